@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Provable rational bounds of e^r, and levels read from decimal strings (THREATS §3.2). No floats."""
+
+import re
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+
+from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+MIN_EPSILON, MAX_EPSILON = Fraction(1, 100), Fraction(10)
+MAX_LEVEL_BITS = 48
+_PLAIN = re.compile(r"[0-9]{1,6}(\.[0-9]{1,30})?", re.ASCII)
+_NUMERAL = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,9})?", re.ASCII)
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
+_GUARD_BITS = 64
+
+
+def parse_epsilon(value: object, field: str = "epsilon") -> Fraction:
+    """Return a privacy level in nats, read exactly.
+
+    Takes a plain decimal string such as "0.5" (whole numbers and Decimals from exact JSON parsing are read the same way).
+
+    Raises InvalidInput: eps_not_finite, eps_format, or eps_out_of_range outside [0.01, 10].
+    """
+    return parse_nats(value, field, MIN_EPSILON, MAX_EPSILON)
+
+
+def parse_nats(value: object, field: str, low: Fraction, high: Fraction) -> Fraction:
+    """Return a number of nats in [low, high], read exactly; errors as `parse_epsilon`."""
+    text = _text(value, field)
+    if _NOT_FINITE.fullmatch(text):
+        raise InvalidInput(Problem.EPS_NOT_FINITE, 'write a finite decimal such as "0.5"', field)
+    if not _NUMERAL.fullmatch(text):
+        raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
+    # A numeral's size is judged before it becomes a Fraction: 1e999999999 must cost nothing.
+    exponent = Decimal(text).adjusted()
+    number = Fraction(Decimal(text)) if abs(exponent) <= 60 else None
+    if number is None or not low <= number <= high:
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, _range_words(low, high), field)
+    if not _PLAIN.fullmatch(text):
+        raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
+    return number
+
+
+def exp_lower(r: Fraction, bits: int = 128) -> Fraction:
+    """Return a rational ≤ e^r, within a relative 2^-bits; r in [0, 64]."""
+    return _exp(r, bits, up=False)
+
+
+def exp_upper(r: Fraction, bits: int = 128) -> Fraction:
+    """Return a rational ≥ e^r, within a relative 2^-bits; r in [0, 64]."""
+    return _exp(r, bits, up=True)
+
+
+def level_for(epsilon: Fraction) -> tuple[int, int]:
+    """Return [p, q] with p/q ≤ e^epsilon, as tight as whole numbers below 2^53 and q ≤ 2^48 allow."""
+    bound = exp_lower(epsilon)
+    for bits in range(MAX_LEVEL_BITS, -1, -1):
+        p = (bound.numerator << bits) // bound.denominator
+        if p <= MAX_INT:
+            return p, 1 << bits
+    raise InvalidInput(Problem.EPS_OUT_OF_RANGE, _range_words(MIN_EPSILON, MAX_EPSILON), "epsilon")
+
+
+def ln_up(level: Fraction | None, digits: int = 4) -> str:
+    """Return ln(level) in nats as text, rounded up so that no level is shown smaller than it is; None is "inf"."""
+    if level is None:
+        return "inf"
+    with localcontext() as context:
+        context.prec = 60
+        nats = (Decimal(level.numerator) / Decimal(level.denominator)).ln()
+        return str(nats.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING))
+
+
+def _text(value: object, field: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return str(value)
+    raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
+
+
+def _range_words(low: Fraction, high: Fraction) -> str:
+    return (
+        f"choose a level from {float(low):g} to {float(high):g} nats: below, nothing could be learned; "
+        "above, nothing would be protected"
+    )
+
+
+def _exp(r: Fraction, bits: int, *, up: bool) -> Fraction:
+    if not 0 <= r <= 64:
+        raise ValueError("exp bounds are for r in [0, 64]")
+    halvings = max(0, (r.numerator // r.denominator).bit_length())  # so that r / 2^halvings ≤ 1
+    # Each squaring doubles the relative error, at most 8 times here; the guard bits cover that and the series' rounding.
+    one = 1 << (bits + _GUARD_BITS)
+    total = _series(r / (1 << halvings), one, up=up)
+    for _ in range(halvings):
+        total = _round(total * total, one, up=up)
+    return Fraction(total, one)
+
+
+def _series(r: Fraction, one: int, *, up: bool) -> int:
+    """Sum the Taylor series of e^r for r ≤ 1 in fixed point, every step rounded to one side."""
+    total = term = one
+    i = 0
+    while term > 1:
+        i += 1
+        term = _round(term * r.numerator, r.denominator * i, up=up)
+        total += term
+    # For r ≤ 1 what is left is at most twice the next term, itself at most the last one.
+    return total + 2 * (term + 1) if up else total
+
+
+def _round(numerator: int, denominator: int, *, up: bool) -> int:
+    return -(-numerator // denominator) if up else numerator // denominator

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strict JSON, and the canonical form of signed payloads (THREATS §4.2).
+
+Canonical: sorted ASCII keys, no spaces, UTF-8; strings, whole numbers below 2^53, booleans, null, lists and objects only.
+Under these limits the form coincides with RFC 8785. No float can appear in anything that is signed.
+"""
+
+import hashlib
+import json
+from decimal import Decimal
+from typing import Any
+
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.problems import Problem
+
+MAX_BYTES = 4 * 2**20
+MAX_DEPTH = 8
+MAX_INT = 2**53 - 1
+_MAX_DIGITS = 40  # far beyond any number we take, far below what makes int() slow
+
+
+class _Bad(ValueError):
+    """A parse fault with words fit for the person who sent it."""
+
+
+def dumps(value: Any) -> bytes:
+    """Return the canonical bytes of `value`.
+
+    Raises DocumentRejected("canonical") for floats, big integers, non-ASCII keys, lone surrogates or excessive depth.
+    """
+    try:
+        _check(value, MAX_DEPTH)
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return text.encode("utf-8")
+    except (_Bad, UnicodeEncodeError) as error:
+        raise DocumentRejected("canonical", _words(error)) from None
+
+
+def loads(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Any:
+    """Parse bytes that must already be canonical (acceptance steps 1 and 4).
+
+    Raises DocumentRejected("size") or DocumentRejected("canonical").
+    """
+    if len(data) > max_bytes:
+        raise DocumentRejected("size", f"the payload is larger than {max_bytes} bytes")
+    try:
+        value = _parse(data, max_depth, decimals=False)
+    except (_Bad, InvalidInput) as error:
+        raise DocumentRejected("canonical", str(error)) from None
+    if dumps(value) != data:
+        raise DocumentRejected("canonical", "the payload is not in canonical form")
+    return value
+
+
+def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, decimals: bool = False) -> Any:
+    """Parse untrusted JSON strictly, though not necessarily canonical.
+
+    Duplicate keys, NaN and Infinity, numbers of absurd length, invalid UTF-8, lone surrogates and depth beyond
+    `max_depth` are refused; so are fractions, unless `decimals`, which reads them exactly as Decimal.
+
+    Raises InvalidInput: body_too_large, json_invalid, or eps_not_finite for NaN and Infinity.
+    """
+    if len(data) > max_bytes:
+        raise InvalidInput(Problem.BODY_TOO_LARGE, f"the body may hold at most {max_bytes} bytes")
+    try:
+        return _parse(data, max_depth, decimals=decimals)
+    except _Bad as error:
+        raise InvalidInput(Problem.JSON_INVALID, str(error)) from None
+
+
+def digest(payload: bytes) -> str:
+    """Return ``sha256:`` and the hex SHA-256 of a payload: the name a document goes by."""
+    return "sha256:" + hashlib.sha256(payload).hexdigest()
+
+
+def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
+    try:
+        value = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_decimal if decimals else _no_fraction,
+            parse_constant=_no_constant,
+        )
+        _check(value, max_depth)
+    except _Bad:
+        raise
+    except UnicodeError:
+        raise _Bad("the body is not valid UTF-8") from None
+    except RecursionError:
+        raise _Bad(f"the body is nested deeper than {max_depth} levels") from None
+    except json.JSONDecodeError as error:
+        # The message of the parser is about syntax; the document itself is never quoted.
+        raise _Bad(f"the body is not valid JSON (line {error.lineno}, column {error.colno})") from None
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Bad("an object names the same key twice")
+    return found
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise _Bad("a number has too many digits")
+    return int(text)
+
+
+def _decimal(text: str) -> Decimal:
+    if len(text) > 2 * _MAX_DIGITS:
+        raise _Bad("a number has too many digits")
+    value = Decimal(text)
+    if abs(value.adjusted()) > 400:
+        raise _Bad("a number is too large or too small")
+    return value
+
+
+def _no_fraction(_text: str) -> Any:
+    raise _Bad("fractions are not accepted here: numbers must be whole")
+
+
+def _no_constant(text: str) -> Any:
+    raise InvalidInput(Problem.EPS_NOT_FINITE, f"{text} is not a number: write a finite decimal")
+
+
+def _check(root: Any, max_depth: int) -> None:
+    """Walk without recursion: hostile depth must not reach Python's stack."""
+    stack = [(root, 1)]
+    while stack:
+        value, depth = stack.pop()
+        if isinstance(value, dict | list):
+            if depth > max_depth:
+                raise _Bad(f"the body is nested deeper than {max_depth} levels")
+            children = value.values() if isinstance(value, dict) else value
+            if isinstance(value, dict):
+                _check_keys(value)
+            stack.extend((child, depth + 1) for child in children)
+        else:
+            _check_scalar(value)
+
+
+def _check_keys(value: dict[Any, Any]) -> None:
+    for key in value:
+        if not isinstance(key, str) or not key.isascii():
+            raise _Bad("object keys must be ASCII strings")
+
+
+def _check_scalar(value: Any) -> None:
+    if isinstance(value, str):
+        if not value.isascii():
+            value.encode("utf-8")  # a lone surrogate parses but cannot be written
+    elif isinstance(value, bool) or value is None or isinstance(value, Decimal):
+        return
+    elif not isinstance(value, int):
+        raise _Bad("only strings, whole numbers, booleans, null, lists and objects are allowed")
+    elif abs(value) > MAX_INT:
+        raise _Bad("whole numbers must be below 2^53")
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, _Bad) else "a text holds characters that UTF-8 cannot carry"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time is an argument: nothing below the entry points reads a clock on its own."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class Clock(Protocol):
+    """Anything that knows the time."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        """Return the machine's current time in UTC."""
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedClock:
+    """A clock that stands still; for tests and for replaying a past decision."""
+
+    at: datetime
+
+    def now(self) -> datetime:
+        """Return the instant this clock was set to."""
+        return self.at
+
+
+def format_time(moment: datetime) -> str:
+    """Return `moment` (aware) as ``YYYY-MM-DDTHH:MM:SSZ``, the only form of time in our documents."""
+    if moment.tzinfo is None:
+        raise ValueError("times must be aware")
+    return moment.astimezone(UTC).strftime(_FORMAT)
+
+
+def parse_time(text: str) -> datetime:
+    """Return the aware UTC time written as ``YYYY-MM-DDTHH:MM:SSZ``; raise ValueError for any other form."""
+    if len(text) != 20 or not text.isascii():
+        raise ValueError("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC")
+    moment = datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
+    if moment.strftime(_FORMAT) != text:  # strptime accepts a few shorter forms
+        raise ValueError("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC")
+    return moment

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly.survey/1`: what a publisher signs and every device re-verifies (DESIGN §4)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from frankly_protocol import canonical, schema
+from frankly_protocol.audit import FormLevel, form_level, require_private
+from frankly_protocol.blocks import Block, Languages, Question, Words
+from frankly_protocol.clock import format_time
+from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
+from frankly_protocol.report import Report
+
+TYPE = "frankly.survey/1"
+MAX_VALIDITY = timedelta(days=400)
+CLOCK_SKEW = timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class SurveyDocument:
+    """One immutable version of a survey.
+
+    survey : 128 random bits as hex. prev : digest of the version before, None for the first. Times are aware, UTC.
+    consent : text shown before answering, or None. min_reports : fewer reports give no number to any analyst.
+    strata : public questions answered in clear (often none). All a respondent's symbols travel in one report.
+    """
+
+    survey: str
+    version: int
+    prev: str | None
+    issued: datetime
+    opens: datetime
+    closes: datetime
+    expires: datetime
+    languages: Languages
+    title: Words
+    consent: Words | None
+    collect_url: str
+    min_reports: int
+    strata: tuple[Question, ...]
+    blocks: tuple[Block, ...]
+
+    def __post_init__(self) -> None:
+        if not self.issued <= self.opens < self.closes <= self.expires:
+            raise schema.reject("times must satisfy issued ≤ opens < closes ≤ expires", "expires")
+        if self.expires > self.issued + MAX_VALIDITY:
+            raise schema.reject(f"a document is valid for at most {MAX_VALIDITY.days} days", "expires")
+        if (self.prev is None) != (self.version == 1):
+            raise schema.reject("the first version, and only the first, has no predecessor", "prev")
+        schema.distinct(tuple(block.id for block in self.blocks), "blocks")
+        questions = [q.id for block in self.blocks for q in block.questions] + [q.id for q in self.strata]
+        schema.distinct(tuple(questions), "blocks")
+
+    @classmethod
+    def parse(cls, payload: bytes) -> "SurveyDocument":
+        """Read exact payload bytes (acceptance steps 1, 4, 5).
+
+        Raises DocumentRejected, reason size, canonical, schema, type or weights, naming the field.
+        """
+        data = canonical.loads(payload)
+        kind = data.get("type") if isinstance(data, dict) else None
+        if kind != TYPE:
+            raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
+        schema.record(data, None, _KEYS)
+        if data["token"] is not None:
+            raise UnsupportedDocument("this version knows no tokens: update the app", "token")
+        languages = schema.items(data["languages"], "languages", 1, 32, schema.language)
+        schema.distinct(languages, "languages")
+        times = {name: schema.moment(data[name], name) for name in ("issued", "opens", "closes", "expires")}
+        document = cls(
+            survey=schema.hex128(data["survey"], "survey"),
+            version=schema.integer(data["version"], "version", 1),
+            prev=schema.optional(data["prev"], "prev", schema.digest),
+            **times,
+            languages=languages,
+            title=schema.words(data["title"], "title", languages),
+            consent=schema.optional(data["consent"], "consent", lambda v, f: schema.words(v, f, languages)),
+            collect_url=schema.text(data["collect_url"], "collect_url", 2000),
+            min_reports=schema.integer(data["min_reports"], "min_reports", 1),
+            strata=schema.items(data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)),
+            blocks=schema.items(data["blocks"], "blocks", 1, 100, lambda v, f: Block.from_json(v, f, languages)),
+        )
+        document.__dict__["digest"] = canonical.digest(payload)
+        return document
+
+    def payload(self) -> bytes:
+        """Return the canonical bytes to sign; `parse` gives the same document back."""
+        return canonical.dumps(
+            {
+                "type": TYPE,
+                "survey": self.survey,
+                "version": self.version,
+                "prev": self.prev,
+                "issued": format_time(self.issued),
+                "opens": format_time(self.opens),
+                "closes": format_time(self.closes),
+                "expires": format_time(self.expires),
+                "languages": list(self.languages),
+                "title": dict(self.title),
+                "consent": None if self.consent is None else dict(self.consent),
+                "collect_url": self.collect_url,
+                "min_reports": self.min_reports,
+                "strata": [q.to_json() for q in self.strata],
+                "token": None,
+                "blocks": [block.to_json() for block in self.blocks],
+            }
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """The name this document goes by: ``sha256:…`` of its canonical bytes."""
+        return canonical.digest(self.payload())
+
+    @cached_property
+    def form_level(self) -> FormLevel:
+        """What answering the whole form costs (the ledger rule, DESIGN §3.6)."""
+        return form_level(self.blocks)
+
+    @cached_property
+    def report_length(self) -> int:
+        """The one length in bytes that every report on this document is padded to."""
+        strata = {q.id: max((c.id for c in q.choices), key=len) for q in self.strata}
+        widest = Report(self.digest, "0" * 32, tuple(b.mechanism.reports - 1 for b in self.blocks), strata)
+        return len(widest.to_bytes(0))
+
+    @property
+    def questions(self) -> Mapping[str, Question]:
+        """Every question to be randomised, by id, in the document's order."""
+        return {q.id: q for block in self.blocks for q in block.questions}
+
+    def require_window(self, now: datetime) -> None:
+        """Raise ClockError unless the document may be answered at `now`, give or take 10 minutes (step 6)."""
+        if not self.opens - CLOCK_SKEW <= now <= min(self.closes, self.expires) + CLOCK_SKEW:
+            raise ClockError(
+                f"the survey is open from {format_time(self.opens)} to {format_time(self.closes)}, "
+                f"this device's clock says {format_time(now)}",
+                "opens" if now < self.opens else "closes",
+            )
+
+    def require_private(self) -> None:
+        """Verify the privacy claim of every block exactly (step 9); raises DocumentRejected("privacy")."""
+        for i, block in enumerate(self.blocks):
+            try:
+                require_private(block.mechanism, block.claim)
+            except DocumentRejected as error:
+                raise DocumentRejected(error.reason, error.detail, f"blocks[{i}].{error.field}") from None
+
+
+_KEYS = frozenset(
+    "type survey version prev issued opens closes expires languages title consent collect_url min_reports strata token "
+    "blocks".split()
+)

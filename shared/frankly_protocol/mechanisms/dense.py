@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dense kind: a table of integer weights, sampled exactly (DESIGN §3.1, §3.5)."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+
+from frankly_protocol.errors import InvalidInput, RandomnessError
+from frankly_protocol.problems import Problem
+
+MIN_BITS, MAX_BITS = 4, 48
+MAX_ANSWERS = 256
+MAX_REPORTS = 4096
+
+RandomBits = Callable[[int], int]
+Weights = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DenseMechanism:
+    """Q(y|x) = weights[x][y] / 2^bits, by definition.
+
+    Parameters
+    ----------
+    bits : 4 to 48; a publisher always uses 48, fewer exist so that tests can enumerate every draw.
+    weights : one row per answer (2 to 256), one column per report (at most 4096); whole numbers ≥ 0, each row sums to
+        2^bits, and no column is all zero.
+
+    Raises
+    ------
+    InvalidInput(weights_invalid), naming the row.
+    """
+
+    bits: int
+    weights: Weights
+
+    def __post_init__(self) -> None:
+        if type(self.bits) is not int or not MIN_BITS <= self.bits <= MAX_BITS:
+            raise _invalid(f"bits must be a whole number from {MIN_BITS} to {MAX_BITS}", "bits")
+        if not 2 <= len(self.weights) <= MAX_ANSWERS:
+            raise _invalid(f"a mechanism has 2 to {MAX_ANSWERS} rows", "weights")
+        width = len(self.weights[0])
+        if not 1 <= width <= MAX_REPORTS:
+            raise _invalid(f"a mechanism has 1 to {MAX_REPORTS} columns", "weights")
+        for x, row in enumerate(self.weights):
+            self._check_row(row, width, f"weights[{x}]")
+        if not all(any(column) for column in zip(*self.weights, strict=True)):
+            raise _invalid("a report that is never sent must not have a column", "weights")
+
+    def _check_row(self, row: tuple[int, ...], width: int, field: str) -> None:
+        if len(row) != width:
+            raise _invalid(f"every row needs {width} columns", field)
+        if any(type(w) is not int or w < 0 for w in row):
+            raise _invalid("weights are whole numbers, zero or more", field)
+        if sum(row) != self.denominator:
+            raise _invalid(f"the row does not sum to 2^{self.bits}", field)
+
+    @property
+    def denominator(self) -> int:
+        """2^bits, what every row sums to."""
+        return 1 << self.bits
+
+    @property
+    def answers(self) -> int:
+        """How many truths there are (rows)."""
+        return len(self.weights)
+
+    @property
+    def reports(self) -> int:
+        """How many symbols can be sent (columns)."""
+        return len(self.weights[0])
+
+    def probability(self, y: int, x: int) -> Fraction:
+        """Return Q(y|x) exactly."""
+        return Fraction(self.weights[x][y], self.denominator)
+
+    def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
+        """Draw the symbol to send for `truth`, exactly from the published row.
+
+        Every cumulative threshold is compared, so the work done does not depend on the draw. There is no fallback:
+        RandomnessError if the operating system gives no bits.
+        """
+        try:
+            u = randbits(self.bits)
+        except (OSError, NotImplementedError):
+            raise RandomnessError from None
+        return sum(u >= threshold for threshold in list(accumulate(self.weights[truth]))[:-1])
+
+
+def _invalid(detail: str, field: str) -> InvalidInput:
+    return InvalidInput(Problem.WEIGHTS_INVALID, detail, field)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One table of problems, used by the server to answer and by clients to understand (RFC 9457).
+
+A problem's ``code`` is stable; the ``detail`` that travels with it says how to fix it and never repeats an answer.
+"""
+
+from enum import Enum
+from typing import Any
+
+_URN = "urn:frankly:problem:"
+
+
+class Problem(Enum):
+    """Every refusal that crosses a border: (code, HTTP status, title)."""
+
+    # Levels and limits asked for by an admin (BAD_INPUTS 1-3).
+    EPS_NOT_FINITE = ("eps_not_finite", 422, "The level is not a finite number.")
+    EPS_OUT_OF_RANGE = ("eps_out_of_range", 422, "The level is outside the range that can be promised.")
+    EPS_FORMAT = ("eps_format", 422, "The level is not a plain decimal string.")
+    # Priors (BAD_INPUTS 4-8).
+    PRIOR_SUM = ("prior_sum", 422, "The prior does not sum to one.")
+    PRIOR_SHAPE = ("prior_shape", 422, "The prior has the wrong shape.")
+    PRIOR_VALUE = ("prior_value", 422, "The prior holds a value that is no probability or count.")
+    SECRET_EMPTY = ("secret_empty", 422, "A secret has no mass under the prior.")
+    CHOICE_UNPROTECTED = ("choice_unprotected", 422, "A choice has no mass under the prior: it would be unprotected.")
+    PRIOR_SMALL_CELLS = ("prior_small_cells", 409, "The prior has cells small enough to expose people.")
+    # Survey definitions (BAD_INPUTS 9-12, 43).
+    CHOICES_COUNT = ("choices_count", 422, "A question needs 2 to 64 choices.")
+    CHOICES_COLLIDE = ("choices_collide", 422, "Two choices cannot be told apart.")
+    TEXT_CHARACTERS = ("text_characters", 422, "A text holds characters that cannot be shown safely.")
+    DEFINITION_INVALID = ("definition_invalid", 422, "The survey definition is not valid.")
+    BUDGET_EXCEEDED = ("budget_exceeded", 422, "The form asks for more than its stated budget.")
+    IMMUTABLE = ("immutable", 409, "A published survey does not change; publish a new version.")
+    # The optimiser (BAD_INPUTS 9, 13-16).
+    IDENTITY_MECHANISM = ("identity_mechanism", 422, "The optimum sends answers unchanged.")
+    OPTIMISER_LIMIT = ("optimiser_limit", 422, "The optimum is out of reach at this size.")
+    MECHANISM_NOT_CERTIFIED = ("mechanism_not_certified", 422, "No certified mechanism was found.")
+    NOT_IDENTIFIABLE = ("not_identifiable", 422, "Some shares could not be estimated from the reports.")
+    UNSUPPORTED = ("unsupported", 422, "This combination does not exist.")
+    WEIGHTS_INVALID = ("weights_invalid", 422, "The weights are no mechanism.")
+    # Estimates (BAD_INPUTS 49).
+    CONFIDENCE_RANGE = ("confidence_range", 422, "The confidence level must lie strictly between 0 and 1.")
+    COUNTS_INVALID = ("counts_invalid", 422, "The counts do not fit the mechanism.")
+    TARGETS_INVALID = ("targets_invalid", 422, "The targets do not fit the mechanism.")
+    # Bytes and fields (BAD_INPUTS 35-36).
+    JSON_INVALID = ("json_invalid", 400, "The body is not the JSON that was expected.")
+    FIELD_UNKNOWN = ("field_unknown", 422, "A field is not known here.")
+    FIELD_MISSING = ("field_missing", 422, "A field is missing.")
+    FIELD_TYPE = ("field_type", 422, "A field has the wrong type.")
+    Y_TYPE = ("y_type", 422, "The symbols must be a list of whole numbers.")
+    # Intake (BAD_INPUTS 37-42).
+    SYMBOL_UNKNOWN = ("symbol_unknown", 422, "A symbol is not one the survey's mechanism can send.")
+    SURVEY_UNKNOWN = ("survey_unknown", 404, "There is no such survey.")
+    DOC_MISMATCH = ("doc_mismatch", 422, "The report names a document that is not this survey's.")
+    TOO_EARLY = ("too_early", 409, "The survey has not opened yet.")
+    CLOSED = ("closed", 410, "The survey is closed.")
+    ID_CONFLICT = ("id_conflict", 409, "A different report with this id was already accepted.")
+    STRATA_INVALID = ("strata_invalid", 422, "The strata are not the survey's.")
+    TOKEN_INVALID = ("token_invalid", 401, "The survey's token rule is not met.")
+    # The door.
+    UNAUTHENTICATED = ("unauthenticated", 401, "A valid API key is needed.")
+    FORBIDDEN = ("forbidden", 403, "This key does not open this door.")
+    NOT_FOUND = ("not_found", 404, "There is nothing here.")
+    METHOD_NOT_ALLOWED = ("method_not_allowed", 405, "This method is not known here.")
+    BODY_TOO_LARGE = ("body_too_large", 413, "The body is larger than allowed.")
+    CONTENT_TYPE = ("content_type", 415, "The content type is not the one expected.")
+    BAD_REQUEST = ("bad_request", 400, "The request could not be understood.")
+    TIMED_OUT = ("timed_out", 408, "The request took too long to arrive.")
+    TOO_MANY = ("too_many", 429, "Too many requests.")
+    INTERNAL = ("internal", 500, "Something failed on our side.")
+    UNAVAILABLE = ("unavailable", 503, "The service cannot answer right now.")
+    # Command line and key files (BAD_INPUTS 51-54).
+    USAGE = ("usage", 400, "The command was not used as intended.")
+    KEY_FILE = ("key_file", 422, "A key file cannot be used.")
+    FILE_EXISTS = ("file_exists", 409, "The file exists and is kept.")
+    UNSAFE_SETTING = ("unsafe_setting", 422, "A setting is not safe to start with.")
+
+    def __init__(self, code: str, status: int, title: str) -> None:
+        self.code = code
+        self.status = status
+        self.title = title
+
+    @property
+    def uri(self) -> str:
+        """The problem's type, as RFC 9457 wants it."""
+        return _URN + self.code
+
+    @classmethod
+    def from_code(cls, code: str) -> "Problem | None":
+        """Return the problem with this code, or None if the other side knows one that we do not."""
+        return next((p for p in cls if p.code == code), None)
+
+    @classmethod
+    def from_uri(cls, uri: str) -> "Problem | None":
+        """Return the problem with this type URI, or None."""
+        return cls.from_code(uri.removeprefix(_URN)) if uri.startswith(_URN) else None
+
+
+def problem_body(problem: Problem, detail: str, field: str | None = None) -> dict[str, Any]:
+    """Return the RFC 9457 object for a problem; `field` names the input at fault, None if there is none."""
+    return {
+        "type": problem.uri,
+        "title": problem.title,
+        "status": problem.status,
+        "code": problem.code,
+        "detail": detail,
+        "field": field,
+    }

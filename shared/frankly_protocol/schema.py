@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading parsed JSON field by field: every key named, every type checked, nothing unknown let through."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Set
+from datetime import datetime
+from typing import Any, TypeVar
+
+from frankly_protocol.clock import parse_time
+from frankly_protocol.errors import DocumentRejected
+
+T = TypeVar("T")
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+_HEX128 = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
+_JOINERS = "\u200c\u200d"  # needed inside emoji and some scripts, harmless there
+
+
+def reject(detail: str, field: str | None) -> DocumentRejected:
+    """Return the error for a field that does not fit the schema (acceptance step 4)."""
+    return DocumentRejected("schema", detail, field)
+
+
+def record(value: Any, field: str | None, keys: Set[str]) -> dict[str, Any]:
+    """Return `value` if it is an object with exactly `keys`."""
+    if not isinstance(value, dict):
+        raise reject("expected an object", field)
+    for key in sorted(set(value) ^ set(keys)):
+        path = f"{field}.{key}" if field else key
+        raise reject("unknown field" if key in value else "missing field", path)
+    return value
+
+
+def items(value: Any, field: str, low: int, high: int, read: Callable[[Any, str], T]) -> tuple[T, ...]:
+    """Return a list of `low` to `high` entries, each read by `read(entry, field)`."""
+    if not isinstance(value, list) or not low <= len(value) <= high:
+        raise reject(f"expected a list of {low} to {high} entries", field)
+    return tuple(read(entry, f"{field}[{i}]") for i, entry in enumerate(value))
+
+
+def integer(value: Any, field: str, low: int = 0, high: int = 2**53 - 1) -> int:
+    """Return a whole number in [low, high]; a boolean is none."""
+    if type(value) is not int or not low <= value <= high:
+        raise reject(f"expected a whole number from {low} to {high}", field)
+    return value
+
+
+def text(value: Any, field: str, most: int = 4000) -> str:
+    """Return a text of 1 to `most` characters that is safe to show."""
+    if not isinstance(value, str) or not 1 <= len(value) <= most:
+        raise reject(f"expected a text of 1 to {most} characters", field)
+    found = unsafe_character(value)
+    if found:
+        raise reject(f"the text holds {found}, which cannot be shown safely", field)
+    return value
+
+
+def unsafe_character(value: str) -> str | None:
+    """Return the name of the first control, bidi, zero-width or surrogate character of a text, or None.
+
+    Line breaks and tabs are fine; joiners are fine between two characters that are not ASCII (emoji, Persian …).
+    """
+    for i, char in enumerate(value):
+        if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
+            continue
+        inside = 0 < i < len(value) - 1 and not value[i - 1].isascii() and not value[i + 1].isascii()
+        if not (char in _JOINERS and inside):
+            return f"U+{ord(char):04X}"
+    return None
+
+
+def words(value: Any, field: str, languages: tuple[str, ...]) -> dict[str, str]:
+    """Return a text per language, for exactly the document's languages."""
+    return {key: text(said, f"{field}.{key}") for key, said in record(value, field, set(languages)).items()}
+
+
+def identifier(value: Any, field: str) -> str:
+    """Return a short ASCII id: lower-case letters, digits, `-` and `_`."""
+    return _matching(value, field, _ID, "an id of a-z, 0-9, - and _")
+
+
+def digest(value: Any, field: str) -> str:
+    """Return a `sha256:…` digest."""
+    return _matching(value, field, _DIGEST, "sha256: and 64 hex digits")
+
+
+def hex128(value: Any, field: str) -> str:
+    """Return 128 random bits as 32 lower-case hex digits."""
+    return _matching(value, field, _HEX128, "32 lower-case hex digits")
+
+
+def language(value: Any, field: str) -> str:
+    """Return a language tag such as `en` or `pt-BR`."""
+    return _matching(value, field, _LANGUAGE, "a language tag such as en")
+
+
+def moment(value: Any, field: str) -> datetime:
+    """Return an aware UTC time."""
+    try:
+        return parse_time(value if isinstance(value, str) else "")
+    except ValueError as error:
+        raise reject(str(error), field) from None
+
+
+def optional(value: Any, field: str, read: Callable[[Any, str], T]) -> T | None:
+    """Return None for null, otherwise what `read` makes of it."""
+    return None if value is None else read(value, field)
+
+
+def distinct(names: tuple[str, ...], field: str) -> None:
+    """Refuse two entries of the same name."""
+    if len(set(names)) != len(names):
+        raise reject("two entries have the same id", field)
+
+
+def _matching(value: Any, field: str, pattern: re.Pattern[str], expected: str) -> str:
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise reject(f"expected {expected}", field)
+    return value
