@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two commands for a fresh machine that has only python3 and pip: `python3 run.py demo` and `python3 run.py test`.
+
+Both install what they need (system packages by apt, Python packages from hash locks into .venv) and then do their work.
+Once installed, the commands of the server are in .venv/bin/frankly.
+"""
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from subprocess import PIPE, STDOUT
+
+if sys.version_info < (3, 11):  # noqa: UP036  this file may be read by an older one
+    sys.exit("Frankly needs Python 3.11 or newer")
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+OWN = ("shared", "client_sdk", "server")
+
+
+def _has(*paths: str) -> bool:
+    return any(found for path in paths for found in Path("/").glob(path.lstrip("/")))
+
+
+# Debian package -> is what it brings already here? The headers are those of the interpreter that runs this file.
+BUILD: dict[str, Callable[[], bool]] = {
+    "python3-pip": lambda: importlib.util.find_spec("pip") is not None,
+    "python3-dev": lambda: _has(sysconfig.get_path("include") + "/Python.h"),
+    "gcc": lambda: shutil.which("cc") is not None,
+    "libc6-dev": lambda: _has("/usr/include/stdio.h"),
+    "libcdd-dev": lambda: _has("/usr/include/cdd*/setoper.h", "/usr/local/include/cdd*/setoper.h"),
+}
+TEST: dict[str, Callable[[], bool]] = BUILD | {
+    "chromium": lambda: shutil.which("chromium") is not None,
+    "postgresql": lambda: "FRANKLY_PG_BIN" in os.environ or _has("/usr/lib/postgresql/*/bin/initdb"),
+}
+
+
+def step(words: str, *commands: Sequence[str]) -> None:
+    """Run commands quietly under one line of progress; on failure print what they said and exit 1."""
+    print(f"  {words} … ", end="", flush=True)
+    start = time.monotonic()
+    for command in commands:
+        done = subprocess.run(command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True)
+        if done.returncode:
+            print("failed")
+            sys.exit(f"{done.stdout[-4000:]}\nfailed: {' '.join(command)}")
+    print(f"{time.monotonic() - start:.1f} s", flush=True)
+
+
+def _as_root(otherwise: str) -> list[str]:
+    if os.geteuid() == 0:
+        return []
+    sudo = shutil.which("sudo")
+    if sudo is None or subprocess.run([sudo, "-n", "true"], check=False, capture_output=True).returncode:
+        sys.exit(otherwise)
+    return [sudo, "-n"]
+
+
+def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
+    """Install the Debian packages that are missing; without the right to, say in one line which, and exit 1."""
+    missing = [name for name, here in needs.items() if not here()]
+    if not missing:
+        return
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
+    by_hand = f"please install as root: {' '.join(install)}"
+    if shutil.which("apt-get") is None:
+        sys.exit(f"{by_hand} (or what brings the same on this system, which is not Debian)")
+    apt = [*_as_root(by_hand), "env", "DEBIAN_FRONTEND=noninteractive"]
+    step(f"system packages: {' '.join(missing)}", [*apt, "apt-get", "update"], [*apt, *install])
+    if still := [name for name in missing if not needs[name]()]:
+        sys.exit(f"{sys.executable} does not find {' '.join(still)}: run this with /usr/bin/python3")
+
+
+def environment(lock: str) -> None:
+    """Bring .venv to the state of a lock (`demo` or `test`); a stamp named by its content skips what is done."""
+    parts = ["build.txt", f"{lock}.txt"]
+    inputs = [ROOT / "requirements" / name for name in parts] + [ROOT / name / "pyproject.toml" for name in OWN]
+    digest = hashlib.sha256(sys.version.encode() + b"".join(path.read_bytes() for path in inputs)).hexdigest()
+    stamp = VENV / f"installed-{lock}-{digest[:16]}"
+    if stamp.exists():
+        return
+    # Without pip inside: plain Debian lacks python3-venv. The pip that is here installs into the new environment.
+    step("environment .venv", [sys.executable, "-m", "venv", "--without-pip", str(VENV)])
+    pip = [sys.executable, "-m", "pip", "--python", str(PYTHON), "--disable-pip-version-check", "install", "--no-input"]
+    pip += ["--root-user-action=ignore", "--progress-bar=off"]
+    # Builds use what the build lock has put into .venv, so nothing unhashed is ever fetched.
+    locked = [*pip, "--no-build-isolation", "--require-hashes", "-r"]
+    step("build tools", [*locked, "requirements/build.txt"])
+    step("Python packages (about half a minute)", [*locked, f"requirements/{lock}.txt"])
+    editable = [option for name in OWN for option in ("--editable", f"./{name}")]
+    step("Frankly itself", [*pip, "--no-build-isolation", "--no-deps", *editable])
+    stamp.touch()
+
+
+def setup(lock: str) -> None:
+    """Install everything for the demo (`demo`) or for the tests as well (`test`); quick if it is there."""
+    system_packages(TEST if lock == "test" else BUILD)
+    environment(lock)
+
+
+def become(*arguments: str) -> None:
+    """Replace this process by Python of the environment."""
+    sys.stdout.flush()
+    os.chdir(ROOT)
+    os.execv(PYTHON, [str(PYTHON), *arguments])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line and do what it asks."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="setup|demo|test|bench")
+    verbs.add_parser("setup", help="install what the demo needs, nothing else")
+    verbs.add_parser("demo", help="the main job, end to end, on real answers to a sensitive question")
+    verbs.add_parser("test", help="every test; [--full] the counts the issues name; further options go to pytest")
+    benches = sorted(path.stem for path in (ROOT / "bench").glob("[a-z]*.py"))
+    bench = verbs.add_parser("bench", help=f"one of: {', '.join(benches)}; [--json]")
+    bench.add_argument("name", choices=benches)
+    chosen, extra = parser.parse_known_args(arguments)
+    if extra and chosen.verb == "setup":
+        parser.error(f"setup takes no options: {' '.join(extra)}")
+    setup("test" if chosen.verb == "test" else "demo")
+    if chosen.verb == "demo":
+        become("examples/affairs/demo.py", *extra)
+    elif chosen.verb == "test":
+        become("-m", "pytest", "-n", str(min(os.cpu_count() or 1, 4)), "--dist", "worksteal", *extra)
+    elif chosen.verb == "bench":
+        become(f"bench/{chosen.name}.py", *extra)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures for every test: databases of both kinds, and the checkout."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import PostgresServer, find_binaries
+
+# The developer's own settings must not reach the tests, nor the processes they start (unknown ones are refused there).
+# The one meant for us changes its name, so that worker processes of the test run still see it.
+if "FRANKLY_PG_BIN" in os.environ:
+    os.environ["PG_BIN"] = os.environ["FRANKLY_PG_BIN"]
+for _name in [name for name in os.environ if name.startswith("FRANKLY_")]:
+    del os.environ[_name]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --full."""
+    parser.addoption("--full", action="store_true", help="run the same tests at the counts the issues name")
+
+
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether to run at full counts; without it, at counts that fit the suite's time."""
+    return bool(request.config.getoption("--full"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Return the top folder of the repository."""
+    return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A running PostgreSQL server: one for each process of the test run, started when first asked for."""
+    server = PostgresServer(find_binaries(os.environ.get("PG_BIN")))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """URL of an empty PostgreSQL database of this test's own."""
+    url = postgres.create()
+    yield url
+    postgres.drop(url)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """URL of an SQLite database file of this test's own, not there yet."""
+    return f"sqlite:///{tmp_path / 'frankly.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """URL of an empty database of this test's own: the test runs once on each kind."""
+    name = "sqlite_url" if request.param == "sqlite" else "postgres_url"
+    return str(request.getfixturevalue(name))

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real PostgreSQL for the tests: its own data folder, a free loopback port, durability left on."""
+
+import itertools
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+
+class PostgresServer:
+    """One running server; `create()` gives the URL of a new empty database."""
+
+    def __init__(self, binaries: Path) -> None:
+        self._binaries = binaries
+        self._account = _account()
+        # Short and at the top: a socket's path may not be longer than 107 bytes.
+        self._home = Path(tempfile.mkdtemp(prefix="frankly-pg-", dir="/tmp"))
+        self._password = secrets.token_urlsafe(24)
+        self._numbers = itertools.count(1)
+        self.port = _free_port()
+
+    def start(self) -> None:
+        """Initialise the data folder and start; about half a second."""
+        secret = self._home / "password"
+        secret.write_text(self._password)
+        if self._account:
+            for path in (self._home, secret):
+                shutil.chown(path, self._account["user"], self._account["group"])
+        data = self._home / "data"
+        # --no-sync is about this first writing of files only: the server runs with fsync and synchronous_commit on.
+        options = ["--no-locale", "--encoding=UTF8", "--username=postgres", "--auth=scram-sha-256", "--no-sync"]
+        self._run("initdb", "-D", str(data), f"--pwfile={secret}", *options)
+        secret.unlink()
+        listen = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
+        self._run("pg_ctl", "-D", str(data), "-w", "-t", "60", "-l", str(self._home / "log"), "-o", listen, "start")
+
+    def stop(self) -> None:
+        """Stop at once and remove every file."""
+        self._run("pg_ctl", "-D", str(self._home / "data"), "-m", "immediate", "stop")
+        shutil.rmtree(self._home)
+
+    def url(self, database: str) -> str:
+        """Return the SQLAlchemy URL of a database."""
+        return f"postgresql+psycopg://postgres:{self._password}@127.0.0.1:{self.port}/{database}"
+
+    def create(self) -> str:
+        """Create an empty database and return its URL."""
+        name = f"test_{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove a database, whoever is still connected."""
+        self.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+    def execute(self, statement: str) -> None:
+        """Run one statement as superuser, outside any transaction."""
+        with psycopg.connect(self.url("postgres").replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[call-overload]
+
+    def _run(self, tool: str, *arguments: str) -> None:
+        # Output goes to a file: the started server inherits it, and would keep a pipe open for ever.
+        with (self._home / "output").open("w+") as output:
+            command = [str(self._binaries / tool), *arguments]
+            done = subprocess.run(command, check=False, cwd="/", stdout=output, stderr=output, **self._account)
+            output.seek(0)
+            if done.returncode:
+                raise RuntimeError(f"{tool} failed: {output.read()}")
+
+
+def find_binaries(chosen: str | None) -> Path:
+    """Return the folder of initdb: the chosen one, or Debian's newest. Raises RuntimeError with the way out."""
+    if chosen:
+        if not (Path(chosen) / "initdb").is_file():
+            raise RuntimeError(f"FRANKLY_PG_BIN={chosen} holds no initdb")
+        return Path(chosen)
+    found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    newest = max(found, key=lambda path: int(path.parts[4]), default=None)
+    if newest is None:
+        raise RuntimeError("no PostgreSQL: as root, apt-get install -y postgresql, or set FRANKLY_PG_BIN to its bin")
+    return newest.parent
+
+
+def _account() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root: then it runs as the account its package made."""
+    return {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
