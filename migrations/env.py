@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How migrations run: one transaction each, one runner at a time, never waiting long for a lock.
+
+The connection comes from `frankly_server.store.migrate`; a developer's `alembic -c migrations/alembic.ini …` opens the
+database that FRANKLY_DATABASE_URL names.
+"""
+
+from alembic import context
+from sqlalchemy import Connection
+
+from frankly_server.settings import Settings
+from frankly_server.store.database import Database
+from frankly_server.store.schema import metadata
+
+ADVISORY_LOCK = 0x6672616E6B6C79  # "frankly"
+
+
+def main(connection: Connection) -> None:
+    """Run the requested migrations on `connection`."""
+    on_postgresql = connection.dialect.name == "postgresql"
+    if on_postgresql:
+        for statement in ("SET lock_timeout = '10s'", "SET statement_timeout = '10min'"):
+            connection.exec_driver_sql(statement)
+        connection.exec_driver_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
+        connection.commit()
+    else:
+        # SQLite changes a table by rebuilding it; dropping the old one must not cascade. Checked again below.
+        connection.connection.dbapi_connection.execute("PRAGMA foreign_keys=OFF")
+    try:
+        context.configure(
+            connection=connection,
+            target_metadata=metadata,
+            render_as_batch=True,
+            compare_type=True,
+            transactional_ddl=True,
+            transaction_per_migration=True,
+        )
+        with context.begin_transaction():
+            context.run_migrations()
+    finally:
+        connection.rollback()
+        if on_postgresql:
+            connection.exec_driver_sql(f"SELECT pg_advisory_unlock({ADVISORY_LOCK})")
+            connection.exec_driver_sql("RESET lock_timeout")
+            connection.exec_driver_sql("RESET statement_timeout")
+            connection.commit()
+        else:
+            connection.connection.dbapi_connection.execute("PRAGMA foreign_keys=ON")
+
+
+if (given := context.config.attributes.get("connection")) is not None:
+    main(given)
+else:
+    with Database(Settings.load().store_url()).engine.connect() as opened:
+        main(opened)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every setting, read once from FRANKLY_* environment variables: typed, bounded, frozen."""
+
+import os
+from pathlib import Path
+from typing import Annotated, ClassVar, Self
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_server.faults import faults_of, invalid
+
+_PREFIX = "FRANKLY_"
+
+
+def _bare_origin(url: str) -> str:
+    scheme, separator, rest = url.rstrip("/").partition("://")
+    if scheme not in ("http", "https") or not separator or not rest or set(rest) & set("?#@ \t\r\n"):
+        raise ValueError("write the address people see, as in https://surveys.example.org")
+    return f"{scheme}://{rest}"
+
+
+class Settings(BaseSettings):
+    """Settings of one server. Unknown FRANKLY_* variables are refused: a misspelt one must not be silently ignored."""
+
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    # Read by the analyst's client, not by the server, but living under the same prefix.
+    client_variables: ClassVar[frozenset[str]] = frozenset({"FRANKLY_URL", "FRANKLY_API_KEY"})
+
+    home: Path = Field(default=Path(".frankly"), description="keys, and the database if it is SQLite")
+    database_url: SecretStr | None = Field(
+        default=None, description="sqlite:///path or postgresql://…; default: frankly.db under home"
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
+    port: int = Field(default=8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    public_url: Annotated[str, AfterValidator(_bare_origin)] = Field(
+        default="http://127.0.0.1:8000", description="what survey links and documents point at"
+    )
+    body_limit_bytes: int = Field(default=2 * 2**20, ge=2**10, le=64 * 2**20, description="largest request body")
+    report_limit_bytes: int = Field(default=64 * 2**10, ge=2**10, le=2**20, description="largest single report")
+    batch_limit: int = Field(default=1000, ge=1, le=10_000, description="most reports in one batch")
+    threads: int = Field(default=8, ge=1, le=64, description="requests served at the same time")
+    debug: bool = Field(default=False, description="must stay off; there is no debug mode")
+
+    @field_validator("debug")
+    @classmethod
+    def _no_debug(cls, value: bool) -> bool:
+        if value:
+            raise ValueError("debug would show request bodies; the server does not start with it")
+        return value
+
+    @classmethod
+    def load(cls) -> Self:
+        """Read the environment.
+
+        Raises InvalidInput(unsafe_setting) naming the variable at fault, never its value.
+        """
+        known = {_PREFIX + name.upper() for name in cls.model_fields} | cls.client_variables
+        for variable in sorted(os.environ):
+            if variable.upper().startswith(_PREFIX) and variable.upper() not in known:
+                raise InvalidInput(Problem.UNSAFE_SETTING, "this setting is not known; check its spelling", variable)
+        try:
+            return cls()
+        except ValidationError as error:
+            raise invalid(faults_of(error, Problem.UNSAFE_SETTING)) from None
+
+    def store_url(self) -> str:
+        """Return the database URL, password included: for opening the database only."""
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
+        return f"sqlite:///{self.home.resolve() / 'frankly.db'}"
+
+    @property
+    def keys_folder(self) -> Path:
+        """Where the key files and the keys document live."""
+        return self.home / "keys"

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One door to the database, with named transactions."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cached_property
+from typing import Final
+
+import structlog
+from sqlalchemy import Connection, Engine, inspect
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from frankly_server.store.api_keys import ApiKeys
+from frankly_server.store.counts import Counts
+from frankly_server.store.days import Days
+from frankly_server.store.documents import Documents
+from frankly_server.store.engines import WRITE_OPTION, check_durability, make_engine
+from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.reports import Reports
+from frankly_server.store.schema import SCHEMA_VERSION
+from frankly_server.store.surveys import Surveys
+
+_log: Final = structlog.get_logger("frankly.store")
+
+
+class Transaction:
+    """What can be done inside one transaction: one attribute per aggregate."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def surveys(self) -> Surveys:
+        """Drafts, by id and by name."""
+        return Surveys(self._connection)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """Published, immutable documents."""
+        return Documents(self._connection)
+
+    @cached_property
+    def reports(self) -> Reports:
+        """Randomised reports, each kept once."""
+        return Reports(self._connection)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The sufficient statistic of every estimate."""
+        return Counts(self._connection)
+
+    @cached_property
+    def days(self) -> Days:
+        """Refusals per day and reason."""
+        return Days(self._connection)
+
+    @cached_property
+    def api_keys(self) -> ApiKeys:
+        """Hashed API keys."""
+        return ApiKeys(self._connection)
+
+
+class Database:
+    """A pool of connections to one SQLite file or one PostgreSQL database.
+
+    Safe to share between threads. Every statement runs inside a named transaction, whose name shows up in logs.
+    """
+
+    def __init__(self, database_url: str) -> None:
+        self.engine: Engine = make_engine(database_url)
+        # SQLite has one writer at a time: queueing here is fair and instant, its own busy wait sleeps and retries.
+        self._writing = threading.Lock() if self.engine.dialect.name == "sqlite" else nullcontext()
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[Transaction]:
+        """Run a writing transaction: committed when the block ends, undone when it raises.
+
+        Raises StoreUnavailable if the database cannot do it; the caller may try again.
+        """
+        with self._writing, self._translated(name), self.engine.begin() as connection:
+            yield Transaction(connection)
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Transaction]:
+        """Run a transaction that only reads and never waits for writers. Raises StoreUnavailable."""
+        with self._translated(name), self.engine.connect() as plain:
+            connection = plain.execution_options(**{WRITE_OPTION: False})
+            with connection.begin():
+                yield Transaction(connection)
+
+    def check(self) -> None:
+        """Refuse to start on a database that may lose reports or has another schema.
+
+        Raises UnsafeStore, whose one line says what to do, or StoreUnavailable.
+        """
+        with self._translated("start"), self.engine.connect() as plain:
+            connection = plain.execution_options(**{WRITE_OPTION: False})
+            check_durability(connection)
+            found = schema_version(connection)
+        if found is None:
+            raise UnsafeStore("the database has no tables yet; run `frankly migrate` once")
+        if found != SCHEMA_VERSION:
+            raise UnsafeStore(
+                f"the database has schema version {found}, this program needs {SCHEMA_VERSION}; "
+                "run `frankly migrate` with the newest version of the two"
+            )
+
+    def close(self) -> None:
+        """Close every pooled connection."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _translated(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, PoolTimeout) as error:
+            # The driver's message may quote a row: only its kind is kept.
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            _log.warning("transaction failed", transaction=name, error=type(cause).__name__)
+            raise StoreUnavailable(name) from None
+
+
+def schema_version(connection: Connection) -> str | None:
+    """Return the schema version a database carries, or None if it has no tables of ours."""
+    try:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        row = connection.exec_driver_sql("SELECT version_num FROM alembic_version").first()
+    except SQLAlchemyError:
+        raise StoreUnavailable("read schema version") from None
+    return None if row is None else str(row[0])

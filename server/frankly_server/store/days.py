@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many reports were refused, by UTC day and reason. No id, no symbol, no finer time."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, select
+
+from frankly_server.store.schema import day_counts
+from frankly_server.store.upsert import insert_or_add
+
+
+class Days:
+    """The `day_counts` table within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, survey_id: str, day: str, events: Mapping[str, int]) -> None:
+        """Add to the counters of one day (``YYYY-MM-DD``)."""
+        if events:
+            rows = [{"survey": survey_id, "day": day, "event": event, "n": n} for event, n in sorted(events.items())]
+            self._connection.execute(insert_or_add(self._connection, day_counts), rows)
+
+    def of_survey(self, survey_id: str) -> dict[tuple[str, str], int]:
+        """Return (day, event) -> n for one survey."""
+        found = select(day_counts.c.day, day_counts.c.event, day_counts.c.n).where(day_counts.c.survey == survey_id)
+        return {(day, event): n for day, event, n in self._connection.execute(found)}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published documents: written once, never changed, never deleted."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select
+
+from frankly_server.store.schema import documents
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """A published version; ``envelope`` is served byte for byte, ``source`` is the digest of its definition."""
+
+    digest: str
+    survey: str
+    version: int
+    source: str
+    envelope: bytes
+
+
+class Documents:
+    """The `documents` table within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, digest: str) -> DocumentRow | None:
+        """Return the document with this digest, or None."""
+        found = self._connection.execute(select(documents).where(documents.c.digest == digest)).mappings().first()
+        return None if found is None else DocumentRow(**found)
+
+    def latest(self, survey_id: str) -> DocumentRow | None:
+        """Return the newest version of a survey, or None if nothing was published."""
+        newest = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version.desc()).limit(1)
+        found = self._connection.execute(newest).mappings().first()
+        return None if found is None else DocumentRow(**found)
+
+    def versions(self, survey_id: str) -> list[DocumentRow]:
+        """Return every published version of a survey, oldest first."""
+        every = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version)
+        return [DocumentRow(**row) for row in self._connection.execute(every).mappings()]
+
+    def add(self, row: DocumentRow) -> None:
+        """Insert a newly published document."""
+        self._connection.execute(
+            insert(documents).values(
+                digest=row.digest, survey=row.survey, version=row.version, source=row.source, envelope=row.envelope
+            )
+        )

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQLite and PostgreSQL, each set up so that what is committed stays, and checked before anything is promised."""
+
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from frankly_server.store.errors import UnsafeStore
+
+WRITE_OPTION: Final = "frankly_write"
+_POOL = {"pool_size": 16, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
+_BUSY_TIMEOUT_S: Final = 10
+_POSTGRESQL_SESSION: Final = (
+    "SET lock_timeout = '5s'",
+    "SET statement_timeout = '30s'",
+    "SET idle_in_transaction_session_timeout = '60s'",
+)
+_DURABLE: Final = {"fsync": "on", "full_page_writes": "on"}
+
+
+def make_engine(database_url: str) -> Engine:
+    """Return an engine for ``sqlite:///path`` or ``postgresql://…``; nothing is opened yet.
+
+    Raises UnsafeStore for other databases and for SQLite without a file.
+    """
+    url = _parse(database_url)
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(url)
+    return _postgresql(url)
+
+
+def check_durability(connection: Connection) -> None:
+    """Raise UnsafeStore unless this database keeps what it has acknowledged through a power loss."""
+    if connection.dialect.name == "sqlite":
+        if int(_scalar(connection, "PRAGMA synchronous")) < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
+            raise UnsafeStore("this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk")
+        return
+    for setting, wanted in _DURABLE.items():
+        if _scalar(connection, f"SHOW {setting}") != wanted:
+            raise UnsafeStore(f"PostgreSQL runs with {setting}=off and could lose accepted reports; turn it on")
+    if _scalar(connection, "SHOW synchronous_commit") == "off":
+        raise UnsafeStore("PostgreSQL runs with synchronous_commit=off and could lose accepted reports; turn it on")
+
+
+def _parse(database_url: str) -> URL:
+    try:
+        url = make_url(database_url)
+    except ArgumentError:
+        raise UnsafeStore("the database URL cannot be read; write sqlite:///path or postgresql://host/name") from None
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "sqlite+pysqlite"):
+        raise UnsafeStore("only sqlite:///path and postgresql://host/name are supported")
+    if not url.database or url.database == ":memory:" or url.query:
+        raise UnsafeStore("SQLite needs a file, as in sqlite:///path, and takes no URL options")
+    return url
+
+
+def _sqlite(url: URL) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_S}, **_POOL)
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # transactions are opened below, not by the driver's guess
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # IMMEDIATE: a reader that turns writer half-way could find its snapshot stale and fail.
+        writes = connection.get_execution_options().get(WRITE_OPTION, True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    engine = create_engine(
+        url, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args={"connect_timeout": 5}, **_POOL
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, _record: Any) -> None:
+        with connection.cursor() as cursor:
+            for statement in _POSTGRESQL_SESSION:
+                cursor.execute(statement)
+        connection.commit()
+
+    return engine
+
+
+def _scalar(connection: Connection, statement: str) -> Any:
+    return connection.exec_driver_sql(statement).scalar_one()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Randomised reports: one row per (survey, id), the first one kept."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from frankly_server.store.schema import reports
+from frankly_server.store.upsert import insert_or_ignore
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """All that is kept of a report; ``strata`` is canonical JSON, empty if the survey has none."""
+
+    survey: str
+    id: str
+    document: str
+    symbols: tuple[int, ...]
+    strata: str
+
+    def __repr__(self) -> str:
+        return "ReportRow(…)"  # symbols stay out of logs and tracebacks
+
+
+class Reports:
+    """The `reports` table within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, row: ReportRow) -> bool:
+        """Insert a report; False if its id was already taken, in which case nothing changed."""
+        statement = insert_or_ignore(self._connection, reports)
+        return self._connection.execute(statement, _values(row)).rowcount == 1
+
+    def add_many(self, rows: Sequence[ReportRow]) -> set[str]:
+        """Insert reports of one survey with distinct ids; return the ids that were new."""
+        if not rows:
+            return set()
+        # Sorted: two overlapping batches then take their locks in one order and cannot deadlock.
+        values = [_values(row) for row in sorted(rows, key=lambda row: row.id)]
+        statement = insert_or_ignore(self._connection, reports).returning(reports.c.id)
+        return set(self._connection.execute(statement, values).scalars())
+
+    def get_many(self, survey_id: str, ids: Sequence[str]) -> dict[str, ReportRow]:
+        """Return the stored reports with these ids."""
+        if not ids:
+            return {}
+        found = self._connection.execute(select(reports).where(reports.c.survey == survey_id, reports.c.id.in_(ids)))
+        return {row.id: _row(*row) for row in found}
+
+    def scan(self, survey_id: str) -> Iterator[ReportRow]:
+        """Yield every report of a survey; for checks, never for estimates."""
+        every = select(reports).where(reports.c.survey == survey_id).execution_options(yield_per=1000)
+        for row in self._connection.execute(every):
+            yield _row(*row)
+
+
+def _values(row: ReportRow) -> dict[str, str]:
+    return {
+        "survey": row.survey,
+        "id": row.id,
+        "document": row.document,
+        "symbols": ",".join(map(str, row.symbols)),
+        "strata": row.strata,
+    }
+
+
+def _row(survey: str, report_id: str, document: str, symbols: str, strata: str) -> ReportRow:
+    return ReportRow(survey, report_id, document, tuple(int(symbol) for symbol in symbols.split(",")), strata)

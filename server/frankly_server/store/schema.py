@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables, once. What is not a column here is not kept: no time, address, order or agent beside a report.
+
+Constraint names follow one convention, so that migrations can name what they drop.
+"""
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.engine import Dialect
+
+SCHEMA_VERSION: Final = "0001"
+"""The migration this code was written for; the server starts on no other."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_N_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class HexBytes(TypeDecorator[str]):
+    """Lower-case hex in Python, raw bytes on disk: half the size of every key of the largest table."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+        """Return the bytes to store."""
+        return None if value is None else bytes.fromhex(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
+        """Return the hex text."""
+        return None if value is None else bytes(value).hex()
+
+
+class DigestBytes(TypeDecorator[str]):
+    """A digest written ``sha256:<64 hex>`` in Python, its 32 bytes on disk."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+        """Return the bytes to store."""
+        return None if value is None else bytes.fromhex(value.removeprefix("sha256:"))
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
+        """Return the digest's text."""
+        return None if value is None else "sha256:" + bytes(value).hex()
+
+
+surveys = Table(
+    "surveys",
+    metadata,
+    Column("id", HexBytes(16), primary_key=True, comment="random, fixed at the first apply"),
+    Column("name", String(64), nullable=False, comment="the admin's slug, unique on this server"),
+    Column("definition", Text, nullable=False, comment="the draft as canonical JSON; the next version to publish"),
+    UniqueConstraint("name"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("digest", DigestBytes(32), primary_key=True, comment="SHA-256 of the signed payload"),
+    Column("survey", HexBytes(16), ForeignKey("surveys.id"), nullable=False, comment="the survey it belongs to"),
+    Column("version", Integer, nullable=False, comment="1, 2, ... within the survey"),
+    Column("source", DigestBytes(32), nullable=False, comment="digest of the definition it was made from"),
+    Column("envelope", LargeBinary, nullable=False, comment="the signed bytes as served; immutable"),
+    UniqueConstraint("survey", "version"),
+    CheckConstraint("version >= 1", name="version"),
+)
+
+# No foreign keys below: they would lock the one documents row that every reporter shares. Documents are never deleted,
+# and intake has just read the row; `recount` finds anything that does not belong.
+reports = Table(
+    "reports",
+    metadata,
+    Column("survey", HexBytes(16), primary_key=True, comment="the survey answered"),
+    Column("id", HexBytes(16), primary_key=True, comment="random, minted on the device"),
+    Column("document", DigestBytes(32), nullable=False, comment="the document whose mechanism made the symbols"),
+    Column("symbols", Text, nullable=False, comment="randomised symbols, one per block, comma-separated"),
+    Column("strata", Text, nullable=False, comment="public strata as canonical JSON, empty if none"),
+    sqlite_with_rowid=False,  # a rowid would record the order of arrival
+)
+
+counts = Table(
+    "counts",
+    metadata,
+    Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
+    Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
+    Column("stratum", String(1024), primary_key=True, comment="as in reports.strata"),
+    Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol"),
+    Column("slot", SmallInteger, primary_key=True, autoincrement=False, comment="spreads writers; summed on reading"),
+    Column("n", BigInteger, nullable=False, comment="reports with this symbol"),
+    CheckConstraint("n >= 0", name="n"),
+    sqlite_with_rowid=False,
+    postgresql_with={"fillfactor": 50},  # room for updates in place: these rows change with every report
+)
+
+day_counts = Table(
+    "day_counts",
+    metadata,
+    Column("survey", HexBytes(16), primary_key=True, comment="the survey addressed"),
+    Column("day", String(10), primary_key=True, comment="UTC day; nothing finer is kept"),
+    Column("event", String(64), primary_key=True, comment="the problem code of refused reports"),
+    Column("n", BigInteger, nullable=False, comment="how often"),
+    CheckConstraint("n >= 0", name="n"),
+    sqlite_with_rowid=False,
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("prefix", String(16), primary_key=True, comment="first characters of the secret part, shown in lists"),
+    Column("hash", HexBytes(32), nullable=False, comment="SHA-256 of the whole key"),
+    Column("role", String(16), nullable=False, comment="admin or analyst"),
+    Column("label", String(200), nullable=False, comment="the admin's note"),
+    Column("created", String(20), nullable=False, comment="UTC, RFC 3339"),
+    Column("revoked", String(20), comment="UTC, RFC 3339; null while the key works"),
+    CheckConstraint("role IN ('admin', 'analyst')", name="role"),
+)

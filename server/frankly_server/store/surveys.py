@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drafts of surveys."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, RowMapping, insert, select, update
+
+from frankly_server.store.schema import surveys
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyRow:
+    """A survey as an admin last applied it; ``definition`` is canonical JSON."""
+
+    id: str
+    name: str
+    definition: str
+
+
+class Surveys:
+    """The `surveys` table within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, survey_id: str) -> SurveyRow | None:
+        """Return the survey with this id (32 hex digits), or None."""
+        return _row(self._connection.execute(select(surveys).where(surveys.c.id == survey_id)).mappings().first())
+
+    def by_name(self, name: str) -> SurveyRow | None:
+        """Return the survey with this name, or None."""
+        return _row(self._connection.execute(select(surveys).where(surveys.c.name == name)).mappings().first())
+
+    def all(self) -> list[SurveyRow]:
+        """Return every survey, by name."""
+        rows = self._connection.execute(select(surveys).order_by(surveys.c.name)).mappings()
+        return [SurveyRow(**row) for row in rows]
+
+    def add(self, row: SurveyRow) -> None:
+        """Insert a new survey."""
+        self._connection.execute(insert(surveys).values(id=row.id, name=row.name, definition=row.definition))
+
+    def redefine(self, survey_id: str, definition: str) -> None:
+        """Replace the draft; published documents are not touched."""
+        self._connection.execute(update(surveys).where(surveys.c.id == survey_id).values(definition=definition))
+
+
+def _row(found: RowMapping | None) -> SurveyRow | None:
+    return None if found is None else SurveyRow(**found)
