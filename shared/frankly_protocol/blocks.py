@@ -190,7 +190,7 @@ class Block:
                 questions=schema.items(
                     data["questions"], field + ".questions", 1, 16, lambda v, f: Question.from_json(v, f, languages)
                 ),
-                mechanism=_mechanism(data["bits"], data["weights"], field + ".weights"),
+                mechanism=_mechanism(data["bits"], data["weights"], field),
                 notion=data["notion"],
                 level=_ratio(data["level"], field + ".level"),
                 prior=schema.optional(data["prior"], field + ".prior", Prior.from_json),
@@ -239,9 +239,8 @@ def _ratio(value: Any, field: str) -> tuple[int, int]:
 def _mechanism(bits: Any, weights: Any, field: str) -> DenseMechanism:
     """Build the mechanism; type and sum faults are weight faults, not schema faults (BAD_INPUTS 18)."""
     if not isinstance(weights, list) or not all(isinstance(row, list) and len(row) <= MAX_REPORTS for row in weights):
-        raise DocumentRejected("weights", "expected a table of whole numbers", field)
+        raise DocumentRejected("weights", "expected a table of whole numbers", field + ".weights")
     try:
         return DenseMechanism(bits, tuple(tuple(row) for row in weights))
     except InvalidInput as error:
-        where = field + (error.field or "").removeprefix("weights")
-        raise DocumentRejected("weights", error.detail, where) from None
+        raise DocumentRejected("weights", error.detail, f"{field}.{error.field}") from None

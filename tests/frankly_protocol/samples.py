@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small, honest documents and keys to bend in tests."""
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from frankly_protocol.audit import ceiling, level_for
+from frankly_protocol.blocks import Block, Certificate, Choice, Prior, Question
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.trust import KeysDocument, Role
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+ROOT = SigningKey.from_raw(bytes(range(32)))
+PUBLISHER = SigningKey.from_raw(bytes(range(1, 33)))
+STRANGER = SigningKey.from_raw(bytes(range(2, 34)))
+
+
+def question(name: str, *choices: str) -> Question:
+    """A question in English whose labels are its ids."""
+    return Question(name, {"en": f"{name}?"}, tuple(Choice(c, {"en": c}) for c in choices))
+
+
+def warner(epsilon: str, bits: int = 48) -> tuple[DenseMechanism, tuple[int, int]]:
+    """The binary mechanism of a level, rounded so that it keeps it: off / on ≥ 1 / E."""
+    level = level_for(Fraction(epsilon))
+    off = -(-(level[1] << bits) // (level[0] + level[1]))
+    on = (1 << bits) - off
+    return DenseMechanism(bits, ((on, off), (off, on))), level
+
+
+def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
+    """A yes/no question under LDP of the answer."""
+    mechanism, level = warner(epsilon)
+    certificate = Certificate("variance", "0.92", "0.92")
+    asked = (question(name, "no", "yes"),)
+    return Block(name, asked, mechanism, "ldp", level, None, (1, 1), ceiling(mechanism), "warner", certificate)
+
+
+def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
+    """A yes/no question whose answers correlate with an outside secret; sent unchanged about one secret in part."""
+    mechanism = DenseMechanism(48, ((1 << 48, 0), (1 << 47, 1 << 47)))
+    prior = Prior(secret, ("no", "yes"), ((60, 40), (50, 50)), "a made-up table")
+    asked = (question(name, "good", "bad"),)
+    level = level_for(Fraction(epsilon))
+    return Block(name, asked, mechanism, "lip", level, prior, (110, 90), None, "optimal", None)
+
+
+def survey(*blocks: Block, version: int = 1, prev: str | None = None, survey_id: str = "ab" * 16) -> SurveyDocument:
+    """A survey document open around NOW."""
+    return SurveyDocument(
+        survey=survey_id,
+        version=version,
+        prev=prev,
+        issued=NOW - timedelta(days=2),
+        opens=NOW - timedelta(days=1),
+        closes=NOW + timedelta(days=30),
+        expires=NOW + timedelta(days=60),
+        languages=("en",),
+        title={"en": "A survey"},
+        consent=None,
+        collect_url=f"https://collect.example/v1/surveys/{survey_id}/reports",
+        min_reports=50,
+        strata=(),
+        blocks=blocks or (ldp_block(), lip_block()),
+    )
+
+
+def sealed(payload: bytes, *signers: SigningKey) -> bytes:
+    """A survey payload in an envelope, signed by the publisher unless told otherwise."""
+    return Envelope.seal(SURVEY_TYPE, payload, signers or (PUBLISHER,)).to_bytes()
+
+
+def keys_document(version: int = 1, root: SigningKey = ROOT, publisher: SigningKey = PUBLISHER) -> KeysDocument:
+    """A keys document with one root key and one publisher key."""
+    issued = NOW - timedelta(days=10)
+    root_role, publisher_role = Role((root.public,), 1), Role((publisher.public,), 1)
+    return KeysDocument(version, issued, NOW + timedelta(days=300), root_role, publisher_role)
+
+
+def sealed_keys(document: KeysDocument, *signers: SigningKey) -> bytes:
+    """A keys document in an envelope, signed by the root unless told otherwise."""
+    return Envelope.seal(KEYS_TYPE, document.payload(), signers or (ROOT,)).to_bytes()

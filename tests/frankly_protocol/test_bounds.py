@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Levels read from text, and e^r enclosed by rationals."""
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+from frankly_protocol.audit import exp_lower, exp_upper, level_for, ln_up, parse_epsilon
+from frankly_protocol.errors import InvalidInput
+from hypothesis import given
+from hypothesis import strategies as st
+
+BAD_LEVELS = [
+    ("NaN", "eps_not_finite"),
+    ("inf", "eps_not_finite"),
+    ("-Infinity", "eps_not_finite"),
+    ("0", "eps_out_of_range"),
+    ("-1", "eps_out_of_range"),
+    ("1e-9", "eps_out_of_range"),
+    ("1e400", "eps_out_of_range"),
+    ("1e999999999", "eps_out_of_range"),
+    ("50", "eps_out_of_range"),
+    ("0.0099", "eps_out_of_range"),
+    (50, "eps_out_of_range"),
+    (True, "eps_format"),
+    (1.0, "eps_format"),
+    (None, "eps_format"),
+    ("", "eps_format"),
+    ("1_0", "eps_format"),
+    ("١", "eps_format"),
+    (" 1 ", "eps_format"),
+    ("1e0", "eps_format"),
+    ("+1", "eps_format"),
+    ("1.", "eps_format"),
+    (".5", "eps_format"),
+    ("0x1", "eps_format"),
+    ("1\n", "eps_format"),
+]
+
+
+@pytest.mark.parametrize(("value", "code"), BAD_LEVELS, ids=[repr(v)[:20] for v, _ in BAD_LEVELS])
+def test_bad_levels_are_refused_by_name(value: object, code: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_epsilon(value, "blocks[0].epsilon")
+    assert (caught.value.code, caught.value.field) == (code, "blocks[0].epsilon")
+
+
+@pytest.mark.parametrize("text", ["0.01", "0.5", "1", "1.0", "10", "0.333333333333333333"])
+def test_plain_decimals_are_read_exactly(text: str) -> None:
+    assert parse_epsilon(text) == Fraction(text)
+
+
+@given(st.fractions(min_value=0, max_value=16, max_denominator=10**12))
+def test_exp_is_enclosed_and_tight(r: Fraction) -> None:
+    with mpmath.workdps(100):
+        truth = mpmath.exp(mpmath.mpf(r.numerator) / r.denominator)
+        low, high = (mpmath.mpf(b.numerator) / b.denominator for b in (exp_lower(r), exp_upper(r)))
+        assert low <= truth <= high
+        assert (high - low) / truth < mpmath.mpf(2) ** -126
+
+
+@given(st.decimals(min_value="0.01", max_value=10, places=6))
+def test_published_levels_round_against_us(epsilon: object) -> None:
+    r = Fraction(str(epsilon))
+    p, q = level_for(r)
+    assert 0 < q <= p < 2**53
+    with mpmath.workdps(60):
+        short = mpmath.exp(mpmath.mpf(r.numerator) / r.denominator) - mpmath.mpf(p) / q
+        assert 0 <= short < mpmath.mpf(1) / q + mpmath.mpf(2) ** -60
+
+
+@pytest.mark.parametrize(("level", "shown"), [(Fraction(2), "0.6932"), (Fraction(1), "0.0000"), (None, "inf")])
+def test_a_level_is_never_shown_smaller_than_it_is(level: Fraction | None, shown: str) -> None:
+    assert ln_up(level) == shown

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sampler draws exactly the published row: all draws tried for small denominators, all edges for 48 bits."""
+
+from collections import Counter
+from itertools import accumulate
+from typing import Any
+
+import pytest
+from frankly_protocol.errors import InvalidInput, RandomnessError
+from frankly_protocol.mechanisms import DenseMechanism
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@st.composite
+def mechanisms(draw: st.DrawFn, bits: int) -> DenseMechanism:
+    answers, reports = draw(st.integers(2, 5)), draw(st.integers(1, 6))
+    rows = []
+    for _ in range(answers):
+        cuts = sorted(draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1)))
+        rows.append([b - a for a, b in zip([0, *cuts], [*cuts, 1 << bits], strict=True)])
+    kept = [y for y in range(reports) if any(row[y] for row in rows)]
+    return DenseMechanism(bits, tuple(tuple(row[y] for y in kept) for row in rows))
+
+
+@given(mechanisms(bits=8), st.data())
+def test_every_draw_of_a_small_mechanism_follows_the_published_row(
+    mechanism: DenseMechanism, data: st.DataObject
+) -> None:
+    truth = data.draw(st.integers(0, mechanism.answers - 1))
+    draws = Counter(mechanism.sample(truth, lambda _bits, u=u: u) for u in range(mechanism.denominator))
+    assert tuple(draws[y] for y in range(mechanism.reports)) == mechanism.weights[truth]
+
+
+@given(mechanisms(bits=48))
+def test_the_48_bit_map_changes_exactly_at_the_cumulative_weights(mechanism: DenseMechanism) -> None:
+    for truth, row in enumerate(mechanism.weights):
+        sent = [y for y, w in enumerate(row) if w]
+        edges = list(accumulate(row[y] for y in sent))
+        for y, start, end in zip(sent, [0, *edges], edges, strict=False):
+            assert mechanism.sample(truth, lambda _b, u=start: u) == y
+            assert mechanism.sample(truth, lambda _b, u=end - 1: u) == y
+
+
+BAD_WEIGHTS: list[tuple[Any, Any, str]] = [
+    (48, ((2**48 + 1, 0), (0, 2**48)), "weights[0]"),
+    (48, ((2**48 - 1, 0), (0, 2**48)), "weights[0]"),
+    (4, ((17, -1), (8, 8)), "weights[0]"),
+    (4, ((8.0, 8), (8, 8)), "weights[0]"),
+    (4, ((8, 8), (True, 15)), "weights[1]"),
+    (4, ((8, 8), (16,)), "weights[1]"),
+    (4, ((16,),), "weights"),
+    (4, ((8, 8, 0), (8, 8, 0)), "weights"),
+    (4, ((), ()), "weights"),
+    (3, ((4, 4), (4, 4)), "bits"),
+    (49, ((2**48, 2**48), (2**48, 2**48)), "bits"),
+    (True, ((1, 1), (1, 1)), "bits"),
+]
+
+
+@pytest.mark.parametrize(("bits", "weights", "field"), BAD_WEIGHTS)
+def test_tables_that_are_no_mechanism_are_refused(bits: Any, weights: Any, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        DenseMechanism(bits, weights)
+    assert (caught.value.code, caught.value.field) == ("weights_invalid", field)
+
+
+def test_without_randomness_nothing_is_drawn() -> None:
+    def broken(_bits: int) -> int:
+        raise OSError("no entropy")
+
+    with pytest.raises(RandomnessError):
+        DenseMechanism(4, ((8, 8), (8, 8))).sample(0, broken)

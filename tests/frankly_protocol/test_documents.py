@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Survey documents: one form, read strictly, every fault named by its field."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from frankly_protocol import canonical
+from frankly_protocol.audit import ceiling
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import ClockError, DocumentRejected, FranklyError
+from frankly_protocol.mechanisms import DenseMechanism
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, question, survey
+from tests.frankly_protocol.test_notions import oracle
+
+DOCUMENT = survey()
+PAYLOAD = DOCUMENT.payload()
+
+
+def test_a_document_survives_its_bytes() -> None:
+    again = SurveyDocument.parse(PAYLOAD)
+    assert again == DOCUMENT
+    assert again.payload() == PAYLOAD
+    assert again.digest == canonical.digest(PAYLOAD)
+    again.require_private()
+
+
+def edited(edit: Callable[[dict[str, Any]], object]) -> bytes:
+    body = json.loads(PAYLOAD)
+    edit(body)
+    return canonical.dumps(body)
+
+
+def put(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """Set a value at a path such as blocks.0.level.1; `...` removes it."""
+
+    def edit(body: dict[str, Any]) -> None:
+        *parents, last = [int(p) if p.isdigit() else p for p in path.split(".")]
+        target: Any = body
+        for part in parents:
+            target = target[part]
+        if value is ...:
+            del target[last]
+        else:
+            target[last] = value
+
+    return edit
+
+
+W = [list(row) for row in DOCUMENT.blocks[0].mechanism.weights]
+CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
+    (put("extra", 1), "schema", "extra"),
+    (put("title", ...), "schema", "title"),
+    (put("type", "frankly.survey/2"), "type", "type"),
+    (put("token", {"issuer": None}), "type", "token"),
+    (put("survey", "AB" * 16), "schema", "survey"),
+    (put("version", 0), "schema", "version"),
+    (put("version", True), "schema", "version"),
+    (put("version", 2), "schema", "prev"),
+    (put("prev", "sha256:1"), "schema", "prev"),
+    (put("issued", "2026-01-01"), "schema", "issued"),
+    (put("expires", "2028-01-01T00:00:00Z"), "schema", "expires"),
+    (put("closes", "2026-01-01T00:00:00Z"), "schema", "expires"),
+    (put("languages", []), "schema", "languages"),
+    (put("languages", ["en", "fr"]), "schema", "title.fr"),
+    (put("title.en", ""), "schema", "title.en"),
+    (put("title.en", "a\u202eb"), "schema", "title.en"),
+    (put("min_reports", 0), "schema", "min_reports"),
+    (put("blocks", []), "schema", "blocks"),
+    (lambda b: b["blocks"].append(b["blocks"][0]), "schema", "blocks"),
+    (put("blocks.0.kind", "sparse"), "type", "blocks[0]"),
+    (put("blocks.0.notion", "trust-me"), "type", "blocks[0]"),
+    (put("blocks.0.id", "A B"), "schema", "blocks[0].id"),
+    (put("blocks.0.questions.0.choices", []), "schema", "blocks[0].questions[0].choices"),
+    (put("blocks.0.questions.0.choices.1.id", "no"), "schema", "blocks[0].questions[0].choices"),
+    (put("blocks.0.weights.0.0", W[0][0] + 1), "weights", "blocks[0].weights[0]"),
+    (put("blocks.0.weights.0.0", -1), "weights", "blocks[0].weights[0]"),
+    (put("blocks.0.weights.0.0", True), "weights", "blocks[0].weights[0]"),
+    (put("blocks.0.weights.1", []), "weights", "blocks[0].weights[1]"),
+    (put("blocks.0.weights", "none"), "weights", "blocks[0].weights"),
+    (put("blocks.0.bits", 47), "weights", "blocks[0].weights[0]"),
+    (put("blocks.0.bits", 64), "weights", "blocks[0].bits"),
+    (lambda b: b["blocks"][0]["weights"].append(W[0]), "weights", "blocks[0].weights"),
+    (put("blocks.0.level", [1]), "schema", "blocks[0].level"),
+    (put("blocks.0.level.1", 0), "schema", "blocks[0].level[1]"),
+    (put("blocks.0.level.1", 2**48 + 2**10), "privacy", "blocks[0].level"),
+    (put("blocks.0.level", [1, 2]), "privacy", "blocks[0].level"),
+    (put("blocks.0.ceiling", None), "privacy", "blocks[0].ceiling"),
+    (put("blocks.0.ceiling", [3, 1]), "privacy", "blocks[0].ceiling"),
+    (put("blocks.0.prior", {}), "schema", "blocks[0].prior.joint"),
+    (put("blocks.1.prior", None), "schema", "blocks[1].prior"),
+    (put("blocks.1.prior.joint.0.0", -1), "schema", "blocks[1].prior.joint[0][0]"),
+    (put("blocks.1.prior.joint.0", [1, 2, 3]), "privacy", "blocks[1].prior.joint[0]"),
+    (put("blocks.1.prior.joint.0", [0, 0]), "privacy", "blocks[1].prior.joint[0]"),
+    (put("blocks.1.prior.joint", [[1, 99], [99, 1]]), "privacy", "blocks[1].level"),
+    (put("blocks.0.design_prior", [1, 0]), "schema", "blocks[0].design_prior"),
+    (put("blocks.0.design_prior", [1, 1, 1]), "schema", "blocks[0].design_prior"),
+]
+
+
+@pytest.mark.parametrize(("edit", "reason", "field"), CASES, ids=range(len(CASES)))
+def test_faults_are_named_by_reason_and_field(edit: Any, reason: str, field: str) -> None:
+    with pytest.raises(DocumentRejected) as caught:
+        SurveyDocument.parse(edited(edit)).require_private()
+    assert (caught.value.reason, caught.value.field) == (reason, field)
+
+
+def test_one_unit_moved_inside_a_row_breaks_a_promise_that_is_kept_exactly() -> None:
+    """The level is the ratio of the weights itself; one unit moved, the row still summing to 2^48, is refused."""
+    block = ldp_block()
+    assert block.ceiling is not None
+    exact = replace(block, level=block.ceiling.as_integer_ratio())
+    survey(exact).require_private()
+    (on, off), other = exact.mechanism.weights
+    moved = DenseMechanism(48, ((on + 1, off - 1), other))
+    with pytest.raises(DocumentRejected) as caught:
+        survey(replace(exact, mechanism=moved, ceiling=ceiling(moved))).require_private()
+    assert (caught.value.reason, caught.value.field) == ("privacy", "blocks[0].level")
+
+
+WINDOW = [(-25, "opens"), (0, None), (24 * 29, None), (24 * 31, "closes"), (-24, None)]
+
+
+@pytest.mark.parametrize(("hours", "field"), WINDOW)
+def test_the_window_shows_both_times(hours: int, field: str | None) -> None:
+    if field is None:
+        DOCUMENT.require_window(NOW + timedelta(hours=hours))
+        return
+    with pytest.raises(ClockError) as caught:
+        DOCUMENT.require_window(NOW + timedelta(hours=hours))
+    assert caught.value.field == field
+    assert "2026-05-31T12:00:00Z" in caught.value.detail
+
+
+def test_several_questions_of_a_block_count_in_row_major_order() -> None:
+    mechanism = DenseMechanism(4, tuple(tuple(1 + 10 * (x == y) for y in range(6)) for x in range(6)))
+    asked = (question("a", "p", "q"), question("b", "r", "s", "t"))
+    block = replace(
+        ldp_block(),
+        questions=asked,
+        mechanism=mechanism,
+        level=(11, 1),
+        ceiling=ceiling(mechanism),
+        design_prior=(1,) * 6,
+    )
+    assert [block.truth({"a": a, "b": b}) for a in "pq" for b in "rst"] == list(range(6))
+    with pytest.raises(KeyError):
+        block.truth({"a": "p", "b": "p"})
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_whatever_is_accepted_after_a_mutation_the_oracle_accepts_too(data: st.DataObject) -> None:
+    """A publisher's key does not help: any edit that is accepted keeps its privacy claim (a first 300 of 10,000)."""
+    body = json.loads(PAYLOAD)
+    for _ in range(data.draw(st.integers(1, 3))):
+        target: Any = body
+        path: list[Any] = []
+        while isinstance(target, dict | list) and target:
+            key = data.draw(st.sampled_from(sorted(target) if isinstance(target, dict) else range(len(target))))
+            path.append(key)
+            parent, target = target, target[key]
+        step = data.draw(st.sampled_from([1, -1, 2**20, None, "x", [], True]))
+        parent[path[-1]] = target + step if type(target) is int and type(step) is int else step
+    try:
+        document = SurveyDocument.parse(canonical.dumps(body))
+        document.require_private()
+    except FranklyError:
+        return
+    for block in document.blocks:
+        joint = block.prior.joint if block.prior else ((1,) * block.mechanism.answers,)
+        needed = oracle(block.mechanism, block.notion, joint)
+        assert needed is not None
+        assert needed <= block.ratio
+
+
+def test_the_two_kinds_of_block_are_what_this_file_thinks() -> None:
+    assert ldp_block().secret is None
+    assert lip_block().secret == "affair"
+    assert lip_block().ceiling is None

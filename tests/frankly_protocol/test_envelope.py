@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Envelopes: bytes verified before they are parsed, thresholds count distinct keys."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope, SigningKey, pae
+from frankly_protocol.errors import DocumentRejected
+
+from tests.frankly_protocol.samples import PUBLISHER, ROOT, STRANGER
+
+PAYLOAD = b'{"a":1}'
+GOOD = Envelope.seal(SURVEY_TYPE, PAYLOAD, [PUBLISHER]).to_bytes()
+
+
+def test_what_is_signed_is_the_exact_bytes() -> None:
+    envelope = Envelope.from_bytes(GOOD, SURVEY_TYPE)
+    assert envelope.verify([PUBLISHER.public], 1) == PAYLOAD
+    assert pae("t", b"xy") == b"DSSEv1 1 t 2 xy"
+
+
+def test_a_key_id_is_computed_and_a_seed_never_printed() -> None:
+    assert SigningKey.from_raw(PUBLISHER.raw).public.key_id == PUBLISHER.public.key_id
+    assert PUBLISHER.raw.hex() not in repr(PUBLISHER)
+
+
+def bent(**changes: Any) -> bytes:
+    body = json.loads(GOOD)
+    body.update(changes)
+    return json.dumps({k: v for k, v in body.items() if v is not ...}).encode()
+
+
+SIGNATURE = json.loads(GOOD)["signatures"][0]
+BAD_ENVELOPES = [
+    (b"not json", "envelope"),
+    (b"[]", "envelope"),
+    (b"[" * 50_000, "envelope"),
+    (bent(extra=1), "envelope"),
+    (bent(payload=...), "envelope"),
+    (bent(payload="%%%"), "envelope"),
+    (bent(payload="é"), "envelope"),
+    (bent(payload=7), "envelope"),
+    (bent(payloadType="text/plain"), "type"),
+    (bent(signatures=[]), "envelope"),
+    (bent(signatures=[SIGNATURE] * 33), "envelope"),
+    (bent(signatures=[{"keyid": 1, "sig": ""}]), "envelope"),
+    (bent(signatures=[SIGNATURE, SIGNATURE]), "signature"),
+    (bent(payload=base64.b64encode(b'{"a":2}').decode()), "signature"),
+    (bent(signatures=[{**SIGNATURE, "sig": base64.b64encode(b"\0" * 64).decode()}]), "signature"),
+    (bent(signatures=[{**SIGNATURE, "sig": ""}]), "signature"),
+    (bent(signatures=[{**SIGNATURE, "keyid": "0" * 64}]), "signature"),
+    (b" " * (7 * 2**20), "size"),
+]
+
+
+@pytest.mark.parametrize(("data", "reason"), BAD_ENVELOPES, ids=range(len(BAD_ENVELOPES)))
+def test_bad_envelopes_are_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentRejected) as caught:
+        Envelope.from_bytes(data, SURVEY_TYPE).verify([PUBLISHER.public], 1)
+    assert caught.value.reason == reason
+
+
+THRESHOLDS = [
+    ([PUBLISHER], [PUBLISHER], 1, True),
+    ([PUBLISHER, ROOT], [PUBLISHER, ROOT], 2, True),
+    ([PUBLISHER], [PUBLISHER, ROOT], 2, False),
+    ([PUBLISHER], [PUBLISHER, PUBLISHER], 2, False),
+    ([STRANGER], [PUBLISHER], 1, False),
+    ([PUBLISHER], [], 1, False),
+    ([PUBLISHER], [PUBLISHER], 0, False),
+]
+
+
+@pytest.mark.parametrize(("signers", "trusted", "threshold", "good"), THRESHOLDS)
+def test_thresholds_count_distinct_trusted_keys(
+    signers: list[SigningKey], trusted: list[SigningKey], threshold: int, good: bool
+) -> None:
+    envelope = Envelope.seal(SURVEY_TYPE, PAYLOAD, signers)
+    if good:
+        assert envelope.verify([k.public for k in trusted], threshold) == PAYLOAD
+    else:
+        with pytest.raises(DocumentRejected):
+            envelope.verify([k.public for k in trusted], threshold)

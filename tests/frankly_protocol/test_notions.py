@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exact verifier against an oracle written from the definitions, and on, above and below the line."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from frankly_protocol.audit import Claim, ceiling, require_private, worst
+from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
+from frankly_protocol.mechanisms import DenseMechanism
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.frankly_protocol.test_dense import mechanisms
+
+Joint = tuple[tuple[int, ...], ...]
+
+
+@st.composite
+def joints(draw: st.DrawFn, answers: int) -> Joint:
+    row = st.lists(st.integers(0, 9), min_size=answers, max_size=answers).filter(any)
+    return tuple(tuple(r) for r in draw(st.lists(row, min_size=2, max_size=4)))
+
+
+def oracle(mechanism: DenseMechanism, notion: str, joint: Joint) -> Fraction | None:
+    """Every pair of every column, by the definitions, in Fractions."""
+    total = sum(map(sum, joint))
+    conditional = [[Fraction(n, sum(row)) for n in row] for row in joint]
+    average = [Fraction(sum(column), total) for column in zip(*joint, strict=True)]
+    points = [[Fraction(x == i) for x in range(mechanism.answers)] for i in range(mechanism.answers)]
+    pairs = {
+        "ldp": list(product(points, points)),
+        "secret-ldp": list(product(conditional, conditional)),
+        "lip": [p for c in conditional for p in ((c, average), (average, c))],
+    }[notion]
+    found: Fraction | None = Fraction(1)
+    for y in range(mechanism.reports):
+        column = [mechanism.probability(y, x) for x in range(mechanism.answers)]
+        for a, b in pairs:
+            up, down = (sum(m * w for m, w in zip(side, column, strict=True)) for side in (a, b))
+            if up > 0 == down:
+                return None
+            if down and found is not None:
+                found = max(found, Fraction(up) / Fraction(down))
+    return found
+
+
+@given(mechanisms(bits=6), st.data(), st.sampled_from(["ldp", "secret-ldp", "lip"]))
+def test_the_verifier_agrees_with_the_definitions(mechanism: DenseMechanism, data: st.DataObject, notion: str) -> None:
+    joint = data.draw(joints(mechanism.answers))
+    found = worst(mechanism, notion, joint)
+    assert found.ratio == oracle(mechanism, notion, joint)
+
+
+@given(mechanisms(bits=6), st.data(), st.sampled_from(["ldp", "secret-ldp", "lip"]))
+def test_on_the_line_is_accepted_and_just_over_is_refused(
+    mechanism: DenseMechanism, data: st.DataObject, notion: str
+) -> None:
+    joint = data.draw(joints(mechanism.answers))
+    ratio = oracle(mechanism, notion, joint)
+    if ratio is None:
+        with pytest.raises(DocumentRejected):
+            require_private(mechanism, Claim(notion, (2**53 - 1, 1), joint))
+        return
+    p, q = ratio.as_integer_ratio()
+    require_private(mechanism, Claim(notion, (p, q), joint))
+    scale = 10**6
+    with pytest.raises(DocumentRejected) as caught:
+        require_private(mechanism, Claim(notion, (p * scale - 1, q * scale), joint))
+    assert caught.value.reason == "privacy"
+
+
+def test_the_identity_is_zero_lip_under_independence_and_its_ceiling_says_what_that_is_worth() -> None:
+    identity = DenseMechanism(4, ((16, 0), (0, 16)))
+    assert worst(identity, "lip", ((1, 1), (2, 2))).ratio == 1
+    assert ceiling(identity) is None
+
+
+WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
+BAD_CLAIMS = [
+    (Claim("ldp", (3, 1)), None),
+    (Claim("ldp", (29, 10)), "level"),
+    (Claim("ldp", (0, 1)), "level"),
+    (Claim("ldp", (1, 2)), "level"),
+    (Claim("ldp", (3, 0)), "level"),
+    (Claim("ldp", (2**53, 1)), "level"),
+    (Claim("lip", (3, 1)), "prior"),
+    (Claim("lip", (3, 1), ((1, 1, 1), (1, 1, 1))), "prior.joint[0]"),
+    (Claim("lip", (3, 1), ((1, 1), (0, 0))), "prior.joint[1]"),
+    (Claim("lip", (3, 1), ((1, -1), (1, 1))), "prior.joint[0]"),
+]
+
+
+@pytest.mark.parametrize(("claim", "field"), BAD_CLAIMS)
+def test_claims_are_refused_by_the_field_at_fault(claim: Claim, field: str | None) -> None:
+    if field is None:
+        require_private(WARNER, claim)
+        return
+    with pytest.raises(DocumentRejected) as caught:
+        require_private(WARNER, claim)
+    assert (caught.value.reason, caught.value.field) == ("privacy", field)
+
+
+def test_an_unknown_notion_asks_for_an_update() -> None:
+    with pytest.raises(UnsupportedDocument):
+        worst(WARNER, "trust-me")

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports: one length per document, strict reading, nothing repeated in an error."""
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.report import Report
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.frankly_protocol.samples import survey
+
+DOCUMENT = survey()
+GOOD = Report(DOCUMENT.digest, "0f" * 16, (1, 0))
+
+
+def test_every_report_on_a_document_has_one_length() -> None:
+    sizes = [range(block.mechanism.reports) for block in DOCUMENT.blocks]
+    reports = [Report(DOCUMENT.digest, "0f" * 16, symbols) for symbols in product(*sizes)]
+    assert {len(r.to_bytes(DOCUMENT.report_length)) for r in reports} == {DOCUMENT.report_length}
+    assert all(Report.from_bytes(r.to_bytes(DOCUMENT.report_length)) == r for r in reports)
+
+
+def test_a_report_that_is_not_the_documents_is_not_cut_to_fit() -> None:
+    with pytest.raises(ValueError, match="longer"):
+        Report(DOCUMENT.digest, "0f" * 16, (100, 100)).to_bytes(DOCUMENT.report_length)
+
+
+def test_symbols_and_ids_stay_out_of_reprs() -> None:
+    assert "0f0f" not in repr(GOOD)
+    assert "(1, 0)" not in repr(GOOD)
+
+
+def bent(**changes: Any) -> bytes:
+    body = {**json.loads(GOOD.to_bytes(0)), **changes}
+    return json.dumps({k: v for k, v in body.items() if v is not ...}).encode()
+
+
+BAD_REPORTS = [
+    (b"", "json_invalid", None),
+    (b"[]", "json_invalid", None),
+    (b"\xff", "json_invalid", None),
+    (b'{"v":1,"v":1}', "json_invalid", None),
+    (bent(y=[1.5]), "json_invalid", None),
+    (b'{"v":' + b"1" * 5000 + b"}", "json_invalid", None),
+    (b"[" * 100_000, "body_too_large", None),
+    (b"[" * 10_000, "json_invalid", None),
+    (bent(secret="canary"), "field_unknown", None),
+    (bent(y=...), "field_missing", "y"),
+    (bent(v=2), "field_type", "v"),
+    (bent(v=True), "field_type", "v"),
+    (bent(doc="canary"), "field_type", "doc"),
+    (bent(id="canary"), "field_type", "id"),
+    (bent(y="canary"), "y_type", "y"),
+    (bent(y=[True]), "y_type", "y"),
+    (bent(y=["canary"]), "y_type", "y"),
+    (bent(y=[-1]), "y_type", "y"),
+    (bent(strata=[]), "field_type", "strata"),
+    (bent(strata={"a": 1}), "field_type", "strata"),
+    (bent(token="canary"), "token_invalid", "token"),
+]
+
+
+@pytest.mark.parametrize(("data", "code", "field"), BAD_REPORTS, ids=range(len(BAD_REPORTS)))
+def test_bad_reports_are_refused_without_being_repeated(data: bytes, code: str, field: str | None) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Report.from_bytes(data)
+    assert (caught.value.code, caught.value.field) == (code, field)
+    assert "canary" not in str(caught.value)
+
+
+@given(st.binary(max_size=80) | st.dictionaries(st.text(max_size=4), st.none()).map(lambda d: json.dumps(d).encode()))
+def test_any_bytes_give_a_report_or_a_typed_error(data: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        Report.from_bytes(data)
