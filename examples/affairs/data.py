@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Redbook survey of 1974: 6,366 married women, as shipped inside the statsmodels wheel (`datasets.fair`).
+
+R. C. Fair, "A Theory of Extramarital Affairs", Journal of Political Economy 86(1), 1978. Real answers of real people,
+in the public domain. The file is sorted, all affairs first, so it is shuffled with a fixed seed before it is cut into
+a public pilot (from which priors are counted) and the respondents of the demo.
+"""
+
+import csv
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+
+SEED = 1974
+PILOT = 1500
+
+Person = Mapping[str, str]
+"""One woman's answers: question id → choice id."""
+
+_CODES: dict[str, dict[float, str]] = {
+    "occupation": {
+        1: "student",
+        2: "unskilled",
+        3: "clerical",
+        4: "teacher-nurse",
+        5: "managerial",
+        6: "professional",
+    },
+    "rate_marriage": {1: "very-poor", 2: "poor", 3: "fair", 4: "good", 5: "very-good"},
+    "educ": {
+        9: "grade-school",
+        12: "high-school",
+        14: "some-college",
+        16: "college",
+        17: "some-graduate",
+        20: "advanced",
+    },
+}
+
+
+def people() -> list[Person]:
+    """Return all 6,366 women in the shuffled order."""
+    source = files("statsmodels").joinpath("datasets", "fair", "fair.csv")
+    with source.open(encoding="ascii", newline="") as file:  # type: ignore[call-arg]
+        everyone = [_person(row) for row in csv.DictReader(file)]
+    random.Random(SEED).shuffle(everyone)
+    return everyone
+
+
+def split() -> tuple[list[Person], list[Person]]:
+    """Return (the public pilot of 1,500, the 4,866 respondents)."""
+    everyone = people()
+    return everyone[:PILOT], everyone[PILOT:]
+
+
+def counts(persons: Sequence[Person], question: str, choices: Sequence[str], **where: str) -> list[int]:
+    """Count the answers to a question, in the order of `choices`, among those with the answers named in `where`."""
+    found = Counter(p[question] for p in persons if all(p[key] == value for key, value in where.items()))
+    return [found[choice] for choice in choices]
+
+
+def _person(row: Mapping[str, str]) -> Person:
+    coded = {question: names[float(row[question])] for question, names in _CODES.items()}
+    return {"affair": "yes" if float(row["affairs"]) > 0 else "no", **coded}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`demo-report.html`: one self-contained page, no scripts, nothing fetched from anywhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from examples.affairs.results import Question
+from frankly_server.plots import PlotRow, interval_plot, percent
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #16202c; --paper: #fdfcf9; --soft: #5b6773; --line: #d9d5cb;
+  --bar: #9cc0e4; --whisker: #17324d; --truth: #c2410c; --good: #166534; --bad: #9f1239; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --paper: #14181d; --soft: #a3adb8; --line: #353c45;
+  --bar: #35618f; --whisker: #dbe7f3; --truth: #fb923c; --good: #86efac; --bad: #fda4af; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.25rem 4rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.55 system-ui, sans-serif; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; }
+h2 { font-size: 1.25rem; margin: 2.75rem 0 .25rem; }
+p { margin: .4rem 0 .8rem; max-width: 46rem; }
+.soft, figcaption { color: var(--soft); font-size: .9rem; }
+figure { margin: .75rem 0; }
+svg { width: 100%; height: auto; display: block; }
+svg .bar { fill: var(--bar); } svg .whisker { stroke: var(--whisker); }
+svg .truth { fill: var(--truth); stroke: var(--paper); } svg .axis { stroke: var(--line); }
+svg .label { fill: var(--ink); font-family: system-ui, sans-serif; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; }
+th { font-weight: 600; }
+.in { color: var(--good); } .out { color: var(--bad); font-weight: 600; }
+.key { display: inline-block; width: .7rem; height: .7rem; margin: 0 .3rem 0 .9rem; vertical-align: baseline; }
+.key.b { background: var(--bar); } .key.t { background: var(--truth); transform: rotate(45deg) scale(.8); }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The words above the figures: lines of (block, notion, ε, mechanism, ceiling, how it counts), and the sum."""
+
+    respondents: int
+    reports: int
+    inside: int
+    checked: int
+    spent: str
+    budget: str
+    blocks: Sequence[tuple[str, str, str, str, str, str]]
+    ceiling_note: str
+    titles: dict[str, str]
+
+
+def render(questions: Sequence[Question], facts: Facts) -> str:
+    """Return the whole page."""
+    body = [
+        "<h1>What 4,866 women said, without anyone holding an answer</h1>".replace("4,866", f"{facts.respondents:,}"),
+        "<p>Every respondent’s device checked the signed mechanisms, drew one random symbol per question and sent only "
+        f"those. The server holds {facts.reports:,} noisy reports and nothing else; the shares below are computed from "
+        "their counts. The truth is shown because this is a demonstration on public data.</p>",
+        f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% margins.</strong> Everyone asked "
+        "has answered, so the margins cover the randomisation alone.</p>",
+        '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth — whiskers: 95% margin</p>',
+        *(_question(q, facts.titles[q.id]) for q in questions),
+        "<h2>What each answer cost its respondent</h2>",
+        _cost(facts),
+        f"<p>The form costs {escape(facts.spent)} of a stated budget of {escape(facts.budget)} nats. "
+        f"{escape(facts.ceiling_note)}</p>",
+        '<p class="soft">Data: Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels. A public pilot of '
+        "1,500 women gave the priors; the others are the respondents.</p>",
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        f"<title>Frankly: the affairs survey</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(body)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _question(question: Question, title: str) -> str:
+    rows = [PlotRow(c.row.label, c.row.estimate, c.row.low, c.row.high, c.truth) for c in question.rows]
+    first = question.rows[0].row
+    lines = "".join(
+        f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>± {percent(c.row.margin)}</td>"
+        f"<td>{percent(c.truth)}</td><td class=\"{'in' if c.inside else 'out'}\">{'inside' if c.inside else 'outside'}"
+        "</td></tr>"
+        for c in question.rows
+    )
+    return (
+        f"<h2>{escape(title)}</h2>\n<figure>{interval_plot(title, rows)}\n<figcaption>n = {first.n:,}; "
+        f"{escape(first.mechanism)}, {escape(first.notion)}, ε = {escape(first.epsilon)}</figcaption></figure>\n"
+        '<div class="scroll"><table><thead><tr><th scope="col">Answer</th><th scope="col">Estimate</th>'
+        '<th scope="col">Margin at 95%</th><th scope="col">Truth</th><th scope="col">Truth is</th></tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _cost(facts: Facts) -> str:
+    head = "".join(
+        f'<th scope="col">{name}</th>' for name in ("Block", "Notion", "ε (nats)", "Mechanism", "Ceiling", "Counts by")
+    )
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in facts.blocks
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the analyst got, beside what the respondents really answered."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import comb
+
+from examples.affairs.data import Person, counts
+from frankly_server.client import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One choice: its estimate with margin, and the true share among those who answered."""
+
+    row: Estimate
+    truth: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether the truth lies within the margin."""
+        return self.row.low <= self.truth <= self.row.high
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All choices of one question."""
+
+    id: str
+    rows: tuple[Compared, ...]
+
+    @property
+    def checks(self) -> tuple[Compared, ...]:
+        """The rows that say something of their own: the two shares of a yes/no question mirror each other."""
+        return self.rows[:1] if len(self.rows) == 2 else self.rows
+
+
+def compare(rows: Iterable[Estimate], respondents: Sequence[Person]) -> list[Question]:
+    """Put the truth beside every estimated share, question by question in the survey's order."""
+    by_question: dict[str, list[Estimate]] = {}
+    for row in rows:
+        by_question.setdefault(row.question, []).append(row)
+    found = []
+    for question, estimates in by_question.items():
+        truths = counts(respondents, question, [row.choice for row in estimates])
+        pairs = zip(estimates, truths, strict=True)
+        found.append(Question(question, tuple(Compared(row, n / len(respondents)) for row, n in pairs)))
+    return found
+
+
+def verdict(questions: Sequence[Question], level: float = 0.95) -> tuple[int, int, float]:
+    """Return (truths inside, truths checked, chance of so few or fewer inside if the margins are right).
+
+    The chance is binomial; shares of one question are correlated, so it is a yardstick rather than an exact test.
+    """
+    checked = [row for question in questions for row in question.checks]
+    inside, n = sum(row.inside for row in checked), len(checked)
+    chance = sum(comb(n, k) * level**k * (1 - level) ** (n - k) for k in range(inside + 1))
+    return inside, n, chance

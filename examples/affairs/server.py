@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's server: the real command line in a process of its own, on SQLite, on the loopback address."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+FRANKLY = Path(sys.executable).with_name("frankly")
+SURVEY_FILE = Path(__file__).with_name("survey.yaml")
+
+
+class ServerFailed(RuntimeError):
+    """The server, or a command that prepares it, did not do its work; the message is what it printed."""
+
+
+class DemoServer:
+    """A server with its keys and database under `home`; `start`, `kill` and `start` again keep both."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.settings = {
+            "FRANKLY_HOME": str(home),
+            "FRANKLY_PUBLIC_URL": self.url,
+            "FRANKLY_HOST": "127.0.0.1",
+            "FRANKLY_PORT": str(self.port),
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def frankly(self, *arguments: str) -> str:
+        """Run one `frankly` command with this server's settings and return what it printed."""
+        done = subprocess.run(
+            [str(FRANKLY), *arguments], env=self._environment(), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise ServerFailed(f"frankly {' '.join(arguments)}\n{done.stderr.strip()}")
+        return done.stdout
+
+    def prepare(self) -> dict[str, Any]:
+        """Make keys and tables, apply and publish the survey; return what publishing reports."""
+        self.frankly("keys", "init", "--yes")
+        self.frankly("migrate")
+        self.frankly("survey", "apply", str(SURVEY_FILE))
+        published: dict[str, Any] = json.loads(self.frankly("survey", "publish", "affairs", "--json"))
+        return published
+
+    def analyst_key(self) -> str:
+        """Make an analyst's API key, which is shown once."""
+        found = re.search(r"frankly_live_[A-Za-z0-9_-]+", self.frankly("keys", "api", "--role", "analyst", "--label", "demo"))
+        if found is None:
+            raise ServerFailed("no API key was printed")
+        return found.group()
+
+    def start(self, patience_s: float = 20) -> None:
+        """Start serving and wait until /health answers."""
+        log = (self.home / "server.log").open("ab")
+        self._process = subprocess.Popen([str(FRANKLY), "serve"], env=self._environment(), stdout=log, stderr=log)
+        deadline = time.monotonic() + patience_s
+        while not self._healthy():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise ServerFailed((self.home / "server.log").read_text(encoding="utf-8", errors="replace")[-2000:])
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End the server as a power cut would: SIGKILL, no goodbye."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End the server as an operator would."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(timeout=30)
+            self._process = None
+
+    def _healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _environment(self) -> Mapping[str, str]:
+        outer = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+        return {**outer, **self.settings}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
