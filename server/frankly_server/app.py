@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The application factory: the one place where settings, services, clock and web frame meet."""
+
+import os
+from typing import Any
+
+from apiflask import APIFlask
+from flask import Response
+from flask.sessions import NullSession, SecureCookieSessionInterface
+from frankly_protocol import __version__
+from frankly_protocol.clock import Clock, SystemClock
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.web import analyst, headers, logs, models, openapi, problems, public, reading
+from frankly_server.web.openapi import declare
+
+
+class _NoSession(SecureCookieSessionInterface):
+    """No session is ever opened, so no cookie is ever read or set."""
+
+    def open_session(self, *_arguments: Any) -> NullSession:
+        return NullSession()
+
+    def save_session(self, *_arguments: Any) -> None:
+        return None
+
+
+def create_app(settings: Settings, *, clock: Clock | None = None, services: Services | None = None) -> APIFlask:
+    """Return the WSGI application.
+
+    Parameters
+    ----------
+    settings : read once; limits and addresses.
+    clock : the source of time; default the machine's.
+    services : ready-made services; default those of `settings`, after the checks of `Services.open`.
+
+    Raises
+    ------
+    FranklyError : unsafe_setting or key_file, one line each, if a promise could not be kept (BAD_INPUTS 54).
+    """
+    _refuse_debug()
+    bound = services if services is not None else Services.open(settings, clock or SystemClock())
+    app = APIFlask(
+        "frankly_server", title="Frankly", version=__version__, spec_path=None, docs_path=None, json_errors=False,
+        static_folder=None,  # type: ignore[arg-type]  # no file of ours is ever served by path
+    )  # fmt: skip
+    app.session_interface = _NoSession()
+    # A redirect or a repaired path would be a second address for the same thing; every other address is a 404.
+    app.url_map.merge_slashes = False
+    app.url_map.strict_slashes = True
+    app.config.update(MAX_CONTENT_LENGTH=settings.body_limit_bytes, PROVIDE_AUTOMATIC_OPTIONS=False)
+    openapi.configure(app)
+    headers.register(app)
+    problems.register(app)
+    app.register_blueprint(public.blueprint(bound, settings))
+    app.register_blueprint(analyst.blueprint(bound))
+    _add_description(app)
+    return app
+
+
+def wsgi() -> APIFlask:
+    """Return the application for a production WSGI server: ``gunicorn 'frankly_server.app:wsgi()'``."""
+    logs.configure()
+    return create_app(Settings.load())
+
+
+def _refuse_debug() -> None:
+    if os.environ.get("FLASK_DEBUG", "0") not in ("", "0", "false"):
+        raise InvalidInput(Problem.UNSAFE_SETTING, "debug pages would show requests; unset it", "FLASK_DEBUG")
+
+
+def _add_description(app: APIFlask) -> None:
+    """Serve the OpenAPI document, made once and including itself."""
+    document = b""
+
+    @app.get("/openapi.json")
+    @declare(app, "openapi", answers={200: ("This document.", reading.JSON, models.OpenApi)})
+    def openapi_document() -> Response:
+        """Return the description of every route, in OpenAPI 3.1."""
+        reading.query(())
+        return Response(document, content_type=reading.JSON)
+
+    document = openapi.finish(app, models.ALL)

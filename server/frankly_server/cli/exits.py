@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a refusal looks like on a terminal, and which exit code it has (DESIGN §7).
+
+0 done · 1 a fault of ours · 2 usage · 3 bad input · 4 privacy refusal · 5 network · 6 integrity · 130 interrupted
+"""
+
+import json
+from typing import Any
+
+import click
+from frankly_protocol.errors import DocumentRejected, FranklyError
+from frankly_protocol.problems import Problem, problem_body
+
+OK, FAULT, USAGE, BAD_INPUT, PRIVACY, NETWORK, INTEGRITY, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
+
+_PRIVACY_CODES = frozenset({
+    Problem.IDENTITY_MECHANISM.code, Problem.BUDGET_EXCEEDED.code, Problem.MECHANISM_NOT_CERTIFIED.code,
+    Problem.PRIOR_SMALL_CELLS.code, Problem.CHOICE_UNPROTECTED.code, "document_privacy",
+})  # fmt: skip
+_NETWORK_CODES = frozenset({"network", Problem.UNAVAILABLE.code, Problem.TIMED_OUT.code, Problem.TOO_MANY.code})
+_INTEGRITY_CODES = frozenset({"integrity", "receipt"})
+
+
+def exit_code(error: FranklyError) -> int:
+    """Return the exit code of a refusal."""
+    if error.code == Problem.USAGE.code:
+        return USAGE
+    if error.code in _PRIVACY_CODES:
+        return PRIVACY
+    if error.code in _NETWORK_CODES:
+        return NETWORK
+    if isinstance(error, DocumentRejected) or error.code in _INTEGRITY_CODES:
+        return INTEGRITY
+    return BAD_INPUT
+
+
+def problem_object(error: FranklyError) -> dict[str, Any]:
+    """Return the problem object of a refusal; codes outside the shared table keep their own slug."""
+    known = Problem.from_code(error.code)
+    if known is not None:
+        return problem_body(known, error.detail, error.field)
+    body = problem_body(Problem.BAD_REQUEST, error.detail, error.field)
+    return body | {"type": f"urn:frankly:problem:{error.code}", "code": error.code, "title": "The request was refused."}
+
+
+def tell(error: FranklyError, *, as_json: bool) -> None:
+    """Write a refusal to stderr: one JSON object, or two or three plain lines."""
+    if as_json:
+        click.echo(json.dumps(problem_object(error)), err=True)
+        return
+    known = Problem.from_code(error.code)
+    click.echo(f"frankly: {known.title if known else 'Refused.'} [{error.code}]", err=True)
+    click.echo(f"  {error.field}: {error.detail}" if error.field else f"  {error.detail}", err=True)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front door: every verb, and the only place where an error becomes words and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.cli import exits
+from frankly_server.web import logs
+
+# Imported when used: the solver and the web frame cost a second that `frankly --help` should not pay.
+_VERBS = {
+    "keys": "frankly_server.cli.keys:keys",
+    "migrate": "frankly_server.cli.database:migrate",
+    "survey": "frankly_server.cli.survey:survey",
+    "serve": "frankly_server.cli.serve:serve",
+    "estimates": "frankly_server.cli.estimates:estimates",
+    "design": "frankly_server.cli.machine:design",
+    "measure": "frankly_server.cli.machine:measure",
+    "estimate": "frankly_server.cli.machine:estimate",
+}
+
+
+class Verbs(click.Group):
+    """A group that imports a verb's module when the verb is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the verbs in the order a new admin needs them."""
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Return a verb, or None if there is no such verb."""
+        target = _VERBS.get(cmd_name)
+        if target is None:
+            return None
+        module, _, name = target.partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    r"""Ask sensitive questions without ever holding the answers.
+
+    \b
+    A first survey:
+      frankly keys init
+      frankly migrate
+      frankly survey apply survey.yaml
+      frankly survey publish NAME
+      frankly serve
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run one command and exit; the entry point of `frankly`."""
+    logs.configure()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; errors go to stderr, as JSON if --json is among the arguments."""
+    as_json = "--json" in arguments
+    try:
+        status = cli.main(args=arguments, prog_name="frankly", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else exits.OK
+    except FranklyError as error:
+        exits.tell(error, as_json=as_json)
+        return exits.exit_code(error)
+    except click.ClickException as error:
+        return _usage(error, as_json)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("frankly: interrupted; what was done before stays whole", err=True)
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, as in `frankly … | head`: nothing is wrong, and nothing more can be written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.OK
+    except Exception as error:  # noqa: BLE001 - no traceback ever reaches a terminal
+        exits.tell(_fault(error), as_json=as_json)
+        return exits.FAULT
+
+
+def _usage(error: click.ClickException, as_json: bool) -> int:
+    """Show click's own words about a wrong command line."""
+    if as_json:
+        exits.tell(InvalidInput(Problem.USAGE, error.format_message()), as_json=True)
+    else:
+        error.show()
+    return exits.USAGE
+
+
+def _fault(error: Exception) -> FranklyError:
+    """Describe a fault of ours by kind and place: its message might quote an input."""
+    place = logs.code_place(error.__traceback__)
+    return FranklyError(f"a fault of ours: {type(error).__name__} at {place}; please report it", code="internal")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly design|measure|estimate --json`: the machine interface of DESIGN §7. One JSON object in, one out."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.cli.console import json_option, results, table, write_json
+from frankly_server.design.interface import design_json, measure_json
+from frankly_server.estimate.interface import estimate_json
+
+MAX_INPUT_BYTES = 64 * 2**20
+
+
+def _read_object() -> dict[str, Any]:
+    """Return the JSON object on stdin; fractions are read exactly, as decimals."""
+    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+    if not data.strip():
+        raise InvalidInput(Problem.JSON_INVALID, "write one JSON object to standard input")
+    value = parse_json(data, max_bytes=MAX_INPUT_BYTES, decimals=True)
+    if not isinstance(value, dict):
+        raise InvalidInput(Problem.JSON_INVALID, "standard input must hold one JSON object")
+    return value
+
+
+def _answer(question: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_json: bool) -> None:
+    found = question(_read_object())
+    if as_json:
+        write_json(found)
+    else:
+        results().print(table(name, ("quantity", "value"), ((key, _plain(value)) for key, value in found.items())))
+
+
+def _plain(value: Any) -> str:
+    """Return a value for reading: numbers to six digits, lists in brackets."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_plain(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(item)}" for key, item in value.items())
+    return "none" if value is None else str(value)
+
+
+@click.command()
+@json_option
+def design(as_json: bool) -> None:
+    """Design a mechanism: reads a prior, a notion and a level on standard input."""
+    _answer(design_json, "design", as_json)
+
+
+@click.command()
+@json_option
+def measure(as_json: bool) -> None:
+    """Measure a mechanism: reads its matrix or weights and a prior on standard input."""
+    _answer(measure_json, "measure", as_json)
+
+
+@click.command()
+@json_option
+def estimate(as_json: bool) -> None:
+    """Estimate shares from counts: reads weights and counts on standard input."""
+    _answer(estimate_json, "estimate", as_json)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly serve`: check everything that must hold, then answer until told to stop."""
+
+import click
+
+from frankly_server.app import create_app
+from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.serving import Server
+from frankly_server.settings import Settings
+
+
+@click.command()
+@click.option("--host", help="Address to listen on [default: 127.0.0.1].")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one [default: 8000].")
+@json_option
+def serve(host: str | None, port: int | None, as_json: bool) -> None:
+    """Serve documents, reports and estimates.
+
+    It refuses to start with keys, a schema or durability settings that could break a promise. SIGTERM stops it
+    gracefully: every request in flight is answered, exit code 0.
+    """
+    settings = Settings.load()
+    listen_on = settings.host if host is None else host
+    app = create_app(settings)
+    server = Server(app, host=listen_on, port=settings.port if port is None else port, threads=settings.threads)
+    shown = f"[{listen_on}]" if ":" in listen_on else listen_on
+    url = f"http://{shown}:{server.port}"
+    if as_json:
+        write_json({"status": "serving", "url": url})
+    else:
+        remarks().print(f"Frankly answers at {url} (Ctrl-C stops it).", markup=False)
+    server.run()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""waitress, stopped gracefully: after SIGTERM or Ctrl-C nothing new is accepted, and what is in flight is answered."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from waitress import wasyncore  # type: ignore[import-untyped]
+from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
+from waitress.server import create_server  # type: ignore[import-untyped]
+
+DRAIN_S = 10.0
+_TICK_S = 0.25
+# Above what any route reads, so that the application answers 413 in its own words; waitress stops what is larger still.
+_TRANSPORT_LIMIT_BYTES = 128 * 2**20
+
+
+class Server:
+    """A WSGI server on loopback or behind a proxy that ends TLS.
+
+    It sends no banner, believes no forwarding header, and keeps no access log.
+    """
+
+    def __init__(self, application: Any, *, host: str, port: int, threads: int) -> None:
+        self._sockets: dict[int, Any] = {}
+        self._server = create_server(
+            application,
+            map=self._sockets,
+            host=host,
+            port=port,
+            threads=threads,
+            ident=None,
+            clear_untrusted_proxy_headers=True,
+            channel_timeout=60,
+            max_request_header_size=16 * 2**10,
+            max_request_body_size=_TRANSPORT_LIMIT_BYTES,
+            backlog=1024,
+            connection_limit=1000,
+        )
+        self._stopping = False
+
+    @property
+    def port(self) -> int:
+        """The port really listened on."""
+        if hasattr(self._server, "effective_listen"):
+            return int(self._server.effective_listen[0][1])
+        return int(self._server.effective_port)
+
+    def stop(self) -> None:
+        """Ask `run` to finish what is in flight and return."""
+        self._stopping = True
+
+    def run(self) -> None:
+        """Serve until `stop`, SIGTERM or SIGINT; then drain for at most DRAIN_S seconds."""
+        with _on_signals(self.stop):
+            while not self._stopping:
+                wasyncore.loop(timeout=_TICK_S, map=self._sockets, count=1, use_poll=True)
+            self._drain()
+
+    def _drain(self) -> None:
+        for item in list(self._sockets.values()):
+            if getattr(item, "accepting", False):
+                wasyncore.dispatcher.close(item)
+        deadline = time.monotonic() + DRAIN_S
+        while any(_busy(item) for item in list(self._sockets.values())) and time.monotonic() < deadline:
+            wasyncore.loop(timeout=_TICK_S / 10, map=self._sockets, count=1, use_poll=True)
+        self._server.task_dispatcher.shutdown(timeout=1)
+        wasyncore.close_all(self._sockets, ignore_all=True)
+
+
+def _busy(item: Any) -> bool:
+    """Tell whether a connection has a request being received, being worked on, or being answered."""
+    # The order matters: an answer is put into the buffer before its request leaves the list.
+    return isinstance(item, HTTPChannel) and bool(item.request or item.requests or item.total_outbufs_len)
+
+
+@contextmanager
+def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        stop()
+
+    before = {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs by allow-list: what is not named here cannot be written (THREATS A6, T15).
+
+A line says which route answered how, never which survey, report, address, user agent or body it was about. Lines of
+libraries are reduced to who spoke, how loudly, and the kind of error: their messages may quote a request.
+"""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from types import TracebackType
+from typing import Any, TextIO
+
+import structlog
+
+FIELDS = frozenset({"event", "level", "route", "method", "status", "code", "duration", "error", "where", "logger",
+                    "transaction"})  # fmt: skip
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+def duration_bucket(seconds: float) -> str:
+    """Return a coarse duration such as ``<=0.03s``: exact times would let logs be matched with other logs."""
+    return next((f"<={edge:g}s" for edge in _BUCKETS_S if seconds <= edge), f">{_BUCKETS_S[-1]:g}s")
+
+
+def method_name(method: str) -> str:
+    """Return a known HTTP method, or OTHER: a method is text that the caller chose."""
+    return method if method in METHODS else "OTHER"
+
+
+def code_place(trace: TracebackType | None) -> str:
+    """Return ``module:line`` of the innermost frame: enough to find the fault, nothing of the data."""
+    if trace is None:
+        return "unknown"
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_globals.get('__name__', 'unknown')}:{trace.tb_lineno}"
+
+
+def keep_allowed(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Drop every field that is not on the list (a structlog processor)."""
+    return {key: value for key, value in event.items() if key in FIELDS}
+
+
+def configure(stream: TextIO | None = None) -> None:
+    """Send every log line of this process, ours and the libraries', through the list; entry points call it once.
+
+    One JSON object a line, on `stream` (default: stderr).
+    """
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            keep_allowed,
+            structlog.processors.JSONRenderer(sort_keys=True),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [LibraryHandler()]
+    root.setLevel(logging.WARNING)
+
+
+class LibraryHandler(logging.Handler):
+    """Passes on that a library complained, without its message, which may hold an address or a body."""
+
+    def __init__(self) -> None:
+        super().__init__(level=logging.WARNING)
+        self._log = structlog.get_logger("frankly.library")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record's logger and level, and the kind and place of its exception."""
+        kind, trace = (record.exc_info[0], record.exc_info[2]) if record.exc_info else (None, None)
+        self._log.warning(
+            "library",
+            logger=record.name,
+            error=kind.__name__ if kind else record.levelname.lower(),
+            where=code_place(trace) if trace else f"{record.module}:{record.lineno}",
+        )

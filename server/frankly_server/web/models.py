@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shapes that cross the HTTP border, as the OpenAPI document shows them.
+
+They describe; they do not parse. Reports are read by `frankly_protocol.report`, which both sides share.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+
+class Shape(BaseModel):
+    """A closed object: a field that is not listed does not exist."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Health(Shape):
+    """The server, its database and its schema answer."""
+
+    status: Literal["ok"]
+
+
+class Signature(Shape):
+    """One Ed25519 signature over the envelope's pre-authentication encoding."""
+
+    keyid: str
+    sig: str = Field(description="Base64.")
+
+
+class Envelope(Shape):
+    """A DSSE envelope: verify the payload's exact bytes first, then parse those bytes."""
+
+    payloadType: str  # noqa: N815 - DSSE's own name
+    payload: str = Field(description="Base64 of the exact bytes that were signed.")
+    signatures: list[Signature]
+
+
+class Report(Shape):
+    """One respondent's noisy symbols, padded to the document's one length with trailing spaces."""
+
+    v: Literal[1]
+    doc: str = Field(pattern="^sha256:[0-9a-f]{64}$", description="Digest of the document that was answered.")
+    id: str = Field(pattern="^[0-9a-f]{32}$", description="128 random bits, drawn once with the symbols.")
+    y: list[int] = Field(description="One symbol per block, in the document's order.")
+    strata: dict[str, str] = Field(description="Public answers by question id.")
+    token: None
+
+
+class Receipt(Shape):
+    """The report is stored, once and durably; `duplicate` says that it already was."""
+
+    status: Literal["accepted", "duplicate"]
+    id: str = Field(pattern="^[0-9a-f]{32}$")
+
+
+class Batch(Shape):
+    """Many reports in one transaction; a bad one never fails its neighbours."""
+
+    reports: list[Report] = Field(min_length=1, max_length=1000)
+
+
+class Refusal(Shape):
+    """What the single route would have answered for this report."""
+
+    status: Literal["refused"]
+    problem: dict[str, Any] = Field(description="A problem object, as in an error answer.")
+
+
+class BatchReceipt(Shape):
+    """One result per report, in the order they were sent."""
+
+    results: list[Receipt | Refusal]
+
+
+class ReportAnswer(RootModel[Receipt | BatchReceipt]):
+    """A receipt for one report, results for a batch."""
+
+
+class OpenApi(RootModel[dict[str, Any]]):
+    """An OpenAPI 3.1 document."""
+
+
+class EstimatesAnswer(RootModel[dict[str, Any]]):
+    """Draft."""
+
+
+ALL = (Health, Envelope, Report, Receipt, Batch, BatchReceipt, ReportAnswer, EstimatesAnswer, OpenApi)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenAPI 3.1 description, declared beside each view so that it cannot drift from it.
+
+A view states its operation once with `declare`; the frame walks the routes; `finish` adds the schemas. Everything a
+view may answer is listed, problem by problem, with the codes of the shared problem table.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from apiflask import APIBlueprint, APIFlask
+from frankly_protocol.problems import Problem
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from frankly_server.web.problems import MEDIA_TYPE
+
+View = TypeVar("View", bound=Callable[..., Any])
+SECURITY = "api_key"
+_REF = "#/components/schemas/{model}"
+# Any address may answer these, whatever was asked of it.
+_EVERYWHERE = (Problem.BAD_REQUEST, Problem.FIELD_UNKNOWN, Problem.METHOD_NOT_ALLOWED, Problem.INTERNAL,
+               Problem.UNAVAILABLE, Problem.TOO_MANY)  # fmt: skip
+_HEADERS: dict[int, dict[str, Any]] = {
+    401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "The Bearer scheme."}},
+    405: {"Allow": {"schema": {"type": "string"}, "description": "The methods this address knows."}},
+    # A rate limiter in front of the server may answer this; devices must obey it.
+    429: {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
+    503: {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
+}
+
+
+class ProblemDetails(BaseModel):
+    """An error, after RFC 9457. `code` is stable; `detail` says how to fix it and never repeats an answer."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    field: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query parameter: its name, JSON schema and meaning."""
+
+    name: str
+    schema: Mapping[str, Any]
+    description: str
+
+
+def declare(
+    routes: APIBlueprint | APIFlask,
+    operation_id: str,
+    *,
+    answers: Mapping[int, tuple[str, str, type[BaseModel]]],
+    problems: Sequence[Problem] = (),
+    body: Mapping[str, type[BaseModel]] | None = None,
+    query: Sequence[Query] = (),
+    secured: bool = False,
+) -> Callable[[View], View]:
+    """Return the decorator that describes a view.
+
+    Parameters
+    ----------
+    answers : status -> (description, media type, model) of every success.
+    problems : what the view itself may refuse; what any address may answer is added.
+    body : media type -> model of the request body; None if the view reads none.
+    """
+    responses: dict[int, Any] = {status: _answer(*answer) for status, answer in answers.items()}
+    responses.update(_problem_responses([*problems, *_EVERYWHERE]))
+    extensions: dict[str, Any] = {"parameters": [_parameter(item) for item in query]}
+    if body is not None:
+        extensions["requestBody"] = {
+            "required": True,
+            "content": {kind: _schema(model) for kind, model in body.items()},
+        }
+    documented: Callable[[View], View] = routes.doc(
+        operation_id=operation_id,
+        responses=responses,
+        extensions=extensions,
+        security=[{SECURITY: []}] if secured else None,
+    )
+    return documented
+
+
+def configure(app: APIFlask) -> None:
+    """Set what the frame needs to know before it describes the routes."""
+    app.config.update(
+        AUTO_SERVERS=False,
+        AUTO_404_RESPONSE=False,
+        AUTO_AUTH_ERROR_RESPONSE=False,
+        SECURITY_SCHEMES={
+            SECURITY: {"type": "http", "scheme": "bearer", "description": "An API key made by `frankly keys api`."}
+        },
+    )
+    app.description = "Signed survey documents, noisy reports, and estimates that carry their uncertainty."
+
+
+def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
+    """Return the complete document as the exact bytes that are served and kept under docs/."""
+    spec: dict[str, Any] = dict(app.spec)  # type: ignore[arg-type]
+    described: list[tuple[type[BaseModel], Literal["serialization"]]] = [
+        (model, "serialization") for model in (*models, ProblemDetails)
+    ]
+    _, schemas = models_json_schema(described, ref_template=_REF)
+    components = spec.setdefault("components", {})
+    components["schemas"] = schemas["$defs"]
+    spec["info"]["license"] = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+    return (json.dumps(spec, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return {"schema": {"$ref": _REF.format(model=model.__name__)}}
+
+
+def _answer(description: str, media_type: str, model: type[BaseModel]) -> dict[str, Any]:
+    return {"description": description, "content": {media_type: _schema(model)}}
+
+
+def _parameter(item: Query) -> dict[str, Any]:
+    return {"in": "query", "name": item.name, "schema": dict(item.schema), "description": item.description,
+            "required": False}  # fmt: skip
+
+
+def _problem_responses(problems: Sequence[Problem]) -> dict[int, Any]:
+    """Group problems by status: one response each, naming the codes it may carry."""
+    grouped: dict[int, list[Problem]] = defaultdict(list)
+    for problem in dict.fromkeys(problems):
+        grouped[problem.status].append(problem)
+    return {status: _problem_response(status, found) for status, found in sorted(grouped.items())}
+
+
+def _problem_response(status: int, found: Sequence[Problem]) -> dict[str, Any]:
+    response: dict[str, Any] = {
+        "description": " ".join(f"`{problem.code}`: {problem.title}" for problem in found),
+        "content": {MEDIA_TYPE: _schema(ProblemDetails)},
+    }
+    if status in _HEADERS:
+        response["headers"] = _HEADERS[status]
+    return response

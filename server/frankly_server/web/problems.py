@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error becomes one problem+json object (RFC 9457), and nothing else ever leaves.
+
+The body is made from the shared problem table; the detail is ours, never an exception's message that we did not write.
+"""
+
+import sys
+from typing import Any
+
+from flask import Response, g, json, request
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem, problem_body
+from werkzeug.exceptions import HTTPException
+
+from frankly_server.web.logs import code_place
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 5
+_KEPT_HEADERS = frozenset({"allow", "retry-after"})
+_OPERATORS = frozenset({Problem.KEY_FILE, Problem.UNSAFE_SETTING, Problem.FILE_EXISTS, Problem.USAGE})
+_BY_STATUS: dict[int, tuple[Problem, str]] = {
+    400: (Problem.BAD_REQUEST, "the request could not be read; check that it was sent whole"),
+    404: (Problem.NOT_FOUND, "nothing answers at this address; /openapi.json lists what does"),
+    405: (Problem.METHOD_NOT_ALLOWED, "use one of the methods in the Allow header"),
+    408: (Problem.TIMED_OUT, "the request did not arrive in time; send it again"),
+    413: (Problem.BODY_TOO_LARGE, "the body is larger than this address accepts"),
+    415: (Problem.CONTENT_TYPE, "send application/json"),
+    429: (Problem.TOO_MANY, "slow down and try again after the time in Retry-After"),
+    503: (Problem.UNAVAILABLE, "try again after the time in Retry-After"),
+}
+
+
+def problem_response(problem: Problem, detail: str, field: str | None = None) -> Response:
+    """Render one problem; adds the headers its status demands."""
+    body = json.dumps(problem_body(problem, detail, field))
+    response = Response(body, status=problem.status, content_type=MEDIA_TYPE)
+    if problem.status == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="frankly"'
+    if problem.status in (429, 503):
+        response.headers["Retry-After"] = str(RETRY_AFTER_S)
+    g.problem_code = problem.code
+    return response
+
+
+def from_http(error: HTTPException) -> Response:
+    """Render an error of the framework, keeping Allow and Retry-After."""
+    status = error.code or 500
+    fallback = _BY_STATUS[400] if 400 <= status < 500 else (Problem.INTERNAL, "the fault is ours; try again later")
+    problem, detail = _BY_STATUS.get(status, fallback)
+    response = problem_response(problem, detail)
+    for name, value in error.get_headers(request.environ):
+        if name.lower() in _KEPT_HEADERS:
+            response.headers[name] = value
+    return response
+
+
+def from_frankly(error: FranklyError) -> Response:
+    """Render a refusal of ours; one that is not about the caller's input is an internal fault."""
+    problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
+    if problem is None:
+        return from_unexpected(error)
+    if problem in _OPERATORS:
+        # Not the caller's business: the detail names files and settings. The log line and `frankly serve` say more.
+        return problem_response(Problem.UNAVAILABLE, "the server is not set up to answer this; its operator must act")
+    response = problem_response(problem, error.detail, error.field)
+    retry_after_s = getattr(error, "retry_after_s", None)
+    if retry_after_s is not None:
+        response.headers["Retry-After"] = str(retry_after_s)
+    return response
+
+
+def from_unexpected(error: Exception) -> Response:
+    """Render a fault of ours without any detail; the log line names its kind and place only."""
+    g.error_kind = type(error).__name__
+    g.error_place = code_place(error.__traceback__ or sys.exc_info()[2])
+    return problem_response(Problem.INTERNAL, "the fault is ours; the same request may be sent again later")
+
+
+def register(app: Any) -> None:
+    """Attach the three handlers to the application."""
+    app.register_error_handler(HTTPException, from_http)
+    app.register_error_handler(FranklyError, from_frankly)
+    app.register_error_handler(Exception, from_unexpected)

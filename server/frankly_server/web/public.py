@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What devices use: health, keys, signed documents, reports. No key, no cookie, no state between requests."""
+
+from typing import Any
+
+from apiflask import APIBlueprint
+from flask import Response, json
+from frankly_protocol import canonical
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem, problem_body
+
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.web import models, reading
+from frankly_server.web.headers import PUBLIC_FOREVER
+from frankly_server.web.openapi import Query, declare
+
+_REPORT_PROBLEMS = (
+    Problem.JSON_INVALID, Problem.BODY_TOO_LARGE, Problem.CONTENT_TYPE, Problem.FIELD_MISSING, Problem.FIELD_TYPE,
+    Problem.Y_TYPE, Problem.EPS_NOT_FINITE, Problem.SYMBOL_UNKNOWN, Problem.SURVEY_UNKNOWN, Problem.DOC_MISMATCH,
+    Problem.STRATA_INVALID, Problem.TOO_EARLY, Problem.CLOSED, Problem.ID_CONFLICT, Problem.TOKEN_INVALID,
+)  # fmt: skip
+
+
+def answer(value: Any, status: int = 200) -> Response:
+    """Render a JSON answer."""
+    return Response(json.dumps(value), status=status, content_type=reading.JSON)
+
+
+def blueprint(services: Services, settings: Settings) -> APIBlueprint:
+    """Return the routes of devices, bound to `services`."""
+    routes = APIBlueprint("public", __name__)
+    _add_health(routes, services)
+    _add_documents(routes, services)
+    _add_reports(routes, services, settings)
+    return routes
+
+
+def _add_health(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/health")
+    @declare(routes, "health", answers={200: ("Ready to answer.", reading.JSON, models.Health)})
+    def health() -> Response:
+        """Tell whether the server can answer: it asks the database, and checks the schema."""
+        reading.query(())
+        services.check_health()
+        return answer({"status": "ok"})
+
+
+def _add_documents(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/v1/keys")
+    @declare(routes, "keys", answers={200: ("The keys document.", reading.JSON, models.Envelope)})
+    def keys() -> Response:
+        """Return the signed keys document that names the publisher's keys."""
+        reading.query(())
+        return Response(services.keys.document(), content_type=reading.JSON)
+
+    @routes.get("/v1/surveys/<survey_id>/document")
+    @declare(
+        routes,
+        "document",
+        answers={200: ("The signed survey document.", reading.JSON, models.Envelope)},
+        problems=(Problem.SURVEY_UNKNOWN, Problem.FIELD_TYPE),
+        query=(Query("digest", {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}, "The version a link pins."),),
+    )
+    def document(survey_id: str) -> Response:
+        """Return a survey's newest signed document, or the one with the digest asked for.
+
+        A document asked for by digest never changes, so it may be cached by anyone; it carries no identifier.
+        """
+        wanted = reading.digest(reading.query({"digest"}).get("digest"))
+        response = Response(services.surveys.envelope(reading.survey_id(survey_id), wanted), content_type=reading.JSON)
+        if wanted is not None:
+            response.headers["Cache-Control"] = PUBLIC_FOREVER
+        return response
+
+
+def _add_reports(routes: APIBlueprint, services: Services, settings: Settings) -> None:
+    @routes.post("/v1/surveys/<survey_id>/reports")
+    @declare(
+        routes,
+        "report",
+        answers={
+            200: ("Already stored (one report), or the results of a batch.", reading.JSON, models.ReportAnswer),
+            201: ("Stored, once and durably.", reading.JSON, models.Receipt),
+        },
+        problems=_REPORT_PROBLEMS,
+        body={reading.JSON: models.Report, reading.BATCH_JSON: models.Batch},
+    )
+    def report(survey_id: str) -> Response:
+        """Store one noisy report, or a batch of them.
+
+        The answer comes after the commit. Sending the same bytes again is safe: the second answer says `duplicate`.
+        """
+        reading.query(())
+        survey = reading.survey_id(survey_id)
+        if reading.content_type({reading.JSON, reading.BATCH_JSON}) == reading.BATCH_JSON:
+            return _batch(services, settings, survey)
+        outcome = services.intake.accept(survey, reading.body(settings.report_limit_bytes))
+        return answer({"status": outcome.status, "id": outcome.id}, 201 if outcome.status == "accepted" else 200)
+
+
+def _batch(services: Services, settings: Settings, survey: str) -> Response:
+    """Split a batch, store it in one transaction, and answer report by report."""
+    limit = settings.body_limit_bytes
+    content = canonical.parse_json(reading.body(limit), max_bytes=limit, max_depth=5)
+    if not isinstance(content, dict) or set(content) != {"reports"}:
+        raise InvalidInput(Problem.FIELD_UNKNOWN, "a batch is an object with exactly the field reports", "reports")
+    reports = content["reports"]
+    if not isinstance(reports, list) or not 1 <= len(reports) <= settings.batch_limit:
+        raise InvalidInput(Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports")
+    outcomes = services.intake.accept_batch(survey, reports)
+    return answer({"results": [_result(outcome) for outcome in outcomes]})
+
+
+def _result(outcome: Any) -> dict[str, Any]:
+    if isinstance(outcome, InvalidInput):
+        return {"status": "refused", "problem": problem_body(outcome.problem, outcome.detail, outcome.field)}
+    return {"status": outcome.status, "id": outcome.id}

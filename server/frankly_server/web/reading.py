@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading requests: sizes, content types and query parameters are settled before anything is parsed."""
+
+import re
+from collections.abc import Collection
+
+from flask import request
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+JSON = "application/json"
+BATCH_JSON = "application/vnd.frankly.batch+json"
+MAX_QUERY_BYTES = 2048
+MAX_QUERY_FIELDS = 8
+_SURVEY_ID = re.compile(r"[0-9a-f]{32}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def content_type(accepted: Collection[str]) -> str:
+    """Return the body's media type, one of `accepted`; UTF-8 is the only charset, and no encoding is undone."""
+    charset = request.mimetype_params.get("charset", "utf-8").lower()
+    if request.mimetype not in accepted or charset != "utf-8" or request.content_encoding:
+        raise InvalidInput(Problem.CONTENT_TYPE, f"send one of: {', '.join(sorted(accepted))} (UTF-8, not compressed)")
+    return request.mimetype
+
+
+def body(max_bytes: int) -> bytes:
+    """Return the body, read once and never kept; a longer one ends in 413 without being read to its end."""
+    request.max_content_length = max_bytes
+    return request.get_data(cache=False)
+
+
+def query(allowed: Collection[str]) -> dict[str, str]:
+    """Return the query parameters, each at most once and each one of `allowed`.
+
+    Raises InvalidInput: bad_request for an oversized query, field_unknown for a name that means nothing here.
+    """
+    if len(request.query_string) > MAX_QUERY_BYTES or request.query_string.count(b"&") >= MAX_QUERY_FIELDS:
+        raise InvalidInput(
+            Problem.BAD_REQUEST, f"the query may hold {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES} bytes"
+        )
+    found: dict[str, str] = {}
+    for name, value in request.args.items(multi=True):
+        if name not in allowed:
+            known = ", ".join(sorted(allowed)) or "none"
+            raise InvalidInput(Problem.FIELD_UNKNOWN, f"a query parameter is not known here; known: {known}", "query")
+        if name in found:
+            raise InvalidInput(Problem.BAD_REQUEST, "a query parameter is given twice", name)
+        found[name] = value
+    return found
+
+
+def survey_id(text: str) -> str:
+    """Return a well-formed survey id; anything else cannot name a survey, and never reaches the database."""
+    if not _SURVEY_ID.fullmatch(text):
+        raise InvalidInput(Problem.SURVEY_UNKNOWN, "a survey id is 32 hexadecimal digits; check the link", "survey")
+    return text
+
+
+def digest(text: str | None) -> str | None:
+    """Return a well-formed document digest, or None if none was asked for."""
+    if text is not None and not _DIGEST.fullmatch(text):
+        raise InvalidInput(Problem.FIELD_TYPE, "a digest is written sha256: and 64 hexadecimal digits", "digest")
+    return text
+
+
+def flag(text: str | None, name: str) -> bool:
+    """Return a query flag written true or false (absent: false)."""
+    if text not in (None, "true", "false"):
+        raise InvalidInput(Problem.FIELD_TYPE, "write true or false", name)
+    return text == "true"
+
+
+def level(text: str | None) -> float:
+    """Return a confidence level strictly between 0 and 1, default 0.95 (BAD_INPUTS 49)."""
+    if text is None:
+        return 0.95
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,12})?", text) or not 0.0 < float(text) < 1.0:
+        raise InvalidInput(
+            Problem.CONFIDENCE_RANGE, "the level is a share strictly between 0 and 1: for 95% use 0.95", "level"
+        )
+    return float(text)
