@@ -86,14 +86,14 @@ def environment(lock: str) -> None:
     """Bring .venv to the state of a lock (`demo` or `test`); a stamp named by its content skips what is done."""
     parts = ["build.txt", f"{lock}.txt"]
     inputs = [ROOT / "requirements" / name for name in parts] + [ROOT / name / "pyproject.toml" for name in OWN]
-    digest = hashlib.sha256(sys.version.encode() + b"".join(path.read_bytes() for path in inputs)).hexdigest()
-    stamp = VENV / f"installed-{lock}-{digest[:16]}"
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()
+    stamp = VENV / f"installed-{lock}-{sys.implementation.cache_tag}-{digest[:16]}"
     if stamp.exists():
         return
     # Without pip inside: plain Debian lacks python3-venv. The pip that is here installs into the new environment.
     step("environment .venv", [sys.executable, "-m", "venv", "--without-pip", str(VENV)])
     pip = [sys.executable, "-m", "pip", "--python", str(PYTHON), "--disable-pip-version-check", "install", "--no-input"]
-    pip += ["--root-user-action=ignore", "--progress-bar=off"]
+    pip += ["--root-user-action=ignore", "--progress-bar=off", "--no-compile"]  # Python compiles what it comes to use
     # Builds use what the build lock has put into .venv, so nothing unhashed is ever fetched.
     locked = [*pip, "--no-build-isolation", "--require-hashes", "-r"]
     step("build tools", [*locked, "requirements/build.txt"])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of every change: lint, types, and the direction of every import. Each runs once, over everything."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHECKS = {
+    "lint": ["-m", "ruff", "check", "."],
+    "types of the packages": ["-m", "mypy"],
+    "types of run.py": ["-m", "mypy", "run.py"],
+    "import directions": ["-c", "from importlinter.cli import lint_imports_command as main; main()"],
+}
+
+# What each package may import beside the standard library: what its users have to install, and nothing else.
+DEPENDENCIES = {
+    "shared/frankly_protocol": {"cryptography", "frankly_protocol"},
+    "client_sdk/frankly_sdk": {"frankly_protocol", "frankly_sdk", "requests"},
+}
+
+# Libraries with one home inside the server: the only folders or modules that know them.
+HOMES = {
+    "cdd": ["design/vertices.py"],
+    "highspy": ["design/programme.py"],
+    "sqlalchemy": ["store"],
+    "alembic": ["store"],
+    "flask": ["web", "app.py"],
+    "apiflask": ["web", "app.py"],
+    "waitress": ["cli"],
+    "click": ["cli"],
+    "rich": ["cli"],
+}
+
+
+@pytest.mark.parametrize("command", CHECKS.values(), ids=CHECKS.keys())
+def test_check_finds_nothing(root: Path, command: list[str]) -> None:
+    done = subprocess.run([sys.executable, *command], cwd=root, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("folder", DEPENDENCIES)
+def test_a_package_imports_what_it_declares(root: Path, folder: str) -> None:
+    allowed = DEPENDENCIES[folder] | sys.stdlib_module_names
+    found = {(str(path), name) for path, name in _imports(root / folder) if name not in allowed}
+    assert not found
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_a_library_of_the_server_stays_in_its_home(root: Path, library: str) -> None:
+    server = root / "server/frankly_server"
+    users = [path.relative_to(server) for path, name in _imports(server) if name == library]
+    homes = [Path(home) for home in HOMES[library]]
+    assert users, f"nobody imports {library}: remove its row and the dependency"
+    assert not [str(user) for user in users if not any(user.is_relative_to(home) for home in homes)]
+
+
+def _imports(folder: Path) -> Iterator[tuple[Path, str]]:
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                yield from ((path, alias.name.partition(".")[0]) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield path, node.module.partition(".")[0]

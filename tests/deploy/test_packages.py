@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an install brings: the SDK only its few dependencies, the server its migrations too."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+# requests, cryptography, and what these two need; typing_extensions comes with cryptography on older Pythons only.
+OF_THE_SDK = {
+    "certifi", "cffi", "charset-normalizer", "cryptography", "frankly-protocol", "frankly-sdk", "idna", "pycparser",
+    "requests", "urllib3",
+}  # fmt: skip
+
+
+def _pip(*arguments: str) -> str:
+    # The environment of the tests has no pip of its own: the interpreter it was made from does.
+    base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    command = [str(base), "-m", "pip", "--disable-pip-version-check", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_sdk_brings_requests_and_cryptography_and_no_more(root: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
+    python = tmp_path / "empty/bin/python"
+    sources = [str(shutil.copytree(root / name, tmp_path / name)) for name in ("shared", "client_sdk")]
+    _pip("--python", str(python), "install", "--no-input", "--no-compile", *sources)
+    listed = json.loads(_pip("--python", str(python), "list", "--format=json"))
+    assert {item["name"].lower().replace("_", "-") for item in listed} <= OF_THE_SDK
+    loaded = "import sys, frankly_sdk; print({'numpy', 'flask', 'frankly_server'} & set(sys.modules) or 'nothing else')"
+    done = subprocess.run([str(python), "-c", loaded], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == "nothing else\n"
+
+
+@pytest.fixture(scope="module")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build sdist and wheel of the server as a release would, then a wheel from that sdist."""
+    folder = tmp_path_factory.mktemp("built")
+    for name in ("server", "migrations"):
+        shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(root / "LICENSE", folder)
+    _hatchling(folder / "server", "-t", "sdist", "-t", "wheel", "-d", str(folder / "dist"))
+    [sdist] = (folder / "dist").glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    [unpacked] = (folder / "unpacked").iterdir()
+    _hatchling(unpacked, "-t", "wheel", "-d", str(folder / "again"))
+    return folder
+
+
+def _hatchling(project: Path, *arguments: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", *arguments], cwd=project, check=True, capture_output=True
+    )
+
+
+@pytest.mark.parametrize("made_from", ["dist", "again"])
+def test_the_server_carries_its_migrations_and_licence(root: Path, built: Path, made_from: str) -> None:
+    [wheel] = (built / made_from).glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        [licence] = [name for name in names if name.endswith("/licenses/LICENSE")]
+        assert archive.read(licence) == (root / "LICENSE").read_bytes()
+    scripts = {path.relative_to(root).as_posix() for path in (root / "migrations").rglob("*.py")}
+    assert scripts
+    assert {f"frankly_server/{name}" for name in scripts} <= names
+    assert "frankly_server/py.typed" in names

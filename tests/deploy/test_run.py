@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""run.py: what it installs, what it says when it may not, and what it starts."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import run
+
+MISSING = {"gcc": lambda: False, "libc6-dev": lambda: True, "libcdd-dev": lambda: False}
+APT = "apt-get install -y --no-install-recommends gcc libcdd-dev"
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Record what would be run instead of running it."""
+    seen: list[tuple[str, ...]] = []
+    monkeypatch.setattr(run, "step", lambda words, *commands: seen.extend(tuple(command) for command in commands))
+    return seen
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Say which programs this machine has, and who runs it."""
+
+    def choose(*names: str, user: int) -> None:
+        monkeypatch.setattr(run.shutil, "which", lambda name: f"/usr/bin/{name}" if name in names else None)
+        monkeypatch.setattr(run.os, "geteuid", lambda: user)
+
+    return choose
+
+
+def _sudo(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    monkeypatch.setattr(run.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code))
+
+
+def test_an_ordinary_user_is_told_the_one_line(programs: Callable[..., None], steps: list[Any]) -> None:
+    programs("apt-get", user=1000)
+    with pytest.raises(SystemExit) as stopped:
+        run.system_packages(MISSING)
+    assert stopped.value.code == f"please install as root: {APT}"
+    assert not steps
+
+
+def test_sudo_that_asks_for_a_password_is_not_used(
+    programs: Callable[..., None], steps: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs("apt-get", "sudo", user=1000)
+    _sudo(monkeypatch, 1)
+    with pytest.raises(SystemExit, match="please install as root"):
+        run.system_packages(MISSING)
+    assert not steps
+
+
+@pytest.mark.parametrize(("user", "prefix"), [(0, ()), (1000, ("/usr/bin/sudo", "-n"))])
+def test_what_is_missing_is_installed_and_looked_for_again(
+    programs: Callable[..., None],
+    steps: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    user: int,
+    prefix: tuple[str, ...],
+) -> None:
+    programs("apt-get", "sudo", user=user)
+    _sudo(monkeypatch, 0)
+    with pytest.raises(SystemExit, match="does not find gcc libcdd-dev: run this with /usr/bin/python3"):
+        run.system_packages(MISSING)
+    apt = (*prefix, "env", "DEBIAN_FRONTEND=noninteractive")
+    assert steps == [(*apt, "apt-get", "update"), (*apt, *APT.split())]
+
+
+def test_another_system_is_told_what_to_bring(programs: Callable[..., None]) -> None:
+    programs(user=0)
+    with pytest.raises(SystemExit, match="which is not Debian"):
+        run.system_packages(MISSING)
+
+
+def test_nothing_missing_does_nothing(programs: Callable[..., None], steps: list[Any]) -> None:
+    programs(user=1000)
+    run.system_packages({"gcc": lambda: True})
+    assert not steps
+
+
+def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
+    assert set(run.TEST) - set(run.BUILD) == {"chromium", "postgresql"}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of what the installation reads, with an environment folder of its own."""
+    shutil.copytree(root / "requirements", tmp_path / "requirements")
+    for name in run.OWN:
+        (tmp_path / name).mkdir()
+        shutil.copy(root / name / "pyproject.toml", tmp_path / name)
+    (tmp_path / ".venv").mkdir()
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setattr(run, "VENV", tmp_path / ".venv")
+    return tmp_path
+
+
+@pytest.mark.parametrize("changed", ["requirements/demo.txt", "requirements/build.txt", "server/pyproject.toml"])
+def test_a_second_run_skips_and_a_changed_lock_does_not(checkout: Path, steps: list[Any], changed: str) -> None:
+    run.environment("demo")
+    first = len(steps)
+    run.environment("demo")
+    assert len(steps) == first > 0
+    with (checkout / changed).open("a") as file:
+        file.write("\n")
+    run.environment("demo")
+    assert len(steps) == 2 * first
+
+
+def test_everything_from_a_registry_is_hash_checked_and_builds_fetch_nothing(checkout: Path, steps: list[Any]) -> None:
+    run.environment("test")
+    installs = [command for command in steps if "install" in command]
+    assert installs
+    for command in installs:
+        assert "--no-build-isolation" in command
+        assert "--require-hashes" in command or "--no-deps" in command
+
+
+def test_a_failed_step_shows_what_was_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        run.step("trying", [sys.executable, "-c", "import sys; sys.exit('no room on the disk')"])
+    assert "no room on the disk" in str(stopped.value.code)
+    assert capsys.readouterr().out == "  trying … failed\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lock", "started"),
+    [
+        (["demo"], "demo", ["examples/affairs/demo.py"]),
+        (["demo", "--port", "0"], "demo", ["examples/affairs/demo.py", "--port", "0"]),
+        (["bench", "sdk", "--json"], "demo", ["bench/sdk.py", "--json"]),
+        (["test", "--full", "-k", "a or b"], "test", ["--full", "-k", "a or b"]),
+        (["setup"], "demo", None),
+    ],
+)
+def test_each_verb(monkeypatch: pytest.MonkeyPatch, arguments: list[str], lock: str, started: list[str] | None) -> None:
+    prepared, commands = [], []
+    monkeypatch.setattr(run, "setup", prepared.append)
+    monkeypatch.setattr(run.os, "execv", lambda _path, command: commands.append(command))
+    monkeypatch.setattr(run.os, "chdir", lambda _path: None)
+    run.main(arguments)
+    assert prepared == [lock]
+    if started is None:
+        assert not commands
+    else:
+        [[python, *rest]] = commands
+        assert python == str(run.PYTHON)
+        assert rest[-len(started) :] == started
+        assert (rest[:2] == ["-m", "pytest"]) == (arguments[0] == "test")
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["bench"], ["bench", "nothing-like-it"], ["setup", "--fast"]])
+def test_a_wrong_command_line_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    monkeypatch.setattr(run, "setup", lambda lock: pytest.fail(f"installed {lock}"))
+    with pytest.raises(SystemExit) as stopped:
+        run.main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: " in capsys.readouterr().err
+
+
+def test_ci_runs_every_test(root: Path, tmp_path: Path) -> None:
+    fake = tmp_path / "python3"
+    fake.write_text('#!/bin/sh\necho "$PWD" "$@"\n')
+    fake.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([root / ".ci/run"], env=environment, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout == f"{root} run.py test\n"
