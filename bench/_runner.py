@@ -14,19 +14,18 @@ from dataclasses import dataclass, field
 class Result:
     """What a bench measured.
 
-    ratios : by name, of two times or rates taken in the same run: the figures that travel between machines.
-    figures : by name with the unit in it (``import_s``). limits : upper bound of a figure or ratio, by its name.
+    figures : by name; ``ratio_…`` of two times or rates taken in the same run (these travel between machines), others
+    with their unit (``…_s``). limits : what a figure must stay under, by its name.
     """
 
     name: str
-    ratios: Mapping[str, float]
-    figures: Mapping[str, float]
-    limits: Mapping[str, float] = field(default_factory=dict)
+    figures: dict[str, float]
+    limits: dict[str, float] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
         """Whether every figure is under its limit."""
-        return all((self.ratios | dict(self.figures))[name] < limit for name, limit in self.limits.items())
+        return all(self.figures[name] < limit for name, limit in self.limits.items())
 
 
 def medians(trials: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
@@ -47,11 +46,10 @@ def main(description: str, measure: Callable[[], Result], arguments: Sequence[st
     as_json = parser.parse_args(arguments).json
     result = measure()
     if as_json:
-        machine = {"python": platform.python_version(), "machine": platform.machine()}
-        body = {"name": result.name, "ratios": result.ratios, "figures": result.figures, "limits": result.limits}
-        print(json.dumps(body | {"holds": result.holds, "on": machine}, indent=2))
+        body = {"bench": result.name, **result.figures, "limits": result.limits, "holds": result.holds}
+        print(json.dumps(body | {"python": platform.python_version(), "machine": platform.machine()}, indent=2))
     else:
-        for name, value in (dict(result.figures) | dict(result.ratios)).items():
+        for name, value in result.figures.items():
             limit = f"   (must be under {result.limits[name]:g})" if name in result.limits else ""
             print(f"{name:>24}  {value:8.3f}{limit}")
     sys.exit(0 if result.holds else 1)
