@@ -42,14 +42,14 @@ class Counts:
         self._connection = connection
 
     def add(self, rows: Iterable[ReportRow]) -> None:
-        """Count newly inserted reports; call it in the transaction that inserted them, once, after all other writes."""
+        """Count newly inserted reports; call it once, in the transaction that inserted them."""
         rows = list(rows)
         if not rows:
             return
         slot = 0 if self._connection.dialect.name == "sqlite" else int(rows[0].id[:2], 16) % _SLOTS
         # Sorted: transactions that meet in a slot take its rows in one order and cannot deadlock.
         values = [{**key._asdict(), "slot": slot, "n": n} for key, n in sorted(_tally(rows).items())]
-        self._connection.execute(insert_or_add(self._connection, counts), values)
+        self._connection.execute(insert_or_add(self._connection.dialect.name, counts), values)
 
     def of_document(self, digest: str) -> Mapping[CountKey, int]:
         """Return the counts of one document, slots added up."""

@@ -3,11 +3,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, select
 
 from frankly_server.store.schema import reports
-from frankly_server.store.upsert import insert_or_ignore
+from frankly_server.store.upsert import insert_new
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ class Reports:
 
     def add(self, row: ReportRow) -> bool:
         """Insert a report; False if its id was already taken, in which case nothing changed."""
-        statement = insert_or_ignore(self._connection, reports)
-        return self._connection.execute(statement, _values(row)).rowcount == 1
+        # Told by RETURNING: what drivers report as the number of rows is not the same everywhere.
+        return self._connection.execute(self._insert(), _values(row)).first() is not None
 
     def add_many(self, rows: Sequence[ReportRow]) -> set[str]:
         """Insert reports of one survey with distinct ids; return the ids that were new."""
@@ -41,8 +42,7 @@ class Reports:
             return set()
         # Sorted: two overlapping batches then take their locks in one order and cannot deadlock.
         values = [_values(row) for row in sorted(rows, key=lambda row: row.id)]
-        statement = insert_or_ignore(self._connection, reports).returning(reports.c.id)
-        return set(self._connection.execute(statement, values).scalars())
+        return set(self._connection.execute(self._insert(), values).scalars())
 
     def get_many(self, survey_id: str, ids: Sequence[str]) -> dict[str, ReportRow]:
         """Return the stored reports with these ids."""
@@ -56,6 +56,9 @@ class Reports:
         every = select(reports).where(reports.c.survey == survey_id).execution_options(yield_per=1000)
         for row in self._connection.execute(every):
             yield _row(*row)
+
+    def _insert(self) -> Any:
+        return insert_new(self._connection.dialect.name, reports, "id")
 
 
 def _values(row: ReportRow) -> dict[str, str]:

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accepting reports: each kept once, counted in the same transaction, acknowledged after the commit (DESIGN §5)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from frankly_protocol.clock import Clock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_protocol.report import Report
+from frankly_server.intake.admission import Admission
+from frankly_server.store import Database, ReportRow, StoreUnavailable, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a report: ``accepted``, or ``duplicate`` if the same bytes' content was stored before."""
+
+    status: str
+    id: str = field(repr=False)
+
+
+class Intake:
+    """Stores reports of published surveys. Safe to share between threads."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._admissions: dict[str, Admission] = {}  # by digest; documents never change
+
+    def accept(self, survey_id: str, body: bytes) -> Outcome:
+        """Store one report and return after the commit; sending the same bytes again is safe.
+
+        Raises InvalidInput: survey_unknown, doc_mismatch, too_early, closed, symbol_unknown, strata_invalid,
+        id_conflict (another report with this id was first), or what `Report.from_bytes` raises; StoreUnavailable if
+        nothing is certain, in which case the same bytes should be sent again.
+        """
+        try:
+            row = self._admit(survey_id, Report.from_bytes(body))
+            with self._database.transaction("accept report") as tx:
+                if tx.reports.add(row):
+                    tx.counts.add([row])
+                    return Outcome("accepted", row.id)
+                stored = tx.reports.get_many(survey_id, [row.id])[row.id]
+            return _again(row, stored)
+        except InvalidInput as refusal:
+            self._count_refusals(survey_id, [refusal])
+            raise
+
+    def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> list[Outcome | InvalidInput]:
+        """Store many reports in one transaction; return what became of each, in their order.
+
+        `reports` are bytes, or values that strict JSON parsing has already opened. A refused one, returned as its
+        error, never fails its neighbours. Raises InvalidInput(survey_unknown) for all of them, or StoreUnavailable.
+        """
+        self._require_survey(survey_id)
+        read: list[ReportRow | InvalidInput] = []
+        for report in reports:
+            try:
+                read.append(self._admit(survey_id, _parse(report)))
+            except InvalidInput as refusal:
+                read.append(refusal)
+        with self._database.transaction("accept batch") as tx:
+            outcomes = _store(tx, survey_id, read)
+            refusals = [outcome for outcome in outcomes if isinstance(outcome, InvalidInput)]
+            tx.days.add(survey_id, self._today(), _by_code(refusals))
+        return outcomes
+
+    def refusals(self, survey_id: str) -> dict[tuple[str, str], int]:
+        """Return (UTC day, problem code) -> how many reports were refused."""
+        with self._database.reading("refusals") as tx:
+            return tx.days.of_survey(survey_id)
+
+    def _admit(self, survey_id: str, report: Report) -> ReportRow:
+        admission = self._admissions.get(report.doc) or self._learn(survey_id, report.doc)
+        if admission is None or admission.survey != survey_id:
+            self._require_survey(survey_id)
+            words = "the report names a document that is not this survey's; fetch the survey again"
+            raise InvalidInput(Problem.DOC_MISMATCH, words, "doc")
+        return admission.admit(report, self._clock.now())
+
+    def _learn(self, survey_id: str, digest: str) -> Admission | None:
+        """Read a document's rules once; superseded versions count as well, until their own closing time."""
+        with self._database.reading("read document") as tx:
+            row = tx.documents.get(digest)
+        if row is None or row.survey != survey_id:
+            return None
+        payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
+        admission = Admission.of(SurveyDocument.parse(payload), digest)
+        self._admissions[digest] = admission
+        return admission
+
+    def _require_survey(self, survey_id: str) -> None:
+        if not self._is_published(survey_id):
+            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link")
+
+    def _is_published(self, survey_id: str) -> bool:
+        if any(admission.survey == survey_id for admission in list(self._admissions.values())):
+            return True
+        with self._database.reading("find survey") as tx:
+            return tx.documents.latest(survey_id) is not None
+
+    def _count_refusals(self, survey_id: str, refusals: Iterable[InvalidInput]) -> None:
+        """Add to the day's counters of a published survey; a database that is down must not hide the refusal."""
+        try:
+            if self._is_published(survey_id):
+                with self._database.transaction("count refusal") as tx:
+                    tx.days.add(survey_id, self._today(), _by_code(refusals))
+        except StoreUnavailable:  # logged by the store
+            return
+
+    def _today(self) -> str:
+        return self._clock.now().date().isoformat()
+
+
+def _parse(report: Any) -> Report:
+    return Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
+
+
+def _store(tx: Transaction, survey_id: str, read: Sequence[ReportRow | InvalidInput]) -> list[Outcome | InvalidInput]:
+    """Insert what is new, count it, and compare the rest with what was first under the same id."""
+    first: dict[str, ReportRow] = {}
+    for row in read:
+        if isinstance(row, ReportRow):
+            first.setdefault(row.id, row)
+    new = tx.reports.add_many(list(first.values()))
+    tx.counts.add(row for row in first.values() if row.id in new)
+    kept = first | tx.reports.get_many(survey_id, [report_id for report_id in first if report_id not in new])
+    outcomes: list[Outcome | InvalidInput] = []
+    for row in read:
+        if isinstance(row, InvalidInput):
+            outcomes.append(row)
+        elif row.id in new and row is first[row.id]:
+            outcomes.append(Outcome("accepted", row.id))
+        else:
+            outcomes.append(_compared(row, kept[row.id]))
+    return outcomes
+
+
+def _compared(row: ReportRow, stored: ReportRow) -> Outcome | InvalidInput:
+    try:
+        return _again(row, stored)
+    except InvalidInput as conflict:
+        return conflict
+
+
+def _again(row: ReportRow, stored: ReportRow) -> Outcome:
+    if row != stored:
+        raise InvalidInput(Problem.ID_CONFLICT, "another report with this id came first and is kept", "id")
+    return Outcome("duplicate", row.id)
+
+
+def _by_code(refusals: Iterable[InvalidInput]) -> dict[str, int]:
+    return dict(Counter(refusal.code for refusal in refusals))

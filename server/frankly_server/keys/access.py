@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""API keys: 32 random bytes, shown once, kept as a hash. A fast hash is enough for a secret nobody can guess."""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from typing import Final
+
+from frankly_protocol.clock import Clock, format_time
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_protocol.schema import unsafe_character
+from frankly_server.store import ApiKeyRow, Database
+
+ROLES: Final = ("admin", "analyst")
+_START: Final = "frankly_live_"
+_PREFIX_LENGTH: Final = 8
+_TOKEN: Final = re.compile(_START + r"[A-Za-z0-9_-]{43}", re.ASCII)
+_NOBODY: Final = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who holds a key: its role, and the prefix it goes by in lists and logs."""
+
+    role: str
+    prefix: str
+
+
+class Access:
+    """Creates, checks and revokes API keys."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def create(self, role: str, label: str) -> str:
+        """Return a new key; it cannot be shown again.
+
+        Raises InvalidInput for an unknown role or a label that is empty, too long or not safe to show.
+        """
+        if role not in ROLES:
+            raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
+        if not 1 <= len(label) <= 200:
+            raise InvalidInput(Problem.FIELD_TYPE, "a label has 1 to 200 characters", "label")
+        if unsafe_character(label):
+            raise InvalidInput(Problem.TEXT_CHARACTERS, "use letters, digits and ordinary signs", "label")
+        secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode("ascii")
+        token = _START + secret
+        row = ApiKeyRow(secret[:_PREFIX_LENGTH], _hash(token), role, label, format_time(self._clock.now()))
+        with self._database.transaction("create api key") as tx:
+            tx.api_keys.add(row)
+        return token
+
+    def authenticate(self, token: str) -> Principal:
+        """Return who holds this key; raises InvalidInput(unauthenticated), the same for every reason."""
+        row = None
+        if _TOKEN.fullmatch(token):
+            with self._database.reading("authenticate") as tx:
+                row = tx.api_keys.get(token[len(_START) :][:_PREFIX_LENGTH])
+        # One comparison in every case: the time taken says nothing about which prefixes exist.
+        known = hmac.compare_digest(_hash(token), row.hash if row else _NOBODY)
+        if row is None or not known or row.revoked is not None:
+            raise InvalidInput(Problem.UNAUTHENTICATED, "the API key is unknown, revoked or malformed")
+        return Principal(row.role, row.prefix)
+
+    def revoke(self, prefix: str) -> None:
+        """End a key at once; raises InvalidInput(not_found) if no working key has this prefix."""
+        with self._database.transaction("revoke api key") as tx:
+            if not tx.api_keys.revoke(prefix, format_time(self._clock.now())):
+                raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
+
+    def list(self) -> list[ApiKeyRow]:
+        """Return every key, oldest first; secrets are not among it."""
+        with self._database.reading("list api keys") as tx:
+            return tx.api_keys.all()
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Key files on disk: readable by their owner only, written whole or not at all."""
+
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from frankly_protocol.envelope import SigningKey
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_MAX_FILE_BYTES: Final = 1 << 20
+
+
+def key_file_problem(path: Path, detail: str) -> InvalidInput:
+    """Return the error for a key file that cannot be used."""
+    return InvalidInput(Problem.KEY_FILE, detail, str(path))
+
+
+def to_pem(key: SigningKey) -> bytes:
+    """Return a private key as PKCS #8 PEM, the form every tool reads."""
+    private = Ed25519PrivateKey.from_private_bytes(key.raw)
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def read_key(path: Path) -> SigningKey:
+    """Return the Ed25519 key in a PEM file that only its owner may read.
+
+    Raises InvalidInput(key_file) if it is missing, readable by others, encrypted, of another kind, or no key at all.
+    """
+    data = read_private(path)
+    try:
+        private = load_pem_private_key(data, password=None)
+    except TypeError:
+        raise key_file_problem(path, "the key is encrypted; store it unencrypted, protected by its file mode") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise key_file_problem(path, "this is no PEM private key; restore it from a backup") from None
+    if not isinstance(private, Ed25519PrivateKey):
+        raise key_file_problem(path, "only Ed25519 keys are used here; make one with `frankly keys init`")
+    return SigningKey.from_raw(private.private_bytes_raw())
+
+
+def read_private(path: Path) -> bytes:
+    """Return the bytes of a file that nobody but its owner may read; raises InvalidInput(key_file)."""
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            if mode & _OTHERS:
+                raise key_file_problem(path, f"others may read this file (mode {mode:04o}); run chmod 600 {path}")
+            return file.read(_MAX_FILE_BYTES)
+    except FileNotFoundError:
+        raise key_file_problem(path, "the file is missing; run `frankly keys init`, or restore it") from None
+    except OSError as error:
+        raise key_file_problem(path, f"the file cannot be read ({type(error).__name__})") from None
+
+
+def require_private_folder(folder: Path) -> None:
+    """Raise InvalidInput(key_file) if others may enter an existing folder."""
+    if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & _OTHERS:
+        raise key_file_problem(folder, f"others may enter this folder; run chmod 700 {folder}")
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
+    """Put a new folder in place of `folder`, all files or none; an old one is set aside and its new path returned.
+
+    Files get mode 0600, folders 0700. Everything is on disk before the new name appears (BAD_INPUTS 52).
+    """
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))  # mode 0700
+    for name, data in files.items():
+        _write(made / name, data)
+    _sync(made)
+    aside = _set_aside(folder) if folder.exists() else None
+    made.rename(folder)
+    _sync(folder.parent)
+    return aside
+
+
+def _set_aside(folder: Path) -> Path:
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
+        number += 1
+    folder.rename(aside)
+    return aside
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123 - a descriptor
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Survey definitions, and the signed documents made of them."""
+
+from frankly_server.surveys.definition import SurveyDefinition, parse_definition
+from frankly_server.surveys.surveys import Change, Published, PublishedBlock, Summary, Surveys
+
+__all__ = ["Change", "Published", "PublishedBlock", "Summary", "SurveyDefinition", "Surveys", "parse_definition"]

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an admin writes: the survey file, read strictly. Nothing is designed or stored here."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from math import prod
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from frankly_protocol import canonical
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_server.faults import faults_of, invalid
+from frankly_server.surveys.fields import (
+    Budget,
+    Cell,
+    Epsilon,
+    Flag,
+    Language,
+    Moment,
+    Slug,
+    Text,
+    Whole,
+    Words,
+    custom,
+    folded,
+)
+from frankly_server.surveys.yaml import read_yaml
+
+MAX_JOINT: Final = 256
+PRIOR_BASED: Final = ("secret-ldp", "lip")
+
+
+class Part(BaseModel):
+    """A closed, frozen object: a field that is not listed does not exist."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class ChoiceDefinition(Part):
+    """One answer that can be given."""
+
+    id: Slug
+    label: Words
+
+
+def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, ...]:
+    if not 2 <= len(choices) <= 64:
+        raise custom(Problem.CHOICES_COUNT, f"a question has 2 to 64 choices, this one has {len(choices)}")
+    _no_collision([("id", choice.id, choice.id) for choice in choices])
+    for language in choices[0].label:
+        _no_collision([("label", c.label[language], folded(c.label[language])) for c in choices if language in c.label])
+    return choices
+
+
+def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
+    seen: dict[str, str] = {}
+    for kind, name, same in named:
+        if same in seen:
+            words = f"the {kind}s “{seen[same]}” and “{name}” cannot be told apart; change one"
+            raise custom(Problem.CHOICES_COLLIDE, words)
+        seen[same] = name
+
+
+class QuestionDefinition(Part):
+    """A question with 2 to 64 choices."""
+
+    id: Slug
+    text: Words
+    choices: Annotated[tuple[ChoiceDefinition, ...], AfterValidator(_choices)]
+
+
+class PriorDefinition(Part):
+    """What is publicly known beforehand: joint[s][x], all counts or all shares; one row means the answer itself.
+
+    public : the admin's word that the counts come from public data; needed if any lies between 1 and 4.
+    """
+
+    joint: Annotated[tuple[tuple[Cell, ...], ...], Field(min_length=1, max_length=64)]
+    source: Text
+    secret: Slug | None = None
+    secrets: tuple[Slug, ...] | None = None
+    public: Flag = False
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.secret is None) != (self.secrets is None):
+            raise custom(Problem.FIELD_MISSING, "name the secret and its values together: secret and secrets")
+        if self.secrets is not None and len(self.secrets) != len(self.joint):
+            words = f"{len(self.secrets)} secrets need as many rows, there are {len(self.joint)}"
+            raise custom(Problem.PRIOR_SHAPE, words)
+        _no_collision([("secret", secret, secret) for secret in self.secrets or ()])
+        return self
+
+
+class BlockDefinition(Part):
+    """Questions randomised together, and the protection asked for.
+
+    epsilon : nats, as a decimal text. Without a prior, answers are taken as equally likely when designing.
+    accept_identity : let the mechanism send answers unchanged where the notion allows it.
+    """
+
+    id: Slug
+    questions: Annotated[tuple[QuestionDefinition, ...], Field(min_length=1, max_length=16)]
+    notion: Literal["ldp", "secret-ldp", "lip"]
+    epsilon: Epsilon
+    mechanism: Literal["optimal", "grr", "warner"] = "optimal"
+    objective: Literal["variance", "information"] = "variance"
+    prior: PriorDefinition | None = None
+    accept_identity: Flag = False
+    accept_unidentifiable: Flag = False
+
+    @property
+    def answers(self) -> int:
+        """How many joint answers the block's questions have."""
+        return prod(len(question.choices) for question in self.questions)
+
+    @property
+    def joint_answers(self) -> tuple[str, ...]:
+        """Ids of the joint answers in row-major order, the last question fastest."""
+        return tuple("-".join(ids) for ids in product(*([c.id for c in q.choices] for q in self.questions)))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.answers > MAX_JOINT:
+            words = f"the questions of a block have at most {MAX_JOINT} joint answers, these have {self.answers}"
+            raise custom(Problem.CHOICES_COUNT, words)
+        if self.prior is None:
+            if self.notion in PRIOR_BASED:
+                raise custom(Problem.FIELD_MISSING, f"{self.notion} protects a secret under a prior: give one")
+            return self
+        for s, row in enumerate(self.prior.joint):
+            if len(row) != self.answers:
+                words = f"row {s} of the prior has {len(row)} columns, the questions have {self.answers} answers"
+                raise custom(Problem.PRIOR_SHAPE, words)
+        if len(self.prior.joint) > 1 and self.prior.secrets is None and self.notion in PRIOR_BASED:
+            raise custom(Problem.FIELD_MISSING, "a prior with several rows needs the names secret and secrets")
+        return self
+
+
+class SurveyDefinition(Part):
+    """A survey as its admin writes it; budget is the most the whole form may cost, in nats."""
+
+    name: Slug
+    title: Words
+    consent: Words | None = None
+    languages: Annotated[tuple[Language, ...], Field(min_length=1, max_length=32)]
+    opens: Moment
+    closes: Moment
+    expires: Moment
+    min_reports: Whole = 100
+    budget: Budget
+    strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
+    blocks: Annotated[tuple[BlockDefinition, ...], Field(min_length=1, max_length=100)]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.opens < self.closes <= self.expires:
+            raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
+        _distinct("language", self.languages)
+        _distinct("block", [block.id for block in self.blocks])
+        _distinct("question", [question.id for question in self.questions])
+        for where, said in self._texts():
+            if set(said) != set(self.languages):
+                words = f"{where} needs a text in each of {', '.join(self.languages)}, and in no other language"
+                raise custom(Problem.DEFINITION_INVALID, words)
+        return self
+
+    @property
+    def questions(self) -> tuple[QuestionDefinition, ...]:
+        """Every question: those of the blocks, then the public strata."""
+        return (*(question for block in self.blocks for question in block.questions), *self.strata)
+
+    def _texts(self) -> Iterable[tuple[str, dict[str, str]]]:
+        yield "title", self.title
+        if self.consent is not None:
+            yield "consent", self.consent
+        for question in self.questions:
+            yield f"the text of {question.id}", question.text
+            for choice in question.choices:
+                yield f"the label of {question.id}.{choice.id}", choice.label
+
+    def to_json(self) -> str:
+        """Return the definition as canonical JSON; fields left at their defaults are left out."""
+        return canonical.dumps(self.model_dump(mode="json", exclude_defaults=True)).decode("utf-8")
+
+    @property
+    def digest(self) -> str:
+        """Return the name of exactly this content: ``sha256:…`` of its canonical JSON."""
+        return canonical.digest(self.to_json().encode("utf-8"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "SurveyDefinition":
+        """Read back what `to_json` wrote."""
+        return parse_value(canonical.loads(text.encode("utf-8")))
+
+
+def parse_definition(data: bytes) -> SurveyDefinition:
+    """Read a survey file (YAML, UTF-8).
+
+    Raises InvalidInput with the first fault's problem and field path, every further fault in the detail.
+    """
+    return parse_value(read_yaml(data))
+
+
+def parse_value(value: Any) -> SurveyDefinition:
+    """Read a survey definition from texts, lists and maps; errors as `parse_definition`."""
+    if not isinstance(value, dict):
+        raise InvalidInput(Problem.DEFINITION_INVALID, "a survey is a map of fields, beginning with name: …")
+    try:
+        return SurveyDefinition.model_validate(value)
+    except ValidationError as error:
+        raise invalid(faults_of(error, Problem.DEFINITION_INVALID)) from None
+
+
+def _distinct(kind: str, names: Sequence[str]) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise custom(Problem.DEFINITION_INVALID, f"two {kind}s are called {name}; ids are unique in a survey")

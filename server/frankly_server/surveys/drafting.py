@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a definition to a document that keeps its promises: design every block, verify exactly, check the budget."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+from frankly_protocol.audit import exp_lower, ln_up, parse_epsilon
+from frankly_protocol.blocks import Block, Certificate, Choice, Question
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
+from frankly_server.surveys.priors import document_prior, prior_of
+
+Progress = Callable[[int, int, str], None]
+"""Called before each block with (blocks done, blocks in all, id of the block now being designed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedBlock:
+    """A block of the document, and the design it came from."""
+
+    block: Block
+    design: Design
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a new version stands: the survey's id, its number, what went before, when and where it is published."""
+
+    survey: str
+    version: int
+    prev: str | None
+    issued: datetime
+    collect_url: str
+
+
+def draft_blocks(definition: SurveyDefinition, progress: Progress | None = None) -> list[DraftedBlock]:
+    """Design the mechanism of every block.
+
+    Raises InvalidInput with the path of the block at fault: whatever `prior_of` and `design` refuse.
+    """
+    drafted = []
+    for i, block in enumerate(definition.blocks):
+        if progress:
+            progress(i, len(definition.blocks), block.id)
+        drafted.append(_draft(block, f"blocks[{i}]"))
+    if progress:
+        progress(len(definition.blocks), len(definition.blocks), "")
+    return drafted
+
+
+def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock], place: Place) -> SurveyDocument:
+    """Return the verified document: every promise re-checked from the integers, the ledger within the budget.
+
+    Raises InvalidInput: mechanism_not_certified, budget_exceeded, or definition_invalid for times that have passed.
+    """
+    if definition.closes <= place.issued:
+        raise InvalidInput(Problem.DEFINITION_INVALID, "the survey would be closed already; move closes", "closes")
+    try:
+        document = SurveyDocument(
+            survey=place.survey,
+            version=place.version,
+            prev=place.prev,
+            issued=place.issued,
+            opens=max(definition.opens, place.issued),  # nobody can answer before there is a document
+            closes=definition.closes,
+            expires=definition.expires,
+            languages=definition.languages,
+            title=definition.title,
+            consent=definition.consent,
+            collect_url=place.collect_url,
+            min_reports=definition.min_reports,
+            strata=tuple(_question(question) for question in definition.strata),
+            blocks=tuple(drafted.block for drafted in blocks),
+        )
+        # Read back from the bytes and verified as a device will: nothing else decides what is signed.
+        document = SurveyDocument.parse(document.payload())
+        document.require_private()
+    except DocumentRejected as error:
+        problem = Problem.MECHANISM_NOT_CERTIFIED if error.reason == "privacy" else Problem.DEFINITION_INVALID
+        raise InvalidInput(problem, error.detail, error.field) from None
+    require_budget(document, definition.budget)
+    return document
+
+
+def require_budget(document: SurveyDocument, budget: str) -> None:
+    """Raise InvalidInput(budget_exceeded) if answering the whole form costs more than `budget` nats (DESIGN §3.6)."""
+    form = document.form_level
+    if form.level is not None and form.level <= exp_lower(Fraction(budget)):
+        return
+    parts = ", ".join(f"{line.block} {ln_up(line.value)} (its {line.counted_by})" for line in form.lines)
+    words = f"the form costs {ln_up(form.level)} nats, the budget is {budget}; its parts: {parts}"
+    raise InvalidInput(Problem.BUDGET_EXCEEDED, words, "budget")
+
+
+def _draft(block: BlockDefinition, field: str) -> DraftedBlock:
+    prior = prior_of(block, field)
+    request = DesignRequest(
+        prior=prior,
+        notion=block.notion,
+        epsilon=parse_epsilon(block.epsilon),
+        mechanism=block.mechanism,
+        objective=block.objective,
+        accept_identity=block.accept_identity,
+        accept_unidentifiable=block.accept_unidentifiable,
+    )
+    try:
+        found = design(request)
+    except InvalidInput as error:
+        raise InvalidInput(error.problem, error.detail, f"{field}.{error.field}" if error.field else field) from None
+    certificate = Certificate(found.objective, _decimal(found.value), None if found.bound is None else _decimal(found.bound))
+    drafted = Block(
+        id=block.id,
+        questions=tuple(_question(question) for question in block.questions),
+        mechanism=found.mechanism,
+        notion=found.notion,
+        level=found.level,
+        prior=document_prior(block, prior),
+        design_prior=tuple(sum(column) for column in zip(*prior.joint, strict=True)),
+        ceiling=found.ceiling,
+        mechanism_name=found.mechanism_name,
+        certificate=certificate,
+    )
+    return DraftedBlock(drafted, found)
+
+
+def _question(question: QuestionDefinition) -> Question:
+    choices = tuple(Choice(choice.id, choice.label) for choice in question.choices)
+    return Question(question.id, question.text, choices)
+
+
+def _decimal(value: float) -> str:
+    return f"{value:.12g}"

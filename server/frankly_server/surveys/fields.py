@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of fields a survey definition has, each with its own words when it is wrong.
+
+Values come as texts from YAML and as texts, numbers and booleans from JSON; both are read the same way, strictly.
+"""
+
+import re
+import unicodedata
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+from frankly_protocol.audit import parse_epsilon, parse_nats
+from frankly_protocol.audit.bounds import MAX_EPSILON, MIN_EPSILON
+from frankly_protocol.clock import format_time, parse_time
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_protocol.schema import unsafe_character
+
+_SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+_LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
+_WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
+_NUMERAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
+_IGNORABLE: Final = "\u200c\u200d\ufe0e\ufe0f\u00ad"
+
+
+def custom(problem: Problem, words: str) -> PydanticCustomError:
+    """Return the error a validator raises; `faults_of` turns it into that problem."""
+    # Braces would be read as placeholders of pydantic's message template.
+    return PydanticCustomError(problem.code, "{words}", {"words": words})  # type: ignore[arg-type]
+
+
+def folded(label: str) -> str:
+    """Return what two labels share if people could take one for the other: case, width, accents' form, spacing."""
+    shown = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold())
+    return " ".join("".join(char for char in shown if char not in _IGNORABLE).split())
+
+
+def _slug(value: Any) -> str:
+    if not isinstance(value, str) or not _SLUG.fullmatch(value):
+        raise custom(Problem.DEFINITION_INVALID, "an id is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9")
+    return value
+
+
+def _language(value: Any) -> str:
+    if not isinstance(value, str) or not _LANGUAGE.fullmatch(value):
+        raise custom(Problem.DEFINITION_INVALID, "write a language tag such as en or pt-BR")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise custom(Problem.FIELD_TYPE, "write a text")
+    if len(value) > 4000:
+        raise custom(Problem.DEFINITION_INVALID, "a text has at most 4000 characters")
+    found = unsafe_character(value)
+    if found:
+        raise custom(Problem.TEXT_CHARACTERS, f"the text holds {found}, which cannot be shown safely; remove it")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        value = int(value)
+    if type(value) is not int or not 1 <= value <= 10**9:
+        raise custom(Problem.FIELD_TYPE, "write a whole number from 1 to 1000000000")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value not in ("true", "false"):
+        raise custom(Problem.FIELD_TYPE, "write true or false")
+    return bool(value == "true")
+
+
+def _moment(value: Any) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return parse_time(value if isinstance(value, str) else "")
+    except ValueError:
+        raise custom(Problem.DEFINITION_INVALID, "write a UTC time as 2026-12-31T23:59:59Z") from None
+
+
+def _nats(value: Any) -> str:
+    return _level(lambda: parse_epsilon(value), value)
+
+
+def _budget(value: Any) -> str:
+    return _level(lambda: parse_nats(value, "budget", MIN_EPSILON, 6 * MAX_EPSILON), value)
+
+
+def _level(read: Any, value: Any) -> str:
+    try:
+        read()
+    except InvalidInput as error:
+        raise custom(error.problem, error.detail) from None
+    return str(value)
+
+
+def _cell(value: Any) -> str:
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not _NUMERAL.fullmatch(text):
+        raise custom(Problem.PRIOR_VALUE, "a cell is a count such as 120, or a share such as 0.125; never negative")
+    return text
+
+
+Slug = Annotated[str, BeforeValidator(_slug)]
+Language = Annotated[str, BeforeValidator(_language)]
+Text = Annotated[str, BeforeValidator(_text)]
+Whole = Annotated[int, BeforeValidator(_whole)]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Moment = Annotated[datetime, BeforeValidator(_moment), PlainSerializer(format_time, return_type=str)]
+Epsilon = Annotated[str, BeforeValidator(_nats)]
+Budget = Annotated[str, BeforeValidator(_budget)]
+Cell = Annotated[str, BeforeValidator(_cell)]
+Words = Annotated[dict[Language, Text], AfterValidator(lambda said: dict(sorted(said.items())))]

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Surveys from draft to signed document. Drafts change freely; what is published never does."""
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from json import loads
+
+from frankly_protocol import canonical
+from frankly_protocol.audit import ln_up
+from frankly_protocol.clock import Clock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_server.keys import Keyring
+from frankly_server.settings import Settings
+from frankly_server.store import Database, DocumentRow, SurveyRow
+from frankly_server.surveys.changes import differences
+from frankly_server.surveys.definition import SurveyDefinition, parse_definition
+from frankly_server.surveys.drafting import Place, Progress, draft_blocks, draft_document
+from frankly_server.surveys.priors import prior_of
+
+_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What `apply` did, or would do: ``created``, ``updated`` or ``unchanged``, and the differing fields."""
+
+    status: str
+    survey_id: str
+    name: str
+    diff: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedBlock:
+    """What a published block promises; epsilon and ceiling are nats as text, ``inf`` if there is no finite bound."""
+
+    id: str
+    mechanism: str
+    notion: str
+    epsilon: str
+    ceiling: str
+    counted_by: str
+    answers_unchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published version; ``status`` is ``published``, or ``unchanged`` if this very definition was already out.
+
+    form_epsilon : what answering the whole form costs, in nats as text; at most `budget`.
+    """
+
+    status: str
+    survey_id: str
+    name: str
+    version: int
+    digest: str
+    link: str
+    form_epsilon: str
+    budget: str
+    blocks: Sequence[PublishedBlock]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One line of the list of surveys: state is draft, scheduled, open or closed; version 0 and no link for drafts."""
+
+    survey_id: str
+    name: str
+    state: str
+    version: int
+    link: str | None
+
+
+class Surveys:
+    """Applies definitions, publishes documents, hands out envelopes."""
+
+    def __init__(self, settings: Settings, database: Database, keys: Keyring, clock: Clock) -> None:
+        self._settings = settings
+        self._database = database
+        self._keys = keys
+        self._clock = clock
+
+    def parse_definition(self, data: bytes) -> SurveyDefinition:
+        """Read a survey file; see `frankly_server.surveys.definition.parse_definition`."""
+        return parse_definition(data)
+
+    def apply(self, definition: SurveyDefinition, *, dry_run: bool = False) -> Change:
+        """Make the stored draft equal to `definition`; its name says which survey is meant. Repeating changes nothing.
+
+        A `dry_run` checks and compares, and touches nothing. Published versions stay as they are: publish a new one.
+        Raises InvalidInput for a prior that cannot be used.
+        """
+        for i, block in enumerate(definition.blocks):
+            prior_of(block, f"blocks[{i}]")
+        new = definition.to_json()
+        with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
+            row = tx.surveys.by_name(definition.name)
+            if row is None:
+                row = SurveyRow(secrets.token_hex(16), definition.name, new)
+                if not dry_run:
+                    tx.surveys.add(row)
+                return Change("created", row.id, row.name, differences({}, loads(new)))
+            if row.definition == new:
+                return Change("unchanged", row.id, row.name, [])
+            if not dry_run:
+                tx.surveys.redefine(row.id, new)
+            return Change("updated", row.id, row.name, differences(loads(row.definition), loads(new)))
+
+    def publish(self, name_or_id: str, progress: Progress | None = None) -> Published:
+        """Design, verify, sign and store the next version; the same definition is published once only.
+
+        Nothing is stored unless everything succeeded. Raises InvalidInput: survey_unknown, key_file, immutable if
+        another version was published meanwhile, and what drafting refuses.
+        """
+        signer = self._keys.publisher()
+        row, latest = self._find(name_or_id)
+        definition = SurveyDefinition.from_json(row.definition)
+        collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
+        source = canonical.digest(canonical.dumps({"collect_url": collect_url, "definition": definition.digest}))
+        if latest is not None and latest.source == source:
+            return self._published("unchanged", row, latest, definition.budget)
+        place = Place(
+            survey=row.id,
+            version=1 if latest is None else latest.version + 1,
+            prev=None if latest is None else latest.digest,
+            issued=self._clock.now().replace(microsecond=0),
+            collect_url=collect_url,
+        )
+        document = draft_document(definition, draft_blocks(definition, progress), place)
+        envelope = Envelope.seal(SURVEY_TYPE, document.payload(), [signer])
+        publishers = self._keys.trusted().publisher
+        envelope.verify(publishers.keys, publishers.threshold)
+        made = DocumentRow(document.digest, row.id, document.version, source, envelope.to_bytes())
+        with self._database.transaction("publish survey") as tx:
+            newest = tx.documents.latest(row.id)
+            if (newest.digest if newest else None) != place.prev:
+                raise InvalidInput(Problem.IMMUTABLE, "another version was published meanwhile; publish again", "version")
+            tx.documents.add(made)
+        return self._published("published", row, made, definition.budget)
+
+    def envelope(self, survey_id: str, digest: str | None = None) -> bytes:
+        """Return the newest signed document of a survey, or the one with `digest`, byte for byte as signed.
+
+        Raises InvalidInput(survey_unknown).
+        """
+        with self._database.reading("serve document") as tx:
+            row = None
+            if _ID.fullmatch(survey_id):
+                row = tx.documents.latest(survey_id) if digest is None else tx.documents.get(digest)
+        if row is None or row.survey != survey_id:
+            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such document is published here; check the link")
+        return row.envelope
+
+    def list(self) -> list[Summary]:
+        """Return every survey, by name."""
+        with self._database.reading("list surveys") as tx:
+            found = [(row, tx.documents.latest(row.id)) for row in tx.surveys.all()]
+        return [self._summary(row, latest) for row, latest in found]
+
+    def _find(self, name_or_id: str) -> tuple[SurveyRow, DocumentRow | None]:
+        with self._database.reading("find survey") as tx:
+            row = tx.surveys.by_name(name_or_id)
+            if row is None and _ID.fullmatch(name_or_id):
+                row = tx.surveys.get(name_or_id)
+            if row is None:
+                words = "no survey has this name or id; `frankly survey list` shows them all"
+                raise InvalidInput(Problem.SURVEY_UNKNOWN, words, "survey")
+            return row, tx.documents.latest(row.id)
+
+    def _link(self, row: DocumentRow) -> str:
+        return f"{self._settings.public_url}/s/{row.survey}#{row.digest.replace(':', '=')}"
+
+    def _published(self, status: str, row: SurveyRow, stored: DocumentRow, budget: str) -> Published:
+        document = read_document(stored)
+        counted = {line.block: line.counted_by for line in document.form_level.lines}
+        blocks = [
+            PublishedBlock(
+                id=block.id,
+                mechanism=block.mechanism_name,
+                notion=block.notion,
+                epsilon=ln_up(block.ratio),
+                ceiling=ln_up(block.ceiling),
+                counted_by=counted[block.id],
+                answers_unchanged=sends_unchanged(document, i),
+            )
+            for i, block in enumerate(document.blocks)
+        ]
+        return Published(
+            status=status,
+            survey_id=row.id,
+            name=row.name,
+            version=stored.version,
+            digest=stored.digest,
+            link=self._link(stored),
+            form_epsilon=ln_up(document.form_level.level),
+            budget=budget,
+            blocks=blocks,
+        )
+
+    def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:
+        if latest is None:
+            return Summary(row.id, row.name, "draft", 0, None)
+        state = _state(read_document(latest), self._clock.now())
+        return Summary(row.id, row.name, state, latest.version, self._link(latest))
+
+
+def read_document(row: DocumentRow) -> SurveyDocument:
+    """Return a stored document, read from its signed bytes."""
+    return SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
+
+
+def sends_unchanged(document: SurveyDocument, block: int) -> bool:
+    """Tell whether a block's mechanism sends answers as they are: every report has one possible truth."""
+    columns = zip(*document.blocks[block].mechanism.weights, strict=True)
+    return all(sum(map(bool, column)) == 1 for column in columns)
+
+
+def _state(document: SurveyDocument, now: datetime) -> str:
+    if now < document.opens:
+        return "scheduled"
+    return "closed" if now > min(document.closes, document.expires) else "open"
