@@ -18,13 +18,13 @@ class PostgresServer:
     """One running server; `create()` gives the URL of a new empty database."""
 
     def __init__(self, binaries: Path) -> None:
-        self._binaries = binaries
+        self.binaries = binaries
         self._account = _account()
         # Short and at the top: a socket's path may not be longer than 107 bytes.
         self._home = Path(tempfile.mkdtemp(prefix="frankly-pg-", dir="/tmp"))
         self._password = secrets.token_urlsafe(24)
         self._numbers = itertools.count(1)
-        self.port = _free_port()
+        self.port = free_port()
 
     def start(self) -> None:
         """Initialise the data folder and start; about half a second."""
@@ -68,7 +68,7 @@ class PostgresServer:
     def _run(self, tool: str, *arguments: str) -> None:
         # Output goes to a file: the started server inherits it, and would keep a pipe open for ever.
         with (self._home / "output").open("w+") as output:
-            command = [str(self._binaries / tool), *arguments]
+            command = [str(self.binaries / tool), *arguments]
             done = subprocess.run(command, check=False, cwd="/", stdout=output, stderr=output, **self._account)
             output.seek(0)
             if done.returncode:
@@ -93,7 +93,8 @@ def _account() -> dict[str, Any]:
     return {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a loopback port nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,0 +1,36 @@
+# The server: Python packages from the hash locks, no compiler in the final image, no root.
+FROM debian:12-slim AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends python3 python3-dev python3-pip gcc libc6-dev libcdd-dev
+WORKDIR /build
+COPY requirements/build.txt requirements/runtime.txt requirements/
+# Wheels are built with the tools of the build lock: no build fetches anything by itself.
+RUN python3 -m venv --without-pip tools \
+    && python3 -m pip --python tools/bin/python install --no-compile --require-hashes -r requirements/build.txt \
+    && python3 -m pip --python tools/bin/python wheel --no-build-isolation --require-hashes -w wheels -r requirements/runtime.txt
+COPY LICENSE LICENSE
+COPY migrations migrations
+COPY shared shared
+COPY server server
+RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps -w wheels ./shared ./server \
+    && python3 -m venv --without-pip /opt/frankly \
+    && python3 -m pip --python /opt/frankly/bin/python install --no-index --no-deps wheels/*.whl
+
+FROM debian:12-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends python3 libcdd0d libgmp10 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --home-dir /var/lib/frankly --create-home --shell /usr/sbin/nologin frankly \
+    && chmod 0700 /var/lib/frankly
+COPY --from=build /opt/frankly /opt/frankly
+ENV PATH=/opt/frankly/bin:/usr/bin:/bin \
+    FRANKLY_HOME=/var/lib/frankly \
+    FRANKLY_HOST=0.0.0.0 \
+    FRANKLY_PORT=8000
+USER frankly
+WORKDIR /var/lib/frankly
+VOLUME /var/lib/frankly
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
+    CMD ["python3", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
+CMD ["frankly", "serve"]
