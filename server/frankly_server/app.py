@@ -9,7 +9,7 @@ from flask import Response
 from flask.sessions import NullSession, SecureCookieSessionInterface
 from frankly_protocol import __version__
 from frankly_protocol.clock import Clock, SystemClock
-from frankly_protocol.errors import InvalidInput
+from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
@@ -35,14 +35,14 @@ def create_app(settings: Settings, *, clock: Clock | None = None, services: Serv
     ----------
     settings : read once; limits and addresses.
     clock : the source of time; default the machine's.
-    services : ready-made services; default those of `settings`, after the checks of `Services.open`.
+    services : ready-made services; default those of `settings`, after every start-up check.
 
     Raises
     ------
     FranklyError : unsafe_setting or key_file, one line each, if a promise could not be kept (BAD_INPUTS 54).
     """
     _refuse_debug()
-    bound = services if services is not None else Services.open(settings, clock or SystemClock())
+    bound = services if services is not None else _open(settings, clock or SystemClock())
     app = APIFlask(
         "frankly_server", title="Frankly", version=__version__, spec_path=None, docs_path=None, json_errors=False,
         static_folder=None,  # type: ignore[arg-type]  # no file of ours is ever served by path
@@ -65,6 +65,17 @@ def wsgi() -> APIFlask:
     """Return the application for a production WSGI server: ``gunicorn 'frankly_server.app:wsgi()'``."""
     logs.configure()
     return create_app(Settings.load())
+
+
+def _open(settings: Settings, clock: Clock) -> Services:
+    """Return checked services; nothing stays open if a check fails."""
+    services = Services.open(settings, clock)
+    try:
+        services.check_start()
+    except FranklyError:
+        services.close()
+        raise
+    return services
 
 
 def _refuse_debug() -> None:

@@ -11,9 +11,9 @@ from frankly_server.settings import Settings
 
 
 @contextmanager
-def open_services() -> Iterator[Services]:
-    """Give the services of this machine's settings; the database must be there and have the right schema."""
-    services = Services.open(Settings.load(), SystemClock())
+def open_services(settings: Settings | None = None) -> Iterator[Services]:
+    """Give the services of `settings` (default: the environment's); the database must be safe and have our schema."""
+    services = Services.open(settings or Settings.load(), SystemClock())
     try:
         yield services
     finally:

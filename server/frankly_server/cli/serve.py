@@ -5,6 +5,7 @@ import click
 
 from frankly_server.app import create_app
 from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.opening import open_services
 from frankly_server.cli.serving import Server
 from frankly_server.settings import Settings
 
@@ -21,12 +22,17 @@ def serve(host: str | None, port: int | None, as_json: bool) -> None:
     """
     settings = Settings.load()
     listen_on = settings.host if host is None else host
-    app = create_app(settings)
-    server = Server(app, host=listen_on, port=settings.port if port is None else port, threads=settings.threads)
-    shown = f"[{listen_on}]" if ":" in listen_on else listen_on
-    url = f"http://{shown}:{server.port}"
+    with open_services(settings) as services:
+        services.check_start()
+        app = create_app(settings, services=services)
+        server = Server(app, host=listen_on, port=settings.port if port is None else port, threads=settings.threads)
+        _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, server.port, as_json)
+        server.run()
+
+
+def _announce(host: str, port: int, as_json: bool) -> None:
+    url = f"http://{host}:{port}"
     if as_json:
         write_json({"status": "serving", "url": url})
     else:
         remarks().print(f"Frankly answers at {url} (Ctrl-C stops it).", markup=False)
-    server.run()

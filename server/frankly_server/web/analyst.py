@@ -28,7 +28,7 @@ def blueprint(services: Services) -> APIBlueprint:
     @declare(
         routes,
         "estimates",
-        answers={200: ("Estimates with their margins.", reading.JSON, models.EstimatesAnswer)},
+        answers={200: ("Estimates with their margins.", reading.JSON, models.SurveyEstimates)},
         problems=(
             Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.SURVEY_UNKNOWN, Problem.CONFIDENCE_RANGE,
             Problem.FIELD_TYPE,

@@ -81,8 +81,62 @@ class OpenApi(RootModel[dict[str, Any]]):
     """An OpenAPI 3.1 document."""
 
 
-class EstimatesAnswer(RootModel[dict[str, Any]]):
-    """Draft."""
+class Estimate(Shape):
+    """One choice's share beside its uncertainty; never one without the other."""
+
+    question: str
+    choice: str
+    label: dict[str, str] = Field(description="By language.")
+    estimate: float = Field(description="Unbiased; may leave [0, 1], which `flags` then says.")
+    se: float = Field(description="Standard error.")
+    se_privacy: float = Field(description="The part that randomising caused.")
+    se_sampling: float = Field(description="The part that asking a sample caused; 0 in a census.")
+    margin: float = Field(description="Half-width of the interval at `level`, by `method`.")
+    lo: float
+    hi: float
+    level: float
+    method: Literal["clt", "simultaneous"]
+    n: int
+    mechanism: str
+    notion: str
+    epsilon: str = Field(description="Nats.")
+    ceiling: str = Field(description="Nats; what a report can tell under any prior, `inf` if there is no bound.")
+    documents: list[str] = Field(description="Digests of the documents whose reports count.")
+    flags: list[str]
 
 
-ALL = (Health, Envelope, Report, Receipt, Batch, BatchReceipt, ReportAnswer, EstimatesAnswer, OpenApi)
+class QuestionEstimates(Shape):
+    """One question; without rows while there are fewer reports than `needed`."""
+
+    id: str
+    block: str
+    text: dict[str, str]
+    status: Literal["ok", "insufficient"]
+    n: int
+    needed: int
+    documents: list[str]
+    rows: list[Estimate]
+
+
+class DocumentCount(Shape):
+    """How many reports one version of the survey received."""
+
+    digest: str
+    version: int
+    n: int
+
+
+class SurveyEstimates(Shape):
+    """All questions of a survey."""
+
+    survey: str
+    title: dict[str, str]
+    level: float
+    method: Literal["clt", "simultaneous"]
+    census: bool
+    n: int
+    documents: list[DocumentCount]
+    questions: list[QuestionEstimates]
+
+
+ALL = (Health, Envelope, Report, Receipt, Batch, BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi)

@@ -104,9 +104,8 @@ def configure(app: APIFlask) -> None:
 def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
     """Return the complete document as the exact bytes that are served and kept under docs/."""
     spec: dict[str, Any] = dict(app.spec)  # type: ignore[arg-type]
-    described: list[tuple[type[BaseModel], Literal["serialization"]]] = [
-        (model, "serialization") for model in (*models, ProblemDetails)
-    ]
+    every: list[type[BaseModel]] = [*models, ProblemDetails]
+    described: list[tuple[type[BaseModel], Literal["serialization"]]] = [(model, "serialization") for model in every]
     _, schemas = models_json_schema(described, ref_template=_REF)
     components = spec.setdefault("components", {})
     components["schemas"] = schemas["$defs"]

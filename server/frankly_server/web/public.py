@@ -24,7 +24,7 @@ _REPORT_PROBLEMS = (
 
 def answer(value: Any, status: int = 200) -> Response:
     """Render a JSON answer."""
-    return Response(json.dumps(value), status=status, content_type=reading.JSON)
+    return Response(json.dumps(value, allow_nan=False), status=status, content_type=reading.JSON)
 
 
 def blueprint(services: Services, settings: Settings) -> APIBlueprint:

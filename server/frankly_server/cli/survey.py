@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly survey`: from a file to a signed document that anybody can check."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.cli.opening import open_services
+from frankly_server.surveys import Published, PublishedBlock
+from frankly_server.surveys.drafting import Progress as Report
+
+MAX_FILE_BYTES = 8 * 2**20
+_COUNTED = {"level": "its level", "ceiling": "its ceiling"}
+_ENDLESS = (
+    "∞ as a ceiling: some reports rule some answers out. The promise about the secret holds under the published prior; "
+    "it says nothing to somebody who knows more than that prior."
+)
+_UNCHANGED = "Answers are sent unchanged in: {}. They say about the secret no more than the promise allows."
+
+
+@click.group()
+def survey() -> None:
+    """Apply, publish and list surveys."""
+
+
+@survey.command()
+@click.argument("file", type=click.File("rb"))
+@click.option("--dry-run", is_flag=True, help="Check and show what would change; change nothing.")
+@json_option
+def apply(file: BinaryIO, dry_run: bool, as_json: bool) -> None:
+    """Make the stored draft equal to a survey FILE (YAML); repeating it changes nothing."""
+    with open_services() as services:
+        change = services.surveys.apply(services.surveys.parse_definition(file.read(MAX_FILE_BYTES)), dry_run=dry_run)
+    if as_json:
+        write_json({"status": change.status, "survey": change.survey_id, "name": change.name, "dry_run": dry_run,
+                    "diff": list(change.diff)})  # fmt: skip
+        return
+    for line in change.diff:
+        click.echo(line)
+    verb = f"would be {change.status}" if dry_run and change.status != "unchanged" else f"is {change.status}"
+    remarks().print(f"Survey {change.name} {verb}.", markup=False)
+    if not dry_run:
+        remarks().print(f"Next: frankly survey publish {change.name}", markup=False)
+
+
+@survey.command()
+@click.argument("name")
+@json_option
+def publish(name: str, as_json: bool) -> None:
+    """Design, certify and sign the survey called NAME; the same definition is published once only."""
+    with open_services() as services, _progress() as report:
+        found = services.surveys.publish(name, report)
+    if as_json:
+        write_json(_published(found))
+    else:
+        _show(found)
+
+
+@survey.command("list")
+@json_option
+def list_surveys(as_json: bool) -> None:
+    """List every survey of this server."""
+    with open_services() as services:
+        found = services.surveys.list()
+    if as_json:
+        lines = [
+            {"survey": s.survey_id, "name": s.name, "state": s.state, "version": s.version, "link": s.link}
+            for s in found
+        ]
+        write_json({"surveys": lines})
+        return
+    rows = [(s.name, s.state, str(s.version) if s.version else "none", s.survey_id, s.link or "") for s in found]
+    results().print(table("Surveys", ("name", "state", "version", "id", "link"), rows))
+
+
+@contextmanager
+def _progress() -> Iterator[Report]:
+    """Show one bar on stderr while blocks are designed; nothing where stderr is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = remarks()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("designing", total=None)
+
+        def report(done: int, total: int, block: str) -> None:
+            bar.update(task, completed=done, total=total, description=f"designing {block}" if block else "signing")
+
+        yield report
+
+
+def _published(found: Published) -> dict[str, object]:
+    blocks = [
+        {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
+         "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged}
+        for b in found.blocks
+    ]  # fmt: skip
+    return {
+        "status": found.status,
+        "survey": found.survey_id,
+        "name": found.name,
+        "version": found.version,
+        "digest": found.digest,
+        "link": found.link,
+        "form_epsilon": found.form_epsilon,
+        "budget": found.budget,
+        "blocks": blocks,
+    }
+
+
+def _show(found: Published) -> None:
+    out = results()
+    title = f"{found.name}, version {found.version} ({found.status})"
+    columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "the form counts")
+    out.print(table(title, columns, [_row(block) for block in found.blocks]))
+    out.print(f"The whole form: {found.form_epsilon} of a budget of {found.budget} nats.", markup=False)
+    if any(block.ceiling == "inf" for block in found.blocks):
+        out.print(_ENDLESS, markup=False)
+    if unchanged := [block.id for block in found.blocks if block.answers_unchanged]:
+        out.print(_UNCHANGED.format(", ".join(unchanged)), markup=False)
+    out.print("Give respondents this link, whole; whoever holds it gets exactly this document:", markup=False)
+    click.echo(found.link)
+
+
+def _row(block: PublishedBlock) -> tuple[str, ...]:
+    ceiling = "∞" if block.ceiling == "inf" else block.ceiling
+    return (
+        block.id,
+        block.notion,
+        block.epsilon,
+        block.mechanism,
+        ceiling,
+        _COUNTED.get(block.counted_by, block.counted_by),
+    )

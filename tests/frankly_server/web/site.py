@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A published survey behind a real application: real services, a real database, only the clock stands still."""
+
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from flask.testing import FlaskClient
+from frankly_protocol.clock import FixedClock
+from frankly_server.app import create_app
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from pydantic import SecretStr
+
+NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
+SURVEY = b"""
+name: habits
+title: {en: Habits}
+languages: [en]
+opens: 2026-05-01T00:00:00Z
+closes: 2026-07-01T00:00:00Z
+expires: 2026-08-01T00:00:00Z
+min_reports: 10
+budget: "2"
+blocks:
+  - id: smokes
+    notion: ldp
+    epsilon: "1"
+    mechanism: warner
+    questions:
+      - id: smokes
+        text: {en: "Do you smoke?"}
+        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
+  - id: drinks
+    notion: ldp
+    epsilon: "1"
+    mechanism: grr
+    questions:
+      - id: drinks
+        text: {en: "How often do you drink?"}
+        choices:
+          - {id: never, label: {en: Never}}
+          - {id: weekly, label: {en: Weekly}}
+          - {id: daily, label: {en: Daily}}
+strata:
+  - id: region
+    text: {en: "Where do you live?"}
+    choices: [{id: north, label: {en: North}}, {id: south, label: {en: South}}]
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """An application with one published survey, and what a test needs to talk to it."""
+
+    settings: Settings
+    services: Services
+    client: FlaskClient
+    survey: str
+    digest: str
+    analyst_key: str
+    admin_key: str
+
+    @property
+    def reports_path(self) -> str:
+        return f"/v1/surveys/{self.survey}/reports"
+
+    @property
+    def document_path(self) -> str:
+        return f"/v1/surveys/{self.survey}/document"
+
+    @property
+    def estimates_path(self) -> str:
+        return f"/v1/surveys/{self.survey}/estimates"
+
+    def at(self, now: datetime) -> "Site":
+        """Return the same survey, seen by a server whose clock says `now`."""
+        services = Services.open(self.settings, FixedClock(now))
+        return replace(self, services=services, client=create_app(self.settings, services=services).test_client())
+
+    def report(self, number: int = 1, **changes: Any) -> dict[str, Any]:
+        """Return a valid report, with some fields replaced."""
+        body = {"v": 1, "doc": self.digest, "id": f"{number:032x}", "y": [number % 2, number % 3],
+                "strata": {"region": "north"}, "token": None}  # fmt: skip
+        return body | changes
+
+    def send(self, report: Any, **options: Any) -> Any:
+        """POST a report given as JSON value or as bytes."""
+        data = report if isinstance(report, bytes) else json.dumps(report).encode()
+        return self.client.post(self.reports_path, data=data, **{"content_type": "application/json", **options})
+
+    def estimates(self, query: str = "", key: str | None = None) -> Any:
+        """GET the estimates with the analyst's key."""
+        headers = {"Authorization": f"Bearer {key or self.analyst_key}"}
+        return self.client.get(self.estimates_path + query, headers=headers)
+
+
+def make_site(home: Path, database_url: str) -> Site:
+    """Migrate, make keys, publish the survey, make API keys."""
+    settings = Settings(home=home, database_url=SecretStr(database_url))
+    database = Database(database_url)
+    upgrade(database)
+    database.close()
+    services = Services.open(settings, FixedClock(NOW))
+    services.keys.init()
+    services.surveys.apply(services.surveys.parse_definition(SURVEY))
+    published = services.surveys.publish("habits")
+    return Site(
+        settings=settings,
+        services=services,
+        client=create_app(settings, services=services).test_client(),
+        survey=published.survey_id,
+        digest=published.digest,
+        analyst_key=services.access.create("analyst", "test"),
+        admin_key=services.access.create("admin", "test"),
+    )

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated requests: no 5xx, no status the OpenAPI document does not declare, every error a problem object."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.frankly_server.web.site import Site
+from tests.frankly_server.web.test_openapi import check_declared
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+FIELDS = ("v", "doc", "id", "y", "strata", "token")
+BODIES = st.one_of(
+    st.binary(max_size=200),
+    JSON_VALUES.map(lambda value: json.dumps(value).encode()),
+    st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON_VALUES)),
+    st.dictionaries(st.sampled_from(FIELDS), JSON_VALUES).map(lambda changes: {"base": changes}),
+)
+CONTENT_TYPES = st.sampled_from(
+    ["application/json"] * 6
+    + ["application/vnd.frankly.batch+json"] * 3
+    + ["application/json; charset=utf-8", "text/plain", "", "application/json; charset=x", ";;;", "a/b; charset*=''"]
+)
+HEADERS = st.dictionaries(
+    st.sampled_from(["Accept", "If-None-Match", "Range", "Expect", "X-Forwarded-For", "Content-Encoding", "Cookie"]),
+    st.text(st.characters(min_codepoint=33, max_codepoint=255), max_size=20),
+    max_size=3,
+)
+QUERY = st.lists(
+    st.tuples(
+        st.sampled_from(["level", "census", "digest", "simultaneous"]) | st.text(max_size=8), st.text(max_size=12)
+    ),
+    max_size=4,
+)
+ID = st.sampled_from(["SURVEY"] * 5 + ["0" * 32]) | st.text(
+    st.characters(exclude_characters="/?#"), min_size=1, max_size=40
+)
+PATHS = (
+    "/health",
+    "/v1/keys",
+    "/openapi.json",
+    "/v1/surveys/{survey_id}/document",
+    "/v1/surveys/{survey_id}/estimates",
+)
+
+
+@pytest.fixture(scope="module")
+def spec(site: Site) -> dict[str, Any]:
+    return dict(site.client.get("/openapi.json").json)
+
+
+def examples(request: pytest.FixtureRequest, normal: int, all_of_them: int) -> int:
+    return all_of_them if request.config.getoption("--full") else normal
+
+
+def test_no_request_for_something_finds_a_fault(
+    request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]
+) -> None:
+    @settings(max_examples=examples(request, 250, 20_000), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        path=st.sampled_from(PATHS), survey=ID, query=QUERY, headers=HEADERS, key=st.sampled_from(["", "analyst", "x"])
+    )
+    def run(path: str, survey: str, query: list[tuple[str, str]], headers: dict[str, str], key: str) -> None:
+        known = {"analyst": site.analyst_key}.get(key, key)
+        sent = headers | ({"Authorization": f"Bearer {known}"} if key else {})
+        filled = path.replace("{survey_id}", site.survey if survey == "SURVEY" else survey)
+        check(spec, path, "GET", site.client.get(filled, query_string=query, headers=sent))
+
+    run()
+
+
+def test_no_report_finds_a_fault(request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]) -> None:
+    @settings(max_examples=examples(request, 350, 30_000), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(survey=ID, body=BODIES, content_type=CONTENT_TYPES, headers=HEADERS)
+    def run(survey: str, body: Any, content_type: str, headers: dict[str, str]) -> None:
+        if isinstance(body, dict):  # a valid report with some fields replaced, or those fields alone
+            body = json.dumps(site.report(1) | body["base"] if "base" in body else body).encode()
+        if "batch" in content_type:
+            body = b'{"reports":[' + body + b"]}"
+        path = site.reports_path.replace(site.survey, site.survey if survey == "SURVEY" else survey)
+        answer = site.client.post(path, data=body, content_type=content_type, headers=headers)
+        check(spec, "/v1/surveys/{survey_id}/reports", "POST", answer)
+
+    run()
+
+
+def check(spec: dict[str, Any], path: str, method: str, answer: Any) -> None:
+    assert answer.status_code < 500, answer.data
+    if answer.status_code == 404 and answer.json["code"] == "not_found":
+        return  # the generated id was no path segment: another address altogether
+    check_declared(spec, path, method, answer)

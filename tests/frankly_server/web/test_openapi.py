@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenAPI document: complete, valid, current under docs/, and true of real answers."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from flask import Flask
+from frankly_protocol.problems import Problem
+
+from tests.frankly_server.web.site import Site
+
+
+@pytest.fixture(scope="module")
+def spec(site: Site) -> dict[str, Any]:
+    return dict(site.client.get("/openapi.json").json)
+
+
+def operations(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(path, method.upper()): found for path, item in spec["paths"].items() for method, found in item.items()}
+
+
+def references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return own + [ref for item in value.values() for ref in references(item)]
+    return [ref for item in value for ref in references(item)] if isinstance(value, list) else []
+
+
+def test_the_copy_under_docs_is_current(site: Site, root: Path) -> None:
+    served = site.client.get("/openapi.json").data
+    assert (root / "docs" / "openapi.json").read_bytes() == served, "save what GET /openapi.json serves under docs/"
+
+
+def test_every_route_and_method_is_described(site: Site, spec: dict[str, Any]) -> None:
+    app = site.client.application
+    assert isinstance(app, Flask)
+    routes = {
+        (re.sub(r"<([^>]+)>", r"{\1}", rule.rule), method)
+        for rule in app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD"}
+    }
+    assert routes == set(operations(spec))
+
+
+def test_the_document_is_sound(spec: dict[str, Any]) -> None:
+    assert spec["openapi"].startswith("3.1.")
+    assert {"title", "version", "description", "license"} <= set(spec["info"])
+    schemas = spec["components"]["schemas"]
+    for schema in schemas.values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    assert {ref.removeprefix("#/components/schemas/") for ref in references(spec)} == set(schemas)
+    found = operations(spec)
+    assert len({operation["operationId"] for operation in found.values()}) == len(found)
+    for (path, _), operation in found.items():
+        named = [item["name"] for item in operation["parameters"] if item["in"] == "path"]
+        assert named == re.findall(r"{(\w+)}", path)
+        assert operation["summary"]
+        assert all(answer["description"] for answer in operation["responses"].values())
+
+
+def test_every_error_is_a_problem_and_names_codes_of_its_status(spec: dict[str, Any]) -> None:
+    for operation in operations(spec).values():
+        assert {"400", "405", "422", "429", "500", "503"} <= set(operation["responses"])
+        for status, answer in operation["responses"].items():
+            if int(status) >= 400:
+                assert list(answer["content"]) == ["application/problem+json"]
+                codes = re.findall(r"`(\w+)`:", answer["description"])
+                assert codes
+                assert {found.status for code in codes if (found := Problem.from_code(code))} == {int(status)}
+
+
+def test_estimates_alone_ask_for_a_key(spec: dict[str, Any]) -> None:
+    secured = {path for (path, _), operation in operations(spec).items() if operation.get("security")}
+    assert secured == {"/v1/surveys/{survey_id}/estimates"}
+    assert spec["components"]["securitySchemes"]["api_key"]["scheme"] == "bearer"
+
+
+def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) -> None:
+    for number in range(1, 13):
+        site.send(site.report(number))
+    batch = json.dumps({"reports": [site.report(1), {}]})
+    answers = {
+        ("/health", "GET"): site.client.get("/health"),
+        ("/v1/keys", "GET"): site.client.get("/v1/keys"),
+        ("/v1/surveys/{survey_id}/document", "GET"): site.client.get(site.document_path),
+        ("/v1/surveys/{survey_id}/estimates", "GET"): site.estimates(),
+        ("/v1/surveys/{survey_id}/reports", "POST"): site.client.post(
+            site.reports_path, data=batch, content_type="application/vnd.frankly.batch+json"
+        ),
+    }
+    for (path, method), answer in answers.items():
+        check_declared(spec, path, method, answer)
+
+
+def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) -> None:
+    """Assert that an answer's status, media type and body are those the document declares."""
+    declared = operations(spec)[path, method]["responses"]
+    assert str(answer.status_code) in declared, (path, answer.status_code)
+    content = declared[str(answer.status_code)]["content"]
+    assert answer.content_type in content, (path, answer.content_type)
+    schema = content[answer.content_type]["schema"] | {"components": spec["components"]}
+    jsonschema.Draft202012Validator(schema).validate(answer.json)
