@@ -5,12 +5,13 @@ The connection comes from `frankly_server.store.migrate`; a developer's `alembic
 database that FRANKLY_DATABASE_URL names.
 """
 
-from alembic import context
-from sqlalchemy import Connection
+from typing import Any
 
+from alembic import context
 from frankly_server.settings import Settings
 from frankly_server.store.database import Database
 from frankly_server.store.schema import metadata
+from sqlalchemy import Connection
 
 ADVISORY_LOCK = 0x6672616E6B6C79  # "frankly"
 
@@ -24,7 +25,7 @@ def main(connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
         connection.commit()
     else:
-        # SQLite changes a table by rebuilding it; dropping the old one must not cascade. Checked again below.
+        # SQLite changes a table by rebuilding it; dropping the old one must not cascade.
         connection.connection.dbapi_connection.execute("PRAGMA foreign_keys=OFF")
     try:
         context.configure(
@@ -34,6 +35,7 @@ def main(connection: Connection) -> None:
             compare_type=True,
             transactional_ddl=True,
             transaction_per_migration=True,
+            on_version_apply=() if on_postgresql else check_references,
         )
         with context.begin_transaction():
             context.run_migrations()
@@ -46,6 +48,12 @@ def main(connection: Connection) -> None:
             connection.commit()
         else:
             connection.connection.dbapi_connection.execute("PRAGMA foreign_keys=ON")
+
+
+def check_references(ctx: Any, **_: Any) -> None:
+    """Undo a migration, inside its own transaction, that leaves rows referring to nothing."""
+    if ctx.connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
+        raise RuntimeError("the migration would leave rows that refer to nothing; it was undone")
 
 
 if (given := context.config.attributes.get("connection")) is not None:

@@ -43,7 +43,7 @@ def _surveys() -> None:
         sa.PrimaryKeyConstraint("digest", name="pk_documents"),
         sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_documents_survey_surveys"),
         sa.UniqueConstraint("survey", "version", name="uq_documents_survey_version"),
-        sa.CheckConstraint("version >= 1", name="ck_documents_version"),
+        sa.CheckConstraint("version >= 1", name=op.f("ck_documents_version")),
     )
 
 
@@ -80,7 +80,7 @@ def _counters() -> None:
         sa.Column("slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"),
         sa.Column("n", sa.BigInteger, nullable=False, comment="reports with this symbol"),
         sa.PrimaryKeyConstraint("document", "block", "stratum", "symbol", "slot", name="pk_counts"),
-        sa.CheckConstraint("n >= 0", name="ck_counts_n"),
+        sa.CheckConstraint("n >= 0", name=op.f("ck_counts_n")),
         sqlite_with_rowid=False,
         postgresql_with={"fillfactor": 50},
     )
@@ -91,7 +91,7 @@ def _counters() -> None:
         sa.Column("event", sa.String(64), nullable=False, comment="the problem code of refused reports"),
         sa.Column("n", sa.BigInteger, nullable=False, comment="how often"),
         sa.PrimaryKeyConstraint("survey", "day", "event", name="pk_day_counts"),
-        sa.CheckConstraint("n >= 0", name="ck_day_counts_n"),
+        sa.CheckConstraint("n >= 0", name=op.f("ck_day_counts_n")),
         sqlite_with_rowid=False,
     )
 
@@ -108,5 +108,5 @@ def _api_keys() -> None:
         sa.Column("created", sa.String(20), nullable=False, comment="UTC, RFC 3339"),
         sa.Column("revoked", sa.String(20), nullable=True, comment="UTC, RFC 3339; null while the key works"),
         sa.PrimaryKeyConstraint("prefix", name="pk_api_keys"),
-        sa.CheckConstraint("role IN ('admin', 'analyst')", name="ck_api_keys_role"),
+        sa.CheckConstraint("role IN ('admin', 'analyst')", name=op.f("ck_api_keys_role")),
     )

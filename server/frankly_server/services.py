@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every service of one server, wired once; views and commands parse, call one of these, and render."""
 
-from frankly_protocol.clock import Clock, SystemClock
+from typing import Self
+
+from frankly_protocol.clock import Clock
+from frankly_protocol.errors import FranklyError
+
 from frankly_server.analysis import Analysis
 from frankly_server.intake import Intake
 from frankly_server.keys import Access, Keyring
@@ -16,18 +20,31 @@ class Services:
     surveys, intake, analysis : the survey's life. access : API keys. keys : signing keys.
     """
 
-    def __init__(self, settings: Settings, database: Database | None = None, clock: Clock | None = None) -> None:
-        clock = clock or SystemClock()
+    def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
         self.settings = settings
-        self.database = database or Database(settings.store_url())
+        self.database = database
         self.keys = Keyring(settings.keys_folder, clock)
-        self.access = Access(self.database, clock)
-        self.surveys = Surveys(settings, self.database, self.keys, clock)
-        self.intake = Intake(self.database, clock)
-        self.analysis = Analysis(self.database)
+        self.access = Access(database, clock)
+        self.surveys = Surveys(settings, database, self.keys, clock)
+        self.intake = Intake(database, clock)
+        self.analysis = Analysis(database)
+
+    @classmethod
+    def open(cls, settings: Settings, clock: Clock) -> Self:
+        """Return the services over the database of `settings`, which must be safe and have the right schema.
+
+        Raises UnsafeStore or StoreUnavailable.
+        """
+        database = Database(settings.store_url())
+        try:
+            database.check()
+        except FranklyError:
+            database.close()
+            raise
+        return cls(settings, database, clock)
 
     def check_start(self) -> None:
-        """Refuse to start on an unsafe or unknown database, or without a publisher key (BAD_INPUTS 54).
+        """Refuse to serve on an unsafe or unknown database, or without a publisher key (BAD_INPUTS 54).
 
         Raises UnsafeStore, StoreUnavailable or InvalidInput(key_file): one line each.
         """

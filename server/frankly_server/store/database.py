@@ -16,7 +16,7 @@ from frankly_server.store.api_keys import ApiKeys
 from frankly_server.store.counts import Counts
 from frankly_server.store.days import Days
 from frankly_server.store.documents import Documents
-from frankly_server.store.engines import WRITE_OPTION, check_durability, make_engine
+from frankly_server.store.engines import check_durability, make_engine, reading
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
@@ -84,9 +84,9 @@ class Database:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
-        """Run a transaction that only reads and never waits for writers. Raises StoreUnavailable."""
+        """Run a transaction that only reads, sees one moment, and never waits for writers. Raises StoreUnavailable."""
         with self._translated(name), self.engine.connect() as plain:
-            connection = plain.execution_options(**{WRITE_OPTION: False})
+            connection = reading(plain)
             with connection.begin():
                 yield Transaction(connection)
 
@@ -96,7 +96,7 @@ class Database:
         Raises UnsafeStore, whose one line says what to do, or StoreUnavailable.
         """
         with self._translated("start"), self.engine.connect() as plain:
-            connection = plain.execution_options(**{WRITE_OPTION: False})
+            connection = reading(plain)
             check_durability(connection)
             found = schema_version(connection)
         if found is None:

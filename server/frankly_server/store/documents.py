@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select
 
-from frankly_server.store.schema import documents
+from frankly_server.store.schema import documents, is_digest, is_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,23 @@ class Documents:
 
     def get(self, digest: str) -> DocumentRow | None:
         """Return the document with this digest, or None."""
+        if not is_digest(digest):
+            return None
         found = self._connection.execute(select(documents).where(documents.c.digest == digest)).mappings().first()
         return None if found is None else DocumentRow(**found)
 
     def latest(self, survey_id: str) -> DocumentRow | None:
         """Return the newest version of a survey, or None if nothing was published."""
+        if not is_id(survey_id):
+            return None
         newest = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version.desc()).limit(1)
         found = self._connection.execute(newest).mappings().first()
         return None if found is None else DocumentRow(**found)
 
     def versions(self, survey_id: str) -> list[DocumentRow]:
         """Return every published version of a survey, oldest first."""
+        if not is_id(survey_id):
+            return []
         every = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version)
         return [DocumentRow(**row) for row in self._connection.execute(every).mappings()]
 

@@ -8,7 +8,7 @@ from sqlalchemy.exc import ArgumentError
 
 from frankly_server.store.errors import UnsafeStore
 
-WRITE_OPTION: Final = "frankly_write"
+_WRITES: Final = "frankly_writes"
 _POOL = {"pool_size": 16, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 _BUSY_TIMEOUT_S: Final = 10
 _POSTGRESQL_SESSION: Final = (
@@ -28,6 +28,13 @@ def make_engine(database_url: str) -> Engine:
     if url.get_backend_name() == "sqlite":
         return _sqlite(url)
     return _postgresql(url)
+
+
+def reading(connection: Connection) -> Connection:
+    """Return the connection set up for a transaction that only reads and sees one moment of the database."""
+    if connection.dialect.name == "sqlite":
+        return connection.execution_options(**{_WRITES: False})
+    return connection.execution_options(isolation_level="REPEATABLE READ")
 
 
 def check_durability(connection: Connection) -> None:
@@ -69,7 +76,7 @@ def _sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         # IMMEDIATE: a reader that turns writer half-way could find its snapshot stale and fail.
-        writes = connection.get_execution_options().get(WRITE_OPTION, True)
+        writes = connection.get_execution_options().get(_WRITES, True)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine

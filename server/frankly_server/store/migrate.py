@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bring a database to the schema this code needs, or back."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,8 @@ from frankly_server.store.database import Database, schema_version
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 
 _HERE: Final = Path(__file__).resolve()
+# Alembic keeps its context in module globals: one run at a time in a process. Other processes wait in the database.
+_ALONE: Final = threading.Lock()
 
 
 def migrations_folder() -> Path:
@@ -49,7 +52,7 @@ def downgrade(database: Database, revision: str = "base") -> str | None:
 
 def _run(database: Database, step: Callable[[Config], None]) -> str | None:
     try:
-        with database.engine.connect() as connection:
+        with _ALONE, database.engine.connect() as connection:
             step(migration_config(connection))
             return schema_version(connection)
     except CommandError:

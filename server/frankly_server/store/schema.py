@@ -4,6 +4,7 @@
 Constraint names follow one convention, so that migrations can name what they drop.
 """
 
+import re
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -37,17 +38,31 @@ metadata = MetaData(
 )
 
 
+_ID: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+
+
+def is_id(text: str) -> bool:
+    """Tell whether `text` can name a survey or report; anything else matches no row and is not asked for."""
+    return _ID.fullmatch(text) is not None
+
+
+def is_digest(text: str) -> bool:
+    """Tell whether `text` can name a document."""
+    return _DIGEST.fullmatch(text) is not None
+
+
 class HexBytes(TypeDecorator[str]):
     """Lower-case hex in Python, raw bytes on disk: half the size of every key of the largest table."""
 
     impl = LargeBinary
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002 - SQLAlchemy's signature
         """Return the bytes to store."""
         return None if value is None else bytes.fromhex(value)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
         """Return the hex text."""
         return None if value is None else bytes(value).hex()
 
@@ -58,11 +73,11 @@ class DigestBytes(TypeDecorator[str]):
     impl = LargeBinary
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002 - SQLAlchemy's signature
         """Return the bytes to store."""
         return None if value is None else bytes.fromhex(value.removeprefix("sha256:"))
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
         """Return the digest's text."""
         return None if value is None else "sha256:" + bytes(value).hex()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, RowMapping, insert, select, update
 
-from frankly_server.store.schema import surveys
+from frankly_server.store.schema import is_id, surveys
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class Surveys:
 
     def get(self, survey_id: str) -> SurveyRow | None:
         """Return the survey with this id (32 hex digits), or None."""
+        if not is_id(survey_id):
+            return None
         return _row(self._connection.execute(select(surveys).where(surveys.c.id == survey_id)).mappings().first())
 
     def by_name(self, name: str) -> SurveyRow | None:

@@ -6,11 +6,11 @@ from itertools import product
 from math import prod
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-
 from frankly_protocol import canonical
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
 from frankly_server.faults import faults_of, invalid
 from frankly_server.surveys.fields import (
     Budget,

@@ -11,6 +11,7 @@ from frankly_protocol.blocks import Block, Certificate, Choice, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
+
 from frankly_server.design.engine import Design, DesignRequest, design
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
 from frankly_server.surveys.priors import document_prior, prior_of
@@ -112,7 +113,9 @@ def _draft(block: BlockDefinition, field: str) -> DraftedBlock:
         found = design(request)
     except InvalidInput as error:
         raise InvalidInput(error.problem, error.detail, f"{field}.{error.field}" if error.field else field) from None
-    certificate = Certificate(found.objective, _decimal(found.value), None if found.bound is None else _decimal(found.bound))
+    certificate = Certificate(
+        found.objective, _decimal(found.value), None if found.bound is None else _decimal(found.bound)
+    )
     drafted = Block(
         id=block.id,
         questions=tuple(_question(question) for question in block.questions),
@@ -120,7 +123,7 @@ def _draft(block: BlockDefinition, field: str) -> DraftedBlock:
         notion=found.notion,
         level=found.level,
         prior=document_prior(block, prior),
-        design_prior=tuple(sum(column) for column in zip(*prior.joint, strict=True)),
+        design_prior=prior.shares,
         ceiling=found.ceiling,
         mechanism_name=found.mechanism_name,
         certificate=certificate,

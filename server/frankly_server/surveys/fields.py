@@ -9,15 +9,14 @@ import unicodedata
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
-from pydantic_core import PydanticCustomError
-
 from frankly_protocol.audit import parse_epsilon, parse_nats
 from frankly_protocol.audit.bounds import MAX_EPSILON, MIN_EPSILON
 from frankly_protocol.clock import format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import unsafe_character
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic_core import PydanticCustomError
 
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)

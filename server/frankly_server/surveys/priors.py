@@ -6,6 +6,7 @@ from decimal import Decimal
 from frankly_protocol.blocks import Prior as DocumentPrior
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+
 from frankly_server.design.prior import Prior
 from frankly_server.surveys.definition import PRIOR_BASED, BlockDefinition, PriorDefinition
 
@@ -21,11 +22,16 @@ def prior_of(block: BlockDefinition, field: str) -> Prior:
     if block.prior is None:
         return Prior.from_rows([[1] * block.answers])
     _require_public(block.prior, field)
+    path = f"{field}.prior.joint"
     rows = [[int(cell) if "." not in cell else Decimal(cell) for cell in row] for row in block.prior.joint]
-    try:
-        return Prior.from_rows(rows)
-    except InvalidInput as error:
-        raise InvalidInput(error.problem, error.detail, f"{field}.{error.field or 'prior.joint'}") from None
+    prior = Prior.from_rows(rows, path)
+    if block.notion in PRIOR_BASED:
+        prior.require_protection(path)
+    for x, n in enumerate(prior.shares):
+        if n == 0:  # the published decoder needs every answer to be possible
+            words = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
+            raise InvalidInput(Problem.PRIOR_VALUE, words, path)
+    return prior
 
 
 def document_prior(block: BlockDefinition, prior: Prior) -> DocumentPrior | None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Surveys from draft to signed document. Drafts change freely; what is published never does."""
 
-import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, DocumentRow, SurveyRow
@@ -22,8 +22,6 @@ from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.drafting import Place, Progress, draft_blocks, draft_document
 from frankly_server.surveys.priors import prior_of
-
-_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,9 @@ class Surveys:
         with self._database.transaction("publish survey") as tx:
             newest = tx.documents.latest(row.id)
             if (newest.digest if newest else None) != place.prev:
-                raise InvalidInput(Problem.IMMUTABLE, "another version was published meanwhile; publish again", "version")
+                raise InvalidInput(
+                    Problem.IMMUTABLE, "another version was published meanwhile; publish again", "version"
+                )
             tx.documents.add(made)
         return self._published("published", row, made, definition.budget)
 
@@ -151,9 +151,7 @@ class Surveys:
         Raises InvalidInput(survey_unknown).
         """
         with self._database.reading("serve document") as tx:
-            row = None
-            if _ID.fullmatch(survey_id):
-                row = tx.documents.latest(survey_id) if digest is None else tx.documents.get(digest)
+            row = tx.documents.latest(survey_id) if digest is None else tx.documents.get(digest)
         if row is None or row.survey != survey_id:
             raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such document is published here; check the link")
         return row.envelope
@@ -166,9 +164,7 @@ class Surveys:
 
     def _find(self, name_or_id: str) -> tuple[SurveyRow, DocumentRow | None]:
         with self._database.reading("find survey") as tx:
-            row = tx.surveys.by_name(name_or_id)
-            if row is None and _ID.fullmatch(name_or_id):
-                row = tx.surveys.get(name_or_id)
+            row = tx.surveys.by_name(name_or_id) or tx.surveys.get(name_or_id)
             if row is None:
                 words = "no survey has this name or id; `frankly survey list` shows them all"
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, words, "survey")

@@ -4,7 +4,6 @@
 from typing import Any, Final
 
 import yaml
-
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 

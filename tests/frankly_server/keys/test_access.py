@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""API keys are shown once, kept as hashes, and end when revoked (BAD_INPUTS 44)."""
+
+import re
+
+import pytest
+
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.errors import InvalidInput
+from frankly_server.keys import Access, Principal
+from frankly_server.store import Database
+from tests.frankly_protocol.samples import NOW
+
+
+def test_a_key_opens_its_role(database: Database) -> None:
+    access = Access(database, FixedClock(NOW))
+    for role in ("admin", "analyst"):
+        token = access.create(role, "for the tests 🙂")
+        assert re.fullmatch(r"frankly_live_[A-Za-z0-9_-]{43}", token)
+        assert access.authenticate(token) == Principal(role, token[13:21])
+    assert [(row.role, row.created) for row in access.list()].count(("admin", "2026-06-01T12:00:00Z")) == 1
+
+
+def test_only_the_hash_is_kept(database: Database) -> None:
+    access = Access(database, FixedClock(NOW))
+    token = access.create("admin", "x")
+    with database.engine.connect() as connection:
+        kept = repr(connection.exec_driver_sql("SELECT * FROM api_keys").all())
+    assert token[21:] not in kept
+    assert token[21:] not in repr(access.list())
+
+
+def test_a_revoked_key_opens_nothing(database: Database) -> None:
+    access = Access(database, FixedClock(NOW))
+    token, other = access.create("admin", "x"), access.create("admin", "y")
+    access.revoke(token[13:21])
+    with pytest.raises(InvalidInput) as refused:
+        access.authenticate(token)
+    assert refused.value.code == "unauthenticated"
+    assert access.authenticate(other).role == "admin"
+    with pytest.raises(InvalidInput) as again:
+        access.revoke(token[13:21])
+    assert again.value.code == "not_found"
+
+
+def test_every_wrong_key_gets_the_same_answer(sqlite: Database) -> None:
+    access = Access(sqlite, FixedClock(NOW))
+    token = access.create("admin", "x")
+    flipped = token[:-1] + ("A" if token[-1] != "A" else "B")
+    wrong = ["", "x", token[:-1], token + "A", flipped, token.upper(), "frankly_live_" + "A" * 43, "\ud800", token + "\n"]
+    answers = set()
+    for guess in wrong:
+        with pytest.raises(InvalidInput) as refused:
+            access.authenticate(guess)
+        answers.add((refused.value.code, str(refused.value)))
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize(
+    ("role", "label", "code"),
+    [
+        ("root", "x", "field_type"),
+        ("", "x", "field_type"),
+        ("admin", "", "field_type"),
+        ("admin", "x" * 201, "field_type"),
+        ("admin", "a\x00b", "text_characters"),
+        ("admin", "a\u202eb", "text_characters"),
+        ("admin", "a\ud800", "text_characters"),
+    ],
+)
+def test_bad_keys_are_not_made(sqlite: Database, role: str, label: str, code: str) -> None:
+    access = Access(sqlite, FixedClock(NOW))
+    with pytest.raises(InvalidInput) as refused:
+        access.create(role, label)
+    assert refused.value.code == code
+    assert access.list() == []

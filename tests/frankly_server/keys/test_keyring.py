@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Key files are private, whole, Ed25519, and fit the keys document; or the server says why not (BAD_INPUTS 51, 52, 54)."""
+
+import os
+import stat
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.trust.keys import accept_keys
+from frankly_server.keys import Keyring, files
+from frankly_server.keys.keyring import VALIDITY
+from tests.frankly_protocol.samples import NOW
+
+
+def _keyring(folder: Path) -> Keyring:
+    return Keyring(folder, FixedClock(NOW))
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_init_makes_a_pair_that_works(tmp_path: Path) -> None:
+    keyring = _keyring(tmp_path / "home" / "keys")
+    made = keyring.init()
+    document = accept_keys(keyring.document(), None, NOW)
+    assert [key.key_id for key in document.publisher.keys] == [made.publisher_id] == [keyring.publisher().public.key_id]
+    assert [key.key_id for key in document.root.keys] == [made.root_id]
+    assert (document.version, document.expires) == (1, NOW + VALIDITY)
+    assert made.set_aside is None
+
+
+def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "keys"
+    before = os.umask(0)
+    try:
+        _keyring(folder).init()
+    finally:
+        os.umask(before)
+    assert {path.name for path in folder.iterdir()} == {"root.pem", "publisher.pem", "keys.json"}
+    assert [_mode(path) for path in (folder.parent, folder)] == [0o700, 0o700]
+    assert {_mode(path) for path in folder.iterdir()} == {0o600}
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    keyring = _keyring(tmp_path / "keys")
+    first = keyring.init()
+    with pytest.raises(InvalidInput) as refused:
+        keyring.init()
+    assert refused.value.code == "file_exists"
+    assert keyring.publisher().public.key_id == first.publisher_id
+    for number in (1, 2):
+        second = keyring.init(force=True)
+        assert second.set_aside == tmp_path / f"keys.old-{number}"
+        assert keyring.publisher().public.key_id == second.publisher_id
+    assert _keyring(tmp_path / "keys.old-1").publisher().public.key_id == first.publisher_id
+
+
+def test_the_root_key_may_be_offline(tmp_path: Path) -> None:
+    keyring = _keyring(tmp_path / "keys")
+    keyring.init()
+    (tmp_path / "keys" / "root.pem").unlink()
+    keyring.check()
+
+
+@pytest.mark.parametrize("step", ["_write", "_sync"])
+def test_an_interrupted_init_leaves_old_or_new_never_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    keyring = _keyring(tmp_path / "keys")
+    first = keyring.init()
+    calls: list[Path] = []
+    real: Callable[..., None] = getattr(files, step)
+
+    def full_disk(path: Path, *data: bytes) -> None:
+        calls.append(path)
+        if len(calls) == {"_write": 2, "_sync": 1}[step]:
+            raise OSError(28, "No space left on device")
+        real(path, *data)
+
+    monkeypatch.setattr(files, step, full_disk)
+    with pytest.raises(OSError, match="No space"):
+        keyring.init(force=True)
+    assert keyring.publisher().public.key_id == first.publisher_id
+
+
+def _rsa(*, password: bytes | None = None) -> bytes:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    encryption = BestAvailableEncryption(password) if password else NoEncryption()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+
+
+def _encrypted(pem: bytes) -> bytes:
+    key = load_pem_private_key(pem, None)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+
+
+BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda path: path.unlink(), "missing"),
+    "readable by the group": (lambda path: path.chmod(0o640), "chmod 600"),
+    "readable by all": (lambda path: path.chmod(0o604), "chmod 600"),
+    "rsa": (lambda path: path.write_bytes(_rsa()), "Ed25519"),
+    "encrypted": (lambda path: path.write_bytes(_encrypted(path.read_bytes())), "encrypted"),
+    "garbage": (lambda path: path.write_bytes(b"\x00garbage"), "no PEM"),
+    "empty": (lambda path: path.write_bytes(b""), "no PEM"),
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:60]), "no PEM"),
+    "a folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
+    "another key": (lambda path: path.write_bytes(files.to_pem(files.SigningKey.generate())), "does not name"),
+    "folder open to others": (lambda path: path.parent.chmod(0o755), "chmod 700"),
+    "document damaged": (lambda path: (path.parent / "keys.json").write_bytes(b"{}"), "cannot be used"),
+    "document missing": (lambda path: (path.parent / "keys.json").unlink(), "missing"),
+    "document readable by all": (lambda path: (path.parent / "keys.json").chmod(0o644), "chmod 600"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_unusable_key_files_are_refused_with_the_way_out(tmp_path: Path, name: str) -> None:
+    keyring = _keyring(tmp_path / "keys")
+    keyring.init()
+    spoil, words = BAD_FILES[name]
+    spoil(tmp_path / "keys" / "publisher.pem")
+    with pytest.raises(InvalidInput, match=words) as refused:
+        keyring.check()
+    assert refused.value.code == "key_file"
+    assert str(tmp_path / "keys") in (refused.value.field or "")
+
+
+def test_expired_keys_are_refused(tmp_path: Path) -> None:
+    _keyring(tmp_path / "keys").init()
+    later = Keyring(tmp_path / "keys", FixedClock(NOW + VALIDITY + timedelta(days=1)))
+    with pytest.raises(InvalidInput, match="valid from"):
+        later.check()

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transactions keep all or nothing, and the server refuses databases that would not."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from frankly_server.store import Database, StoreUnavailable, SurveyRow, UnsafeStore, upgrade
+from frankly_server.store.engines import check_durability
+from tests.frankly_server.samples import SURVEY, row
+from tests.postgres import PostgresServer
+
+
+def test_a_crash_inside_a_transaction_leaves_nothing(database: Database) -> None:
+    kept = row(0, 1)
+    with pytest.raises(ZeroDivisionError), database.transaction("doomed") as tx:
+        tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
+        assert tx.reports.add(kept)
+        tx.counts.add([kept])
+        raise ZeroDivisionError
+    with database.reading("look") as tx:
+        assert tx.surveys.all() == []
+        assert list(tx.reports.scan(SURVEY)) == []
+        assert not tx.counts.of_document(kept.document)
+
+
+def test_what_is_committed_is_seen_by_another_process_door(database: Database, database_url: str) -> None:
+    with database.transaction("write") as tx:
+        tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
+    other = Database(database_url)
+    with other.reading("look") as tx:
+        assert tx.surveys.by_name("s") == tx.surveys.get(SURVEY) == SurveyRow(SURVEY, "s", "{}")
+    other.close()
+
+
+def test_a_migrated_database_passes_the_start_check(database: Database) -> None:
+    database.check()
+
+
+def test_start_is_refused_without_tables(database_url: str) -> None:
+    database = Database(database_url)
+    with pytest.raises(UnsafeStore, match="frankly migrate"):
+        database.check()
+    database.close()
+
+
+def test_start_is_refused_on_an_unknown_schema_version(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(UnsafeStore, match="9999") as refused:
+        database.check()
+    assert "\n" not in str(refused.value)
+
+
+def test_start_is_refused_when_postgresql_commits_before_the_disk(postgres: PostgresServer, postgres_url: str) -> None:
+    postgres.execute(f"ALTER DATABASE {postgres_url.rpartition('/')[2]} SET synchronous_commit = off")
+    database = Database(postgres_url)
+    upgrade(database)
+    with pytest.raises(UnsafeStore, match="synchronous_commit=off"):
+        database.check()
+    database.close()
+
+
+SAFE: dict[str, Any] = {"SHOW fsync": "on", "SHOW full_page_writes": "on", "SHOW synchronous_commit": "on"}
+SAFE_FILE: dict[str, Any] = {"PRAGMA synchronous": 2, "PRAGMA journal_mode": "wal"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "settings", "word"),
+    [
+        ("postgresql", SAFE | {"SHOW fsync": "off"}, "fsync"),
+        ("postgresql", SAFE | {"SHOW full_page_writes": "off"}, "full_page_writes"),
+        ("postgresql", SAFE | {"SHOW synchronous_commit": "off"}, "synchronous_commit"),
+        ("sqlite", SAFE_FILE | {"PRAGMA synchronous": 1}, "synchronous=FULL"),
+        ("sqlite", SAFE_FILE | {"PRAGMA synchronous": 0}, "synchronous=FULL"),
+        ("sqlite", SAFE_FILE | {"PRAGMA journal_mode": "memory"}, "WAL"),
+    ],
+)
+def test_unsafe_settings_are_named(dialect: str, settings: dict[str, Any], word: str) -> None:
+    def answer(statement: str) -> Any:
+        return SimpleNamespace(scalar_one=lambda: settings[statement])
+
+    connection: Any = SimpleNamespace(dialect=SimpleNamespace(name=dialect), exec_driver_sql=answer)
+    with pytest.raises(UnsafeStore, match=word):
+        check_durability(connection)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "sqlite://", "sqlite:///:memory:", "sqlite:///x.db?mode=memory", "mysql://host/x", "postgresql+asyncpg://h/x"],
+)
+def test_other_databases_are_refused(url: str) -> None:
+    with pytest.raises(UnsafeStore):
+        Database(url)
+
+
+def test_a_refused_url_does_not_show_its_password() -> None:
+    with pytest.raises(UnsafeStore) as refused:
+        Database("mysql://me:canary@host/x")
+    assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_a_database_that_is_down_is_unavailable(tmp_path: Path, write: bool) -> None:
+    for url in (f"sqlite:///{tmp_path}/missing/x.db", "postgresql://nobody:canary@127.0.0.1:1/none"):
+        database = Database(url)
+        door = database.transaction("write it") if write else database.reading("write it")
+        with capture_logs() as lines, pytest.raises(StoreUnavailable, match="write it"), door as tx:
+            tx.surveys.all()
+        assert "canary" not in str(lines)
+        assert [line["transaction"] for line in lines] == ["write it"]
+        database.close()
+
+
+def test_malformed_names_match_nothing(sqlite: Database) -> None:
+    with sqlite.reading("look") as tx:
+        for text in ("", "x", "../etc", "AB" * 16, "' OR 1=1 --", "ab" * 17, "zz" * 16):
+            assert tx.surveys.get(text) is None
+            assert tx.documents.latest(text) is None
+            assert tx.documents.get("sha256:" + text) is None
+            assert tx.documents.versions(text) == []

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Migrations go up, down and up again on both databases, and leave exactly the tables the code describes."""
+
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
+
+from frankly_server.store import Database, UnsafeStore, downgrade, migrate, upgrade
+from frankly_server.store.schema import SCHEMA_VERSION, metadata
+
+
+def _tables(database: Database) -> set[str]:
+    return set(inspect(database.engine).get_table_names()) - {"alembic_version"}
+
+
+def test_up_down_up(database_url: str) -> None:
+    database = Database(database_url)
+    assert upgrade(database) == SCHEMA_VERSION
+    assert _tables(database) == set(metadata.tables)
+    assert downgrade(database) is None
+    assert _tables(database) == set()
+    assert upgrade(database) == SCHEMA_VERSION
+    assert upgrade(database) == SCHEMA_VERSION
+    database.check()
+    database.close()
+
+
+def test_autogenerate_finds_nothing(database: Database) -> None:
+    with database.engine.connect() as connection:
+        command.check(migrate.migration_config(connection))
+
+
+def test_constraints_carry_the_names_of_the_convention(database: Database) -> None:
+    found = inspect(database.engine)
+    assert found.get_pk_constraint("reports")["name"] == "pk_reports"
+    assert [c["name"] for c in found.get_unique_constraints("documents")] == ["uq_documents_survey_version"]
+    assert [c["name"] for c in found.get_foreign_keys("documents")] == ["fk_documents_survey_surveys"]
+    assert [c["name"] for c in found.get_check_constraints("counts")] == ["ck_counts_n"]
+
+
+def test_every_column_is_commented_on_postgresql(postgres_url: str) -> None:
+    database = Database(postgres_url)
+    upgrade(database)
+    found = inspect(database.engine)
+    described = {(name, c["name"]): c["comment"] for name in metadata.tables for c in found.get_columns(name)}
+    assert described
+    assert all(described.values())
+    database.close()
+
+
+def test_the_code_names_the_newest_migration() -> None:
+    assert ScriptDirectory.from_config(migrate.migration_config()).get_heads() == [SCHEMA_VERSION]
+
+
+def test_a_database_of_a_newer_program_is_left_alone(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(UnsafeStore, match="does not know"):
+        upgrade(database)
+    assert _tables(database) == set(metadata.tables)
+
+
+def test_several_processes_at_once_migrate_once(database_url: str) -> None:
+    code = "import sys; from frankly_server.store import Database, upgrade; print(upgrade(Database(sys.argv[1])))"
+    runners = [
+        subprocess.Popen([sys.executable, "-c", code, database_url], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [runner.communicate()[0].strip() for runner in runners] == [SCHEMA_VERSION] * 3
+    database = Database(database_url)
+    database.check()
+    database.close()
+
+
+def test_several_threads_at_once_migrate_once(database: Database) -> None:
+    downgrade(database)
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(upgrade, [database] * 4)) == [SCHEMA_VERSION] * 4
+
+
+def test_foreign_keys_hold_again_after_a_migration(sqlite: Database) -> None:
+    with sqlite.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
+
+
+def test_scripts_are_found_in_an_installed_package_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packaged = tmp_path / "frankly_server"
+    shutil.copytree(migrate.migrations_folder(), packaged / "migrations")
+    monkeypatch.setattr(migrate, "_HERE", packaged / "store" / "migrate.py")
+    assert migrate.migrations_folder() == packaged / "migrations"
+    database = Database(f"sqlite:///{tmp_path / 'x.db'}")
+    assert upgrade(database) == SCHEMA_VERSION
+    database.close()

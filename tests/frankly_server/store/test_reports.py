@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports are kept once, counted with them, and nothing else is kept."""
+
+import pytest
+from sqlalchemy import inspect, update
+
+from frankly_server.store import CountKey, Database, Difference
+from frankly_server.store.schema import counts, reports
+from tests.frankly_server.samples import SURVEY, published, row
+
+OTHER = "sha256:" + "ee" * 32
+
+
+def test_only_what_the_design_names_is_kept() -> None:
+    assert [column.name for column in reports.columns] == ["survey", "id", "document", "symbols", "strata"]
+
+
+def test_sqlite_keeps_no_order_of_arrival(sqlite: Database) -> None:
+    with sqlite.engine.connect() as connection:
+        made = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'reports'").scalar_one()
+        assert "WITHOUT ROWID" in made
+        assert {column["name"] for column in inspect(connection).get_columns("reports")} == set(reports.columns.keys())
+
+
+def test_the_first_report_of_an_id_stays(database: Database) -> None:
+    first, second = row(0, 1, report_id="11" * 16), row(1, 1, report_id="11" * 16)
+    with database.transaction("add") as tx:
+        assert tx.reports.add(first)
+        assert not tx.reports.add(second)
+        assert tx.reports.add_many([second, third := row(1, 0)]) == {third.id}
+    with database.reading("look") as tx:
+        assert tx.reports.get_many(SURVEY, [first.id, "22" * 16]) == {first.id: first}
+        assert list(tx.reports.scan(SURVEY)) == sorted([first, third], key=lambda each: each.id)
+
+
+def test_nothing_to_add_is_nothing_done(database: Database) -> None:
+    with database.transaction("add") as tx:
+        assert tx.reports.add_many([]) == set()
+        assert tx.reports.get_many(SURVEY, []) == {}
+        tx.counts.add([])
+        tx.days.add(SURVEY, "2026-06-01", {})
+        assert tx.days.of_survey(SURVEY) == {}
+
+
+def test_counts_add_up_over_slots_and_transactions(database: Database) -> None:
+    rows = [row(i % 2, i % 3, report_id=f"{37 * i % 256:02x}" * 16) for i in range(40)]
+    for part in (rows[:1], rows[1:2], rows[2:25], rows[25:]):
+        with database.transaction("add") as tx:
+            tx.counts.add(part)
+    with database.reading("look") as tx:
+        found = tx.counts.of_document(rows[0].document)
+    expected = {CountKey(rows[0].document, 0, "", y): sum(i % 2 == y for i in range(40)) for y in (0, 1)}
+    expected |= {CountKey(rows[0].document, 1, "", y): sum(i % 3 == y for i in range(40)) for y in (0, 1, 2)}
+    assert found == expected
+
+
+def test_recount_finds_a_wrong_count(database: Database) -> None:
+    document = published(database)
+    kept = [row(0, 1, document=document.digest), row(1, 1, document=document.digest)]
+    with database.transaction("add") as tx:
+        tx.reports.add_many(kept)
+        tx.counts.add(kept)
+    with database.reading("check") as tx:
+        assert tx.counts.recount(SURVEY) == []
+    with database.engine.begin() as connection:
+        wrong = (counts.c.block == 0) & (counts.c.symbol == 1)
+        connection.execute(update(counts).where(wrong).values(n=7))
+    with database.reading("check") as tx:
+        assert tx.counts.recount(SURVEY) == [Difference(CountKey(document.digest, 0, "", 1), 7, 1)]
+
+
+def test_recount_finds_an_uncounted_report(database: Database) -> None:
+    document = published(database)
+    with database.transaction("add") as tx:
+        tx.reports.add(row(0, 1, document=document.digest))
+    with database.reading("check") as tx:
+        assert [(d.key.block, d.key.symbol, d.counted, d.reports) for d in tx.counts.recount(SURVEY)] == [
+            (0, 0, 0, 1),
+            (1, 1, 0, 1),
+        ]
+
+
+def test_documents_do_not_share_counts(database: Database) -> None:
+    with database.transaction("add") as tx:
+        tx.counts.add([row(0), row(0, document=OTHER), row(0, document=OTHER)])
+    with database.reading("look") as tx:
+        assert list(tx.counts.of_document(OTHER).values()) == [2]
+
+
+def test_refusals_add_up_by_day(database: Database) -> None:
+    for _ in range(2):
+        with database.transaction("count") as tx:
+            tx.days.add(SURVEY, "2026-06-01", {"symbol_unknown": 2, "closed": 1})
+    with database.reading("look") as tx:
+        assert tx.days.of_survey(SURVEY) == {("2026-06-01", "symbol_unknown"): 4, ("2026-06-01", "closed"): 2}
+
+
+def test_symbols_stay_out_of_text_about_a_report() -> None:
+    assert "1234" not in repr(row(1234))
+
+
+@pytest.mark.parametrize("symbols", [(0,), (0, 1), (4095, 0, 17)])
+def test_symbols_come_back_as_they_were(sqlite: Database, symbols: tuple[int, ...]) -> None:
+    kept = row(*symbols)
+    with sqlite.transaction("add") as tx:
+        tx.reports.add(kept)
+        assert tx.reports.get_many(SURVEY, [kept.id])[kept.id].symbols == symbols

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings are typed, bounded, frozen; unknown ones are refused and secrets never shown."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from frankly_protocol.errors import InvalidInput
+from frankly_server.settings import Settings
+
+
+def test_defaults_need_nothing(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    assert settings.store_url() == f"sqlite:///{tmp_path}/frankly.db"
+    assert settings.keys_folder == tmp_path / "keys"
+
+
+def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRANKLY_DATABASE_URL", "postgresql://me:canary@db/frankly")
+    monkeypatch.setenv("FRANKLY_PUBLIC_URL", "https://surveys.example.org/")
+    monkeypatch.setenv("FRANKLY_PORT", "9000")
+    monkeypatch.setenv("FRANKLY_API_KEY", "the analyst's, not ours")
+    settings = Settings.load()
+    assert settings.store_url() == "postgresql://me:canary@db/frankly"
+    assert (settings.public_url, settings.port) == ("https://surveys.example.org", 9000)
+    assert "canary" not in repr(settings) + str(settings.model_dump())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("FRANKLY_DATABSE_URL", "canary"),
+        ("FRANKLY_PORT", "canary"),
+        ("FRANKLY_PORT", "65536"),
+        ("FRANKLY_PORT", "-1"),
+        ("FRANKLY_THREADS", "0"),
+        ("FRANKLY_BODY_LIMIT_BYTES", "99999999999"),
+        ("FRANKLY_BATCH_LIMIT", "0"),
+        ("FRANKLY_PUBLIC_URL", "canary"),
+        ("FRANKLY_PUBLIC_URL", "ftp://canary"),
+        ("FRANKLY_PUBLIC_URL", "https://me:canary@host"),
+        ("FRANKLY_PUBLIC_URL", "https://host?canary=1"),
+        ("FRANKLY_DEBUG", "true"),
+    ],
+)
+def test_bad_settings_are_named_and_not_repeated(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput) as refused:
+        Settings.load()
+    assert refused.value.code == "unsafe_setting"
+    assert (refused.value.field or "").upper() in (name, name.removeprefix("FRANKLY_"))
+    assert "canary" not in str(refused.value)
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValidationError):
+        Settings().port = 1  # type: ignore[misc]
