@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Acceptance without input or output: bytes, what is remembered, and a time go in; a document or an error comes out.
+
+The numbers are those of docs/protocol.md §4. Step (10) is `Policy.check`, step (11) is `explain`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from frankly_protocol.canonical import digest as digest_of
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_protocol.errors import DocumentRejected, Equivocation, RollbackDetected
+from frankly_protocol.trust import Role
+
+from frankly_sdk.link import SurveyLink
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What this install accepted last for a survey."""
+
+    version: int
+    digest: str
+    envelope: bytes
+
+
+def accept_survey(
+    data: bytes, link: SurveyLink, publisher: Role, remembered: Remembered | None, now: datetime
+) -> SurveyDocument:
+    """Return the document in the envelope `data`, steps (1) to (9) passed.
+
+    Raises DocumentRejected or one of its kinds; nothing may be sent then.
+    """
+    envelope = Envelope.from_bytes(data, SURVEY_TYPE)  # (1) (2)
+    payload = envelope.verify(publisher.keys, publisher.threshold)  # (3)
+    document = SurveyDocument.parse(payload)  # (4) (5)
+    if document.survey != link.survey:
+        raise DocumentRejected("pin", "this is another survey's document", "survey")
+    document.require_window(now)  # (6)
+    _require_not_older(document, remembered)  # (7)
+    require_pin(link, digest_of(payload))  # (8)
+    document.require_private()  # (9)
+    return document
+
+
+def require_pin(link: SurveyLink, digest: str) -> None:
+    """Step (8): the document is the one the link names, if it names one."""
+    if link.digest is not None and digest != link.digest:
+        raise DocumentRejected("pin", f"the link pins {link.digest}, the server sent {digest}", "digest")
+
+
+def _require_not_older(document: SurveyDocument, remembered: Remembered | None) -> None:
+    if remembered is None or document.version > remembered.version:
+        return
+    if document.version < remembered.version:
+        raise RollbackDetected(f"version {document.version} is older than version {remembered.version}, seen before")
+    if document.digest != remembered.digest:
+        raise Equivocation(f"version {document.version} has been seen here with other content")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the SDK raises. No message ever contains an answer or a symbol.
+
+FranklyError                 (frankly_protocol.errors)
+ ├─ DocumentRejected …       the signed document failed a numbered step; nothing was sent, do not retry
+ ├─ RandomnessError          the system gave no random bits; nothing was drawn or sent
+ ├─ LinkError                the link is not a survey link
+ │   └─ InsecureTransport    http:// to anything but this machine
+ ├─ PolicyRefused            honest document, but it asks for more than this app allows
+ │   └─ BudgetExceeded       together with what this install has already spent
+ ├─ UnknownChoice            the app passed something that is not one of the choices (a developer's mistake)
+ ├─ AlreadyAnswered          this install has answered this survey; the first value stands
+ ├─ StoreError               the store cannot be used; nothing was drawn or sent
+ └─ NetworkError             the server could not be reached or talked nonsense; a retry may help
+"""
+
+from collections.abc import Sequence
+
+from frankly_protocol.errors import FranklyError
+
+from frankly_sdk.receipt import Receipt
+
+
+class LinkError(FranklyError):
+    """The link cannot be used; the detail shows the form it should have."""
+
+    def __init__(self, detail: str, code: str = "link") -> None:
+        super().__init__(detail, code=code, field="link")
+
+
+class InsecureTransport(LinkError):
+    """The address is not https, and not this machine's own."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, "insecure_transport")
+
+
+class PolicyRefused(FranklyError):
+    """The app's policy refuses the survey.
+
+    ``reason`` is cap, ceiling, composition, unpinned or budget.
+    """
+
+    def __init__(self, reason: str, detail: str, field: str | None = None) -> None:
+        super().__init__(detail, code=f"policy_{reason}", field=field)
+        self.reason = reason
+
+
+class BudgetExceeded(PolicyRefused):
+    """Together with what this install has answered before, the survey would cost more than the cap."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("budget", detail)
+
+
+class UnknownChoice(FranklyError):
+    """An answer is missing, surplus or not one of the choices; `valid` lists what is. The answer is not repeated."""
+
+    def __init__(self, question: str | None, valid: Sequence[str], detail: str) -> None:
+        super().__init__(f"{detail}; valid: {', '.join(valid)}", code="unknown_choice", field=question)
+        self.valid = tuple(valid)
+
+
+class AlreadyAnswered(FranklyError):
+    """This install has answered this survey already; `receipt` says what became of that answer."""
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__("this survey has been answered here; the first answer stands", code="already_answered")
+        self.receipt = receipt
+
+
+class StoreError(FranklyError):
+    """The store cannot be read or written; there is no fallback in memory, so nothing was drawn or sent."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, code="store")
+
+
+class NetworkError(FranklyError):
+    """The server could not be reached, or what came back cannot be used; trying again later may help."""
+
+    def __init__(self, detail: str, code: str = "network") -> None:
+        super().__init__(detail, code=code)

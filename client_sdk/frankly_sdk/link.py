@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Survey links: ``https://host/s/ID#sha256=DIGEST``. The fragment pins the exact document (acceptance step 8)."""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from frankly_sdk.errors import InsecureTransport, LinkError
+
+_PATH = re.compile(r"/s/([0-9a-f]{32})", re.ASCII)
+_PIN = re.compile(r"sha256=([0-9a-f]{64})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyLink:
+    """origin : scheme and host. survey : 32 hex digits. digest : ``sha256:…``, None if the link pins nothing."""
+
+    origin: str
+    survey: str
+    digest: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> "SurveyLink":
+        """Read a link; raises LinkError, or InsecureTransport for http:// to anything but this machine."""
+        parts = _split(text)
+        require_secure(text)
+        path = _PATH.fullmatch(parts.path)
+        pin = _PIN.fullmatch(parts.fragment)
+        if path is None or parts.query or parts.username is not None or (parts.fragment and pin is None):
+            raise LinkError("a survey link looks like https://host/s/ID#sha256=…: copy it whole")
+        digest = f"sha256:{pin.group(1)}" if pin else None
+        return cls(f"{parts.scheme}://{parts.netloc}", path.group(1), digest)
+
+    @property
+    def keys_url(self) -> str:
+        """Where the keys document is."""
+        return f"{self.origin}/v1/keys"
+
+    @property
+    def document_url(self) -> str:
+        """Where the survey document is; a pinned one is asked for by its digest."""
+        url = f"{self.origin}/v1/surveys/{self.survey}/document"
+        return f"{url}?digest={self.digest}" if self.digest else url
+
+
+def require_secure(url: str) -> None:
+    """Raise InsecureTransport unless `url` is https, or http to this machine itself."""
+    parts = _split(url)
+    if parts.scheme == "https" and parts.hostname:
+        return
+    if parts.scheme == "http" and parts.hostname and _is_loopback(parts.hostname):
+        return
+    raise InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises for a port that is no number
+    except (ValueError, TypeError, AttributeError):
+        raise LinkError("a survey link looks like https://host/s/ID#sha256=…: copy it whole") from None
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

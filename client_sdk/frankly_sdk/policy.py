@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an app allows (acceptance step 10): decided in exact arithmetic."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from frankly_protocol.audit import FormLevel, exp_lower, ledger_total, ln_up, parse_nats
+from frankly_protocol.documents import SurveyDocument
+
+from frankly_sdk.errors import BudgetExceeded, PolicyRefused
+
+_MIN, _MAX = Fraction(1, 100), Fraction(64)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Limits of one app.
+
+    cap : nats that all surveys answered by this install may cost together, 0.01 to 64, as a decimal string.
+    max_ceiling : nats; if given, blocks that rest on a prior must have a ceiling within it, and may then come unpinned.
+    allow_unpinned : accept links without a digest; then whoever runs the server may show every device another document.
+
+    Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals.
+    """
+
+    cap: str = "5"
+    max_ceiling: str | None = None
+    allow_unpinned: bool = False
+
+    def __post_init__(self) -> None:
+        parse_nats(self.cap, "cap", _MIN, _MAX)
+        if self.max_ceiling is not None:
+            parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
+
+    def check(self, document: SurveyDocument, *, pinned: bool, spent: Sequence[FormLevel]) -> None:
+        """Raise PolicyRefused or BudgetExceeded unless the survey may be answered on top of what was `spent`."""
+        if not pinned and not self.allow_unpinned:
+            raise PolicyRefused(
+                "unpinned", "use the link that ends in #sha256=…, so that everyone gets the same survey"
+            )
+        self._check_ceilings(document, pinned)
+        form = document.form_level
+        if form.level is None:
+            reason = (
+                "two blocks rest on a prior about one secret, so together they promise nothing; see the ledger rule"
+            )
+            raise PolicyRefused("composition", reason, "blocks")
+        if form.level > self._limit:
+            asked = f"the survey costs {ln_up(form.level)} nats, this app allows {self.cap}"
+            raise PolicyRefused("cap", asked, "blocks")
+        total = ledger_total([*spent, form])
+        if total is None or total > self._limit:
+            together = f"with what was answered before it would cost {ln_up(total)} nats, this app allows {self.cap}"
+            raise BudgetExceeded(together)
+
+    @property
+    def _limit(self) -> Fraction:
+        return exp_lower(Fraction(self.cap))
+
+    def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
+        most = exp_lower(Fraction(self.max_ceiling)) if self.max_ceiling is not None else None
+        for i, block in enumerate(document.blocks):
+            if block.prior is None or (pinned and most is None):
+                continue
+            if most is None or block.ceiling is None or block.ceiling > most:
+                raise PolicyRefused(
+                    "ceiling",
+                    "this block's promise rests on a prior that nobody has vouched for, and its ceiling of "
+                    f"{ln_up(block.ceiling)} nats is more than this app allows",
+                    f"blocks[{i}].ceiling",
+                )
