@@ -68,9 +68,13 @@ def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors go to stderr, as JSON if --json is among the arguments."""
     as_json = "--json" in arguments
     try:
-        status = cli.main(args=arguments, prog_name="frankly", standalone_mode=False)
+        # Not click's own main(): that one turns a closed pipe into a failure.
+        with cli.make_context("frankly", arguments) as context:
+            cli.invoke(context)
         sys.stdout.flush()
-        return status if isinstance(status, int) else exits.OK
+        return exits.OK
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except FranklyError as error:
         exits.tell(error, as_json=as_json)
         return exits.exit_code(error)

@@ -3,6 +3,8 @@
 
 import click
 from frankly_protocol.clock import SystemClock
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, remarks, write_json
 from frankly_server.cli.opening import open_services
@@ -30,7 +32,7 @@ def init(yes: bool, force: bool, as_json: bool) -> None:
         question = f"Make new signing keys in {folder}?"
         if force:
             question = f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
-        click.confirm(question, abort=True, err=True)
+        _confirm(question)
     made = Keyring(folder, SystemClock()).init(force=force)
     aside = None if made.set_aside is None else str(made.set_aside)
     if as_json:
@@ -44,6 +46,18 @@ def init(yes: bool, force: bool, as_json: bool) -> None:
     if aside:
         say.print(f"The older keys are in {aside}.", markup=False)
     say.print("Move root.pem to a safe place offline: it is needed only to rotate keys.", markup=False)
+
+
+def _confirm(question: str) -> None:
+    """Ask once; a no, or nobody there to ask, is a usage error and changes nothing."""
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
+        raise
+    if not agreed:
+        raise InvalidInput(Problem.USAGE, "you said no; nothing was made")
 
 
 @keys.command()

@@ -6,7 +6,7 @@ import click
 from frankly_server.app import create_app
 from frankly_server.cli.console import json_option, remarks, write_json
 from frankly_server.cli.opening import open_services
-from frankly_server.cli.serving import Server
+from frankly_server.cli.serving import Server, stopped_by_signals
 from frankly_server.settings import Settings
 
 
@@ -27,7 +27,8 @@ def serve(host: str | None, port: int | None, as_json: bool) -> None:
         app = create_app(settings, services=services)
         server = Server(app, host=listen_on, port=settings.port if port is None else port, threads=settings.threads)
         _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, server.port, as_json)
-        server.run()
+        with stopped_by_signals(server.stop):
+            server.run()
 
 
 def _announce(host: str, port: int, as_json: bool) -> None:

@@ -2,17 +2,20 @@
 """waitress, stopped gracefully: after SIGTERM or Ctrl-C nothing new is accepted, and what is in flight is answered."""
 
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from frankly_protocol.errors import FranklyError
 from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import create_server  # type: ignore[import-untyped]
 
 DRAIN_S = 10.0
+_BACKLOG = 1024
 _TICK_S = 0.25
 # Above what any route reads, so that the application answers 413 in its own words; waitress stops what is larger still.
 _TRANSPORT_LIMIT_BYTES = 128 * 2**20
@@ -21,44 +24,38 @@ _TRANSPORT_LIMIT_BYTES = 128 * 2**20
 class Server:
     """A WSGI server on loopback or behind a proxy that ends TLS.
 
-    It sends no banner, believes no forwarding header, and keeps no access log.
+    port : the one really listened on. It sends no banner, believes no forwarding header, and keeps no access log.
     """
 
     def __init__(self, application: Any, *, host: str, port: int, threads: int) -> None:
+        """Listen at once; FranklyError("network") if the address is taken or not this machine's."""
+        self._stopping = False
         self._sockets: dict[int, Any] = {}
+        listening = _listen(host, port)
+        self.port: int = listening.getsockname()[1]
         self._server = create_server(
             application,
             map=self._sockets,
-            host=host,
-            port=port,
+            sockets=[listening],
             threads=threads,
             ident=None,
             clear_untrusted_proxy_headers=True,
             channel_timeout=60,
             max_request_header_size=16 * 2**10,
             max_request_body_size=_TRANSPORT_LIMIT_BYTES,
-            backlog=1024,
+            backlog=_BACKLOG,
             connection_limit=1000,
         )
-        self._stopping = False
-
-    @property
-    def port(self) -> int:
-        """The port really listened on."""
-        if hasattr(self._server, "effective_listen"):
-            return int(self._server.effective_listen[0][1])
-        return int(self._server.effective_port)
 
     def stop(self) -> None:
         """Ask `run` to finish what is in flight and return."""
         self._stopping = True
 
     def run(self) -> None:
-        """Serve until `stop`, SIGTERM or SIGINT; then drain for at most DRAIN_S seconds."""
-        with _on_signals(self.stop):
-            while not self._stopping:
-                wasyncore.loop(timeout=_TICK_S, map=self._sockets, count=1, use_poll=True)
-            self._drain()
+        """Serve until `stop`; then answer what is in flight, for at most DRAIN_S seconds."""
+        while not self._stopping:
+            wasyncore.loop(timeout=_TICK_S, map=self._sockets, count=1, use_poll=True)
+        self._drain()
 
     def _drain(self) -> None:
         for item in list(self._sockets.values()):
@@ -71,6 +68,15 @@ class Server:
         wasyncore.close_all(self._sockets, ignore_all=True)
 
 
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        why = error.strerror or "no such address"
+        raise FranklyError(f"cannot listen on {host} port {port}: {why}", code="network", field="port") from None
+
+
 def _busy(item: Any) -> bool:
     """Tell whether a connection has a request being received, being worked on, or being answered."""
     # The order matters: an answer is put into the buffer before its request leaves the list.
@@ -78,7 +84,9 @@ def _busy(item: Any) -> bool:
 
 
 @contextmanager
-def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` on SIGTERM and on Ctrl-C, as long as the block runs (main thread only)."""
+
     def handler(_number: int, _frame: FrameType | None) -> None:
         stop()
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line in this process: its own home, its own settings, what it printed and its exit code."""
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import format_time
+from frankly_server.cli import front
+
+from tests.frankly_server.web.site import SURVEY
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def problem(self) -> Any:
+        return json.loads(self.err)
+
+
+Frankly = Callable[..., Done]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty FRANKLY_HOME, in the environment of this test and of the processes it starts."""
+    for name in [name for name in os.environ if name.startswith("FRANKLY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("FRANKLY_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def frankly(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Frankly:
+    """Run one command with `stdin` (text) as its input."""
+
+    def run(*arguments: str, stdin: str = "") -> Done:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        capsys.readouterr()
+        code = front.run([str(argument) for argument in arguments])
+        written = capsys.readouterr()
+        return Done(code, written.out, written.err)
+
+    return run
+
+
+@pytest.fixture
+def survey_file(tmp_path: Path) -> Path:
+    """A survey that is open today."""
+    now = datetime.now(UTC)
+    text = SURVEY.decode()
+    for name, days in (("opens", -1), ("closes", 30), ("expires", 60)):
+        start = text.index(f"{name}: ")
+        text = text[:start] + f"{name}: {format_time(now + timedelta(days=days))}" + text[text.index("\n", start) :]
+    file = tmp_path / "survey.yaml"
+    file.write_text(text)
+    return file
+
+
+@pytest.fixture
+def ready(frankly: Frankly) -> Frankly:
+    """A server with keys and tables."""
+    assert frankly("keys", "init", "--yes").code == 0
+    assert frankly("migrate").code == 0
+    return frankly

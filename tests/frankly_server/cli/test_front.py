@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exit codes and words of the front door, for people and for programs."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_server.cli import exits, front
+from frankly_server.client import Refused, Unreachable
+from frankly_server.store import StoreUnavailable, UnsafeStore
+
+from tests.frankly_server.cli.conftest import Frankly
+
+EXITS: dict[str, tuple[FranklyError, int]] = {
+    "usage": (InvalidInput(Problem.USAGE, "x"), 2),
+    "bad input": (InvalidInput(Problem.PRIOR_SUM, "x", "prior"), 3),
+    "an unsafe setting": (UnsafeStore("x"), 3),
+    "a key file": (InvalidInput(Problem.KEY_FILE, "x"), 3),
+    "refused by the server": (Refused("x", code="forbidden", status=403), 3),
+    "answers unchanged": (InvalidInput(Problem.IDENTITY_MECHANISM, "x"), 4),
+    "over budget": (InvalidInput(Problem.BUDGET_EXCEEDED, "x"), 4),
+    "not certified": (InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, "x"), 4),
+    "cells that could expose people": (InvalidInput(Problem.PRIOR_SMALL_CELLS, "x"), 4),
+    "a document that breaks its promise": (DocumentRejected("privacy", "x"), 4),
+    "no answer": (Unreachable("x"), 5),
+    "database down": (StoreUnavailable("x"), 5),
+    "a signature": (DocumentRejected("signature", "x"), 6),
+    "a document that is not canonical": (DocumentRejected("canonical", "x"), 6),
+}
+
+
+@pytest.mark.parametrize("name", EXITS)
+def test_exit_codes(name: str) -> None:
+    error, code = EXITS[name]
+    assert exits.exit_code(error) == code
+
+
+@pytest.mark.parametrize("name", EXITS)
+def test_problem_objects_keep_the_code(name: str) -> None:
+    error, _ = EXITS[name]
+    body = exits.problem_object(error)
+    assert set(body) == {"type", "title", "status", "code", "detail", "field"}
+    assert (body["code"], body["type"]) == (error.code, f"urn:frankly:problem:{error.code}")
+
+
+def raising(error: BaseException) -> Any:
+    def command(*_arguments: Any, **_options: Any) -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KeyboardInterrupt(), 130),
+        (click.Abort(), 130),
+        (InvalidInput(Problem.PRIOR_SUM, "it sums to 1.3", "prior"), 3),
+        (RuntimeError("canary"), 1),
+        (MemoryError(), 1),
+    ],
+)
+@pytest.mark.parametrize("as_json", [True, False])
+def test_no_error_shows_a_trace(
+    frankly: Frankly, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, as_json: bool
+) -> None:
+    monkeypatch.setattr(front.cli, "make_context", raising(error))
+    done = frankly("survey", "list", *(["--json"] if as_json else []))
+    assert (done.code, done.out) == (code, "")
+    assert "Traceback" not in done.err
+    assert "canary" not in done.err
+    assert 1 <= len(done.err.splitlines()) <= 3
+    if as_json and code != 130:
+        assert set(json.loads(done.err)) == {"type", "title", "status", "code", "detail", "field"}
+
+
+def test_a_refusal_in_words(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front.cli, "make_context", raising(InvalidInput(Problem.PRIOR_SUM, "it sums to 1.3", "prior")))
+    assert frankly("design").err.splitlines() == [
+        "frankly: The prior does not sum to one. [prior_sum]",
+        "  prior: it sums to 1.3",
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["keys"], ["survey", "apply"], ["serve", "--port", "99999"], ["serve", "--port", "x"],
+                  ["keys", "api", "--role", "owner", "--label", "x"], ["survey", "apply", "/does/not/exist.yaml"]]
+)  # fmt: skip
+def test_wrong_command_lines_exit_2(frankly: Frankly, arguments: list[str]) -> None:
+    assert frankly(*arguments).code == 2
+    told = frankly(*arguments, "--json")
+    assert told.code == 2
+    assert told.problem["code"] == "usage"
+
+
+@pytest.mark.parametrize("verb", [[], *([verb] for verb in front._VERBS), ["keys", "init"], ["survey", "publish"]])
+def test_every_verb_explains_itself(frankly: Frankly, verb: list[str]) -> None:
+    done = frankly(*verb, "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: frankly {' '.join(verb)}".rstrip())
+
+
+def test_an_unknown_setting_is_refused(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRANKLY_DATABSE_URL", "sqlite:///secret-canary.db")
+    done = frankly("migrate", "--json")
+    assert (done.code, done.problem["code"], done.problem["field"]) == (3, "unsafe_setting", "FRANKLY_DATABSE_URL")
+    assert "canary" not in done.err
+
+
+def test_help_is_quick_to_import() -> None:
+    """The solver, the database and the web frame are not imported before a verb needs them."""
+    code = "import sys, frankly_server.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "scipy", "cdd", "sqlalchemy", "flask"} & set(done.stdout.split())
+
+
+def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "frankly_server.cli", "--help"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")

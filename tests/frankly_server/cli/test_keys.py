@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly keys` and `frankly migrate`: safe files, no surprises, nothing overwritten."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.frankly_server.cli.conftest import Frankly
+
+
+def modes(folder: Path) -> set[int]:
+    return {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+
+def test_init_makes_private_files_without_a_terminal(frankly: Frankly, home: Path) -> None:
+    made = frankly("keys", "init", "--yes", "--json")
+    assert made.code == 0
+    assert Path(made.json["folder"]) == home / "keys"
+    assert made.json["set_aside"] is None
+    assert (modes(home / "keys"), stat.S_IMODE((home / "keys").stat().st_mode)) == ({0o600}, 0o700)
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("", 2)])
+def test_init_asks_once(frankly: Frankly, home: Path, answer: str, code: int) -> None:
+    done = frankly("keys", "init", stdin=answer)
+    assert done.code == code
+    assert (home / "keys").exists() == (code == 0)
+    assert done.err.count("Make new signing keys") == 1
+
+
+def test_init_never_overwrites(frankly: Frankly, home: Path) -> None:
+    first = frankly("keys", "init", "--yes", "--json").json
+    again = frankly("keys", "init", "--yes", "--json")
+    assert (again.code, again.problem["code"]) == (3, "file_exists")
+    forced = frankly("keys", "init", "--yes", "--force", "--json").json
+    assert forced["root"] != first["root"]
+    assert Path(forced["set_aside"]).is_dir()
+
+
+def test_api_keys_are_shown_once_and_alone_on_stdout(ready: Frankly, home: Path) -> None:
+    made = ready("keys", "api", "--role", "analyst", "--label", "Ada")
+    assert made.code == 0
+    assert made.out.startswith("frankly_live_")
+    assert made.out.count("\n") == 1
+    assert made.out.strip() not in made.err
+    assert made.out.strip().encode() not in (home / "frankly.db").read_bytes()
+    assert ready("keys", "api", "--role", "admin", "--label", "Ada", "--json").json["role"] == "admin"
+
+
+def test_a_label_that_cannot_be_shown_is_refused(ready: Frankly) -> None:
+    done = ready("keys", "api", "--role", "admin", "--label", "a\u202eb", "--json")
+    assert (done.code, done.problem["code"], done.problem["field"]) == (3, "text_characters", "label")
+
+
+def test_migrate_twice_changes_nothing(frankly: Frankly) -> None:
+    assert frankly("migrate", "--json").json == frankly("migrate", "--json").json
+
+
+def test_before_migrating_every_verb_says_what_to_do(frankly: Frankly, home: Path) -> None:
+    home.mkdir()
+    done = frankly("survey", "list")
+    assert done.code == 3
+    assert "frankly migrate" in done.err
+
+
+def test_a_database_that_is_down_is_exit_5(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRANKLY_DATABASE_URL", "postgresql://nobody:canary@127.0.0.1:1/none")
+    done = frankly("survey", "list", "--json")
+    assert (done.code, done.problem["code"]) == (5, "unavailable")
+    assert "canary" not in done.err

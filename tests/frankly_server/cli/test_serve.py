@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly serve` as a real process: it refuses what is unsafe, answers, and stops without dropping anything."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.frankly_server.cli.conftest import Frankly
+
+COMMAND = [sys.executable, "-m", "frankly_server.cli", "serve", "--port", "0", "--json"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_and_stops_gracefully(ready: Frankly, survey_file: Path, how: signal.Signals) -> None:
+    ready("survey", "apply", survey_file)
+    survey = ready("survey", "publish", "habits", "--json").json["survey"]
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url = json.loads(process.stdout.readline())["url"]
+        with requests.Session() as session:
+            assert session.get(f"{url}/health", timeout=10).json() == {"status": "ok"}
+            answer = session.get(f"{url}/v1/surveys/{survey}/document", timeout=10)
+            assert answer.status_code == 200
+            assert not {"Server", "Set-Cookie", "Via"} & set(answer.headers)
+        process.send_signal(how)
+        assert process.wait(timeout=15) == 0
+        logged = process.stderr.read()
+    assert "Traceback" not in logged
+    assert [json.loads(line)["route"] for line in logged.splitlines()] == [
+        "/health",
+        "/v1/surveys/<survey_id>/document",
+    ]
+
+
+def test_it_refuses_to_start_without_tables(frankly: Frankly, home: Path) -> None:
+    frankly("keys", "init", "--yes")
+    done = frankly("serve", "--port", "0", "--json")
+    assert (done.code, done.problem["code"]) == (3, "unsafe_setting")
+    assert "frankly migrate" in done.problem["detail"]
+
+
+def test_it_refuses_to_start_without_keys(frankly: Frankly) -> None:
+    frankly("migrate")
+    done = frankly("serve", "--port", "0", "--json")
+    assert (done.code, done.problem["code"]) == (3, "key_file")
+
+
+def test_it_refuses_a_key_that_others_can_read(ready: Frankly, home: Path) -> None:
+    (home / "keys" / "publisher.pem").chmod(0o640)
+    done = ready("serve", "--port", "0")
+    assert done.code == 3
+    assert "chmod 600" in done.err
+
+
+@pytest.mark.parametrize(("name", "value"), [("FRANKLY_DEBUG", "true"), ("FLASK_DEBUG", "1")])
+def test_it_refuses_debug(ready: Frankly, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    done = ready("serve", "--port", "0", "--json")
+    assert (done.code, done.problem["code"]) == (3, "unsafe_setting")
+
+
+def test_a_port_in_use_is_said_in_words(ready: Frankly) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = ready("serve", "--port", str(taken.getsockname()[1]), "--json")
+    assert (done.code, done.problem["code"]) == (5, "network")
+    assert "in use" in done.problem["detail"]
+
+
+def test_gunicorn_finds_the_application(ready: Frankly, home: Path) -> None:
+    """The production factory, loaded as gunicorn loads it."""
+    command = [sys.executable, "-m", "gunicorn", "--check-config", "frankly_server.app:wsgi()"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home, env=os.environ)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly survey`: dry runs, idempotent apply, certified publish, and refusals that touch nothing."""
+
+from pathlib import Path
+
+import pytest
+from frankly_protocol.canonical import digest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_server.settings import Settings
+from frankly_server.store import Database
+
+from tests.frankly_server.cli.conftest import Frankly
+
+
+def test_apply_is_idempotent_and_dry_run_touches_nothing(ready: Frankly, survey_file: Path) -> None:
+    tried = ready("survey", "apply", survey_file, "--dry-run", "--json").json
+    assert (tried["status"], tried["dry_run"]) == ("created", True)
+    assert ready("survey", "list", "--json").json == {"surveys": []}
+    made = ready("survey", "apply", survey_file, "--json").json
+    assert made["status"] == "created"
+    assert ready("survey", "apply", survey_file, "--json").json["status"] == "unchanged"
+    survey_file.write_text(survey_file.read_text().replace("Do you smoke?", "Do you smoke now?"))
+    changed = ready("survey", "apply", survey_file, "--dry-run")
+    assert changed.out == "~ blocks[0].questions[0].text.en: Do you smoke? → Do you smoke now?\n"
+    assert "would be updated" in changed.err
+    updated = ready("survey", "apply", survey_file, "--json").json
+    assert (updated["status"], updated["survey"]) == ("updated", made["survey"])
+
+
+def test_publish_signs_once_and_pins(ready: Frankly, survey_file: Path) -> None:
+    survey = ready("survey", "apply", survey_file, "--json").json["survey"]
+    first = ready("survey", "publish", "habits", "--json")
+    assert first.code == 0
+    found = first.json
+    assert (found["status"], found["survey"], found["version"]) == ("published", survey, 1)
+    assert found["link"].endswith(f"/s/{survey}#{found['digest'].replace(':', '=')}")
+    assert [block["id"] for block in found["blocks"]] == ["smokes", "drinks"]
+    assert ready("survey", "publish", "habits", "--json").json["status"] == "unchanged"
+    database = Database(Settings.load().store_url())
+    with database.reading("test") as tx:
+        (row,) = tx.documents.versions(survey)
+    database.close()
+    payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
+    assert digest(payload) == found["digest"]
+    SurveyDocument.parse(payload).require_private()
+    listed = ready("survey", "list", "--json").json["surveys"]
+    assert [(line["name"], line["state"], line["link"]) for line in listed] == [("habits", "open", found["link"])]
+
+
+def test_publish_shows_a_table_and_ends_with_the_link(ready: Frankly, survey_file: Path) -> None:
+    ready("survey", "apply", survey_file)
+    done = ready("survey", "publish", "habits")
+    lines = done.out.splitlines()
+    assert lines[-1].startswith("http://127.0.0.1:8000/s/")
+    assert any("smokes" in line and "ldp" in line and "warner" in line for line in lines)
+    assert any("of a budget of 2 nats" in line for line in lines)
+    assert "\x1b" not in done.out
+
+
+# each: text to replace in the survey file, replacement, exit code, problem, field
+REFUSED: dict[str, tuple[str, str, int, str, str]] = {
+    "NaN as ε": ('epsilon: "1"', 'epsilon: "nan"', 3, "eps_not_finite", "blocks[0].epsilon"),
+    "ε of 50": ('epsilon: "1"', 'epsilon: "50"', 3, "eps_out_of_range", "blocks[0].epsilon"),
+    "an unknown field": ("min_reports", "min_report", 3, "field_unknown", "min_report"),
+    "duplicate keys": ("min_reports: 10", "min_reports: 10\nmin_reports: 11", 3, "definition_invalid", ""),
+    "choices that look alike": ("id: weekly, label: {en: Weekly}", "id: weekly, label: {en: NEVER}", 3,
+                                "choices_collide", "blocks[1].questions[0].choices"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_file_is_refused_by_field(ready: Frankly, survey_file: Path, name: str) -> None:
+    old, new, code, problem, field = REFUSED[name]
+    text = survey_file.read_text()
+    assert old in text
+    survey_file.write_text(text.replace(old, new, 1))
+    done = ready("survey", "apply", survey_file, "--json")
+    assert (done.code, done.problem["code"], done.problem["field"] or "") == (code, problem, field)
+    assert ready("survey", "list", "--json").json == {"surveys": []}
+
+
+def test_over_budget_is_a_privacy_refusal_and_publishes_nothing(ready: Frankly, survey_file: Path) -> None:
+    survey_file.write_text(survey_file.read_text().replace('budget: "2"', 'budget: "1.9"'))
+    ready("survey", "apply", survey_file)
+    done = ready("survey", "publish", "habits", "--json")
+    assert (done.code, done.problem["code"], done.out) == (4, "budget_exceeded", "")
+    assert ready("survey", "list", "--json").json["surveys"][0]["state"] == "draft"
+
+
+def test_an_unknown_survey(ready: Frankly) -> None:
+    done = ready("survey", "publish", "nothing", "--json")
+    assert (done.code, done.problem["code"]) == (3, "survey_unknown")
+
+
+def test_publishing_with_a_key_that_others_can_read(ready: Frankly, survey_file: Path, home: Path) -> None:
+    ready("survey", "apply", survey_file)
+    (home / "keys" / "publisher.pem").chmod(0o644)
+    done = ready("survey", "publish", "habits")
+    assert done.code == 3
+    assert "chmod 600" in done.err
