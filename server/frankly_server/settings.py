@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
-from frankly_server.faults import faults_of, invalid
+from frankly_server.faults import Fault, faults_of, invalid
 
 _PREFIX = "FRANKLY_"
 
@@ -65,7 +65,11 @@ class Settings(BaseSettings):
         try:
             return cls()
         except ValidationError as error:
-            raise invalid(faults_of(error, Problem.UNSAFE_SETTING)) from None
+            faults = [
+                Fault(Problem.UNSAFE_SETTING, _PREFIX + fault.field.upper(), fault.detail)
+                for fault in faults_of(error, Problem.UNSAFE_SETTING)
+            ]
+            raise invalid(faults) from None
 
     def store_url(self) -> str:
         """Return the database URL, password included: for opening the database only."""

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Survey files are read strictly, and every fault names its field and the way out (BAD_INPUTS 1-8, 10-12)."""
+
+from typing import Any
+
+import pytest
+
+from frankly_protocol.errors import InvalidInput
+from frankly_server.surveys import SurveyDefinition, parse_definition
+from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys.priors import prior_of
+from tests.frankly_server.surveys.samples import FILE, value
+
+AFFAIR = ("blocks", 0, "questions", 0)
+HAPPY = ("blocks", 1, "questions", 0)
+JOINT = ("blocks", 1, "prior", "joint")
+
+
+def test_a_sound_file_is_read() -> None:
+    found = parse_definition(FILE.encode())
+    assert (found.name, found.min_reports, found.budget) == ("habits", 50, "4")
+    assert [choice.id for choice in found.blocks[0].questions[0].choices] == ["no", "yes"]  # never booleans
+    assert found.blocks[1].prior is not None
+    assert found.blocks[1].prior.secrets == ("no", "yes")
+
+
+def test_the_stored_form_comes_back_the_same() -> None:
+    found = parse_definition(FILE.encode())
+    again = SurveyDefinition.from_json(found.to_json())
+    assert again == found
+    assert again.digest == found.digest
+
+
+@pytest.mark.parametrize("wrap", [lambda b: b"\xef\xbb\xbf" + b, lambda b: b.replace(b"\n", b"\r\n")])
+def test_marks_and_line_ends_of_other_editors_are_fine(wrap: Any) -> None:
+    assert parse_definition(wrap(FILE.encode())) == parse_definition(FILE.encode())
+
+
+def _choices(*labels: str) -> list[dict[str, Any]]:
+    return [{"id": f"c{i}", "label": {"en": label}} for i, label in enumerate(labels)]
+
+
+BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
+    "eps NaN": ({("blocks", 0, "epsilon"): "NaN"}, "eps_not_finite", "blocks[0].epsilon"),
+    "eps infinite": ({("blocks", 0, "epsilon"): "-Infinity"}, "eps_not_finite", "blocks[0].epsilon"),
+    "eps zero": ({("blocks", 0, "epsilon"): "0"}, "eps_out_of_range", "blocks[0].epsilon"),
+    "eps negative": ({("blocks", 0, "epsilon"): "-1"}, "eps_out_of_range", "blocks[0].epsilon"),
+    "eps tiny": ({("blocks", 0, "epsilon"): "1e-9"}, "eps_out_of_range", "blocks[0].epsilon"),
+    "eps huge": ({("blocks", 0, "epsilon"): "1e400"}, "eps_out_of_range", "blocks[0].epsilon"),
+    "eps 50": ({("blocks", 0, "epsilon"): "50"}, "eps_out_of_range", "blocks[0].epsilon"),
+    "eps boolean": ({("blocks", 0, "epsilon"): True}, "eps_format", "blocks[0].epsilon"),
+    "eps underscore": ({("blocks", 0, "epsilon"): "1_0"}, "eps_format", "blocks[0].epsilon"),
+    "eps Arabic digit": ({("blocks", 0, "epsilon"): "١"}, "eps_format", "blocks[0].epsilon"),
+    "eps spaces": ({("blocks", 0, "epsilon"): " 1 "}, "eps_format", "blocks[0].epsilon"),
+    "eps float": ({("blocks", 0, "epsilon"): 0.5}, "eps_format", "blocks[0].epsilon"),
+    "eps missing": ({("blocks", 0, "epsilon"): None}, "field_missing", "blocks[0].epsilon"),
+    "budget word": ({("budget",): "much"}, "eps_format", "budget"),
+    "prior negative": ({(*JOINT, 1, 2): "-5"}, "prior_value", "blocks[1].prior.joint[1][2]"),
+    "prior NaN": ({(*JOINT, 0, 1): "NaN"}, "prior_value", "blocks[1].prior.joint[0][1]"),
+    "prior word": ({(*JOINT, 0, 1): "many"}, "prior_value", "blocks[1].prior.joint[0][1]"),
+    "prior ragged": ({(*JOINT, 0): ["1", "2"]}, "prior_shape", "blocks[1]"),
+    "prior too wide": ({JOINT: [["10"] * 4, ["10"] * 4]}, "prior_shape", "blocks[1]"),
+    "prior one row too many": ({JOINT: [["10"] * 3] * 3}, "prior_shape", "blocks[1].prior"),
+    "prior missing": ({("blocks", 1, "prior"): None}, "field_missing", "blocks[1]"),
+    "secret unnamed": ({("blocks", 1, "prior", "secret"): None}, "field_missing", "blocks[1].prior"),
+    "secrets equal": ({("blocks", 1, "prior", "secrets"): ["no", "no"]}, "choices_collide", "blocks[1].prior"),
+    "no choice": ({(*AFFAIR, "choices"): []}, "choices_count", "blocks[0].questions[0].choices"),
+    "one choice": ({(*AFFAIR, "choices"): _choices("a")}, "choices_count", "blocks[0].questions[0].choices"),
+    "65 choices": ({(*AFFAIR, "choices"): _choices(*map(str, range(65)))}, "choices_count", "blocks[0].questions[0].choices"),
+    "same id": ({(*AFFAIR, "choices", 1, "id"): "no"}, "choices_collide", "blocks[0].questions[0].choices"),
+    "same label": ({(*AFFAIR, "choices", 1, "label"): {"en": "No"}}, "choices_collide", "blocks[0].questions[0].choices"),
+    "case": ({(*AFFAIR, "choices"): _choices("STRASSE", "Straße")}, "choices_collide", "blocks[0].questions[0].choices"),
+    "accents": ({(*AFFAIR, "choices"): _choices("caf\u00e9", "cafe\u0301")}, "choices_collide", "blocks[0].questions[0].choices"),
+    "width": ({(*AFFAIR, "choices"): _choices("A1", "Ａ１")}, "choices_collide", "blocks[0].questions[0].choices"),
+    "spacing": ({(*AFFAIR, "choices"): _choices("not  sure", " not sure ")}, "choices_collide", "blocks[0].questions[0].choices"),
+    "joiners": ({(*AFFAIR, "choices"): _choices("éé", "é\u200dé")}, "choices_collide", "blocks[0].questions[0].choices"),
+    "NUL": ({(*AFFAIR, "text"): {"en": "a\x00b"}}, "text_characters", "blocks[0].questions[0].text.en"),
+    "bell": ({("title",): {"en": "a\x07b"}}, "text_characters", "title.en"),
+    "bidi": ({(*AFFAIR, "text"): {"en": "a\u202eb"}}, "text_characters", "blocks[0].questions[0].text.en"),
+    "zero width": ({(*AFFAIR, "choices", 0, "label"): {"en": "N\u200bo"}}, "text_characters", "blocks[0].questions[0].choices[0].label.en"),
+    "surrogate": ({(*AFFAIR, "text"): {"en": "a\ud800"}}, "text_characters", "blocks[0].questions[0].text.en"),
+    "blank text": ({(*AFFAIR, "text"): {"en": "  "}}, "field_type", "blocks[0].questions[0].text.en"),
+    "long text": ({("title",): {"en": "x" * 4001}}, "definition_invalid", "title.en"),
+    "no language": ({(*AFFAIR, "text"): {}}, "definition_invalid", ""),
+    "other language": ({("title",): {"en": "x", "fr": "y"}}, "definition_invalid", ""),
+    "language odd": ({("languages",): ["english!"]}, "definition_invalid", "languages[0]"),
+    "language twice": ({("languages",): ["en", "en"]}, "definition_invalid", ""),
+    "id odd": ({(*AFFAIR, "id"): "../x"}, "definition_invalid", "blocks[0].questions[0].id"),
+    "question twice": ({(*HAPPY, "id"): "affair"}, "definition_invalid", ""),
+    "block twice": ({("blocks", 1, "id"): "affair"}, "definition_invalid", ""),
+    "unknown field": ({("collour",): "x"}, "field_unknown", "collour"),
+    "unknown deep": ({(*AFFAIR, "hint"): "x"}, "field_unknown", "blocks[0].questions[0].hint"),
+    "name missing": ({("name",): None}, "field_missing", "name"),
+    "notion odd": ({("blocks", 0, "notion"): "magic"}, "definition_invalid", "blocks[0].notion"),
+    "mechanism odd": ({("blocks", 0, "mechanism"): "magic"}, "definition_invalid", "blocks[0].mechanism"),
+    "flag odd": ({("blocks", 0, "accept_identity"): "yes"}, "field_type", "blocks[0].accept_identity"),
+    "no blocks": ({("blocks",): []}, "definition_invalid", "blocks"),
+    "minimum zero": ({("min_reports",): "0"}, "field_type", "min_reports"),
+    "minimum fraction": ({("min_reports",): "1.5"}, "field_type", "min_reports"),
+    "time without zone": ({("opens",): "2026-05-01"}, "definition_invalid", "opens"),
+    "time impossible": ({("closes",): "2026-02-30T00:00:00Z"}, "definition_invalid", "closes"),
+    "closes before it opens": ({("closes",): "2026-04-01T00:00:00Z"}, "definition_invalid", ""),
+    "a list for a map": ({("title",): ["x"]}, "field_type", "title"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_faults_name_their_field(name: str) -> None:
+    changes, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as refused:
+        parse_value(value(changes))
+    assert (refused.value.code, refused.value.field or "") == (code, field)
+    assert len(refused.value.detail) > 8
+
+
+def test_several_faults_are_all_told() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_value(value({("blocks", 0, "epsilon"): "x", ("collour",): "y", ("budget",): "0"}))
+    told = str(refused.value)
+    assert all(field in told for field in ("blocks[0].epsilon", "collour", "budget"))
+
+
+def test_colliding_choices_are_both_named() -> None:
+    with pytest.raises(InvalidInput, match=r"“STRASSE” and “Straße”"):
+        parse_value(value({(*AFFAIR, "choices"): _choices("STRASSE", "Straße")}))
+
+
+@pytest.mark.parametrize("label", ["👩‍👩‍👧", "نعم", "כן", "是", "naïve – ½ {x}", "50 % {0}", "می‌خواهم"])
+def test_every_script_and_emoji_are_accepted(label: str) -> None:
+    found = parse_value(value({(*AFFAIR, "choices", 1, "label"): {"en": label}}))
+    assert found.blocks[0].questions[0].choices[1].label["en"] == label
+
+
+BAD_FILES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "definition_invalid"),
+    "a text": (b"hello", "definition_invalid"),
+    "a list": (b"- a\n- b\n", "definition_invalid"),
+    "not YAML": (b"name: [unclosed\n", "definition_invalid"),
+    "tab": (b"name:\n\t- x\n", "definition_invalid"),
+    "not UTF-8": (b"name: caf\xe9\n", "definition_invalid"),
+    "two documents": (FILE.encode() + b"---\nname: y\n", "definition_invalid"),
+    "key twice": (FILE.encode() + b"name: other\n", "definition_invalid"),
+    "anchor": (b"name: &a x\n", "definition_invalid"),
+    "alias": (b"a: &a [x]\nb: *a\n", "definition_invalid"),
+    "merge": (b"<<: *a\n", "definition_invalid"),
+    "object": (b"!!python/object/apply:os.system ['true']\n", "definition_invalid"),
+    "tag": (b"name: !!int 5\n", "definition_invalid"),
+    "map as key": (b"? {a: b}\n: c\n", "definition_invalid"),
+    "deep": (b"[" * 5000 + b"]" * 5000, "definition_invalid"),
+    "deep indent": (b"\n".join(b" " * i + b"a:" for i in range(300)), "definition_invalid"),
+    "control character": (b"name: a\x07b\n", "text_characters"),
+    "NUL": (b"name: a\x00b\n", "text_characters"),
+    "escaped surrogate": (FILE.replace("Habits", r'"a\ud800"').encode(), "text_characters"),
+    "too large": (b"#" * (2**20 + 1), "definition_invalid"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_are_refused(name: str) -> None:
+    content, code = BAD_FILES[name]
+    with pytest.raises(InvalidInput) as refused:
+        parse_definition(content)
+    assert refused.value.code == code
+
+
+def test_a_bad_line_is_named_and_not_repeated() -> None:
+    with pytest.raises(InvalidInput, match="line 3") as refused:
+        parse_definition(b"name: x\ntitle: {en: y}\nname: canary\n")
+    assert "canary" not in str(refused.value)
+
+
+BAD_PRIORS: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
+    "sums to 0.999": ({JOINT: [["0.3", "0.2", "0.1"], ["0.2", "0.1", "0.099"]]}, "prior_sum", "blocks[1].prior.joint"),
+    "sums to 1.3": ({JOINT: [["0.6", "0.2", "0.1"], ["0.2", "0.1", "0.1"]]}, "prior_sum", "blocks[1].prior.joint"),
+    "secret empty": ({(*JOINT, 1): ["0", "0", "0"]}, "secret_empty", "blocks[1].prior.joint[1]"),
+    "choice unprotected": (
+        {JOINT: [["10", "0", "10"], ["10", "0", "10"]]}, "choice_unprotected", "blocks[1].prior.joint[0][1]",
+    ),
+    "small cell": ({(*JOINT, 1, 2): "4"}, "prior_small_cells", "blocks[1].prior.joint[1][2]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_PRIORS)
+def test_priors_that_cannot_be_used(name: str) -> None:
+    changes, code, field = BAD_PRIORS[name]
+    block = parse_value(value(changes)).blocks[1]
+    with pytest.raises(InvalidInput) as refused:
+        prior_of(block, "blocks[1]")
+    assert (refused.value.code, refused.value.field) == (code, field)
+
+
+def test_small_cells_of_public_data_are_accepted() -> None:
+    block = parse_value(value({(*JOINT, 1, 2): "4", ("blocks", 1, "prior", "public"): "true"})).blocks[1]
+    assert prior_of(block, "blocks[1]").joint[1][2] == 4
