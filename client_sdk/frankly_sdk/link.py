@@ -56,9 +56,11 @@ def require_secure(url: str) -> None:
 
 def _split(url: str) -> SplitResult:
     try:
+        if not isinstance(url, str):
+            raise ValueError
         parts = urlsplit(url)
         _ = parts.port  # raises for a port that is no number
-    except (ValueError, TypeError, AttributeError):
+    except ValueError:
         raise LinkError("a survey link looks like https://host/s/ID#sha256=…: copy it whole") from None
     return parts
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server in the same process: it serves what it is given, records what arrives, and fails on command."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk.transport import Answer
+
+from tests.frankly_protocol.samples import NOW, keys_document, sealed, sealed_keys, survey
+
+JSON = "application/json"
+
+
+@dataclass
+class FakeServer:
+    """A Transport. `replies` are used up before reports are accepted; a reply may be an exception to raise."""
+
+    document: SurveyDocument = field(default_factory=survey)
+    keys: bytes = field(default_factory=lambda: sealed_keys(keys_document()))
+    envelope: bytes = b""
+    replies: list[Answer | Exception] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+    posted: list[bytes] = field(default_factory=list)
+    on_post: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.envelope = self.envelope or sealed(self.document.payload())
+
+    def get(self, url: str, limit: int) -> Answer:
+        """Serve keys or the document."""
+        self.fetched.append(url)
+        body = self.keys if url.endswith("/v1/keys") else self.envelope
+        if len(body) > limit:
+            raise NetworkError("too large", "limit")
+        return Answer(200, JSON, None, body)
+
+    def post(self, url: str, body: bytes, limit: int) -> Answer:
+        """Take a report, or fail as told."""
+        self.on_post()
+        self.posted.append(body)
+        if self.replies:
+            reply = self.replies.pop(0)
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
+        return Answer(201, JSON, None, receipt(body))
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    @property
+    def link(self) -> str:
+        """The pinned link of the document."""
+        return f"https://collect.example/s/{self.document.survey}#{self.document.digest.replace(':', '=')}"
+
+    def open(self, store: Path, **changes: Any) -> Client:
+        """Open a client on this server, at NOW, without waiting between attempts."""
+        options: dict[str, Any] = {"policy": Policy(), "transport": self, "clock": FixedClock(NOW)} | changes
+        options = {"sleep": lambda _s: None, "timer": Ticking()} | options
+        return Client.open(options.pop("link", self.link), store, **options)
+
+
+class Ticking:
+    """A timer that advances by one second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def receipt(body: bytes, status: str = "accepted") -> bytes:
+    """The server's receipt for a report."""
+    return json.dumps({"status": status, "id": json.loads(body)["id"]}).encode()
+
+
+def problem(status: int, code: str, retry_after: str | None = None) -> Answer:
+    """A problem answer."""
+    return Answer(status, "application/problem+json", retry_after, json.dumps({"code": code}).encode())
+
+
+ANSWERS = {"affair": "yes", "marriage": "good"}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbered steps: what must not be answered is not, and says why by name; nothing is ever sent."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol import canonical
+from frankly_protocol.audit import ceiling
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import FranklyError
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_sdk import (
+    ClockError,
+    DocumentRejected,
+    Equivocation,
+    InsecureTransport,
+    NetworkError,
+    Policy,
+    PolicyRefused,
+    RollbackDetected,
+    UnsupportedDocument,
+)
+from frankly_sdk.store import Store
+
+from tests.frankly_protocol.samples import (
+    NOW,
+    PUBLISHER,
+    ROOT,
+    STRANGER,
+    keys_document,
+    ldp_block,
+    lip_block,
+    sealed,
+    sealed_keys,
+    survey,
+)
+from tests.frankly_sdk.fakes import ANSWERS, FakeServer
+
+GOOD = survey()
+
+
+def weaker() -> SurveyDocument:
+    """A document whose stated level is below what its weights need."""
+    return survey(replace(ldp_block(), level=(2, 1)), lip_block())
+
+
+def moved() -> SurveyDocument:
+    """A document kept exactly, with one unit of weight moved within a row."""
+    block = ldp_block()
+    (on, off), other = block.mechanism.weights
+    bent = DenseMechanism(48, ((on + 1, off - 1), other))
+    exact = Fraction(on, off).as_integer_ratio()
+    return survey(replace(block, mechanism=bent, level=exact, ceiling=ceiling(bent)), lip_block())
+
+
+def edited(path: str, value: Any) -> FakeServer:
+    """A server whose document was edited after the fact and signed again by the real publisher."""
+    body = json.loads(GOOD.payload())
+    *parents, last = [int(p) if p.isdigit() else p for p in path.split(".")]
+    target: Any = body
+    for part in parents:
+        target = target[part]
+    target[last] = value
+    payload = canonical.dumps(body)
+    server = FakeServer(envelope=sealed(payload))
+    server.__dict__["pinned"] = canonical.digest(payload)
+    return server
+
+
+W = GOOD.blocks[0].mechanism.weights[0][0]
+CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
+    (lambda: FakeServer(envelope=b"{}"), DocumentRejected, None),
+    (lambda: FakeServer(envelope=b"<html>a proxy's page</html>"), DocumentRejected, None),
+    (lambda: FakeServer(envelope=b"[" * 100_000), DocumentRejected, None),
+    (lambda: FakeServer(envelope=b" " * (8 * 2**20)), NetworkError, None),
+    (lambda: FakeServer(envelope=sealed(GOOD.payload(), STRANGER)), DocumentRejected, "signatures"),
+    (lambda: FakeServer(envelope=sealed(GOOD.payload() + b" ")), DocumentRejected, None),
+    (lambda: FakeServer(keys=sealed_keys(keys_document(), STRANGER)), DocumentRejected, "signatures"),
+    (lambda: FakeServer(keys=sealed_keys(keys_document(publisher=STRANGER))), DocumentRejected, "signatures"),
+    (lambda: edited("blocks.0.weights.0.0", W + 1), DocumentRejected, "blocks[0].weights[0]"),
+    (lambda: edited("blocks.0.weights.0.0", -1), DocumentRejected, "blocks[0].weights[0]"),
+    (lambda: edited("type", "frankly.survey/2"), UnsupportedDocument, "type"),
+    (lambda: edited("blocks.0.notion", "trust-me"), UnsupportedDocument, "blocks[0]"),
+    (lambda: edited("extra", 1), DocumentRejected, "extra"),
+    (lambda: edited("survey", "cd" * 16), DocumentRejected, "survey"),
+    (lambda: FakeServer(document=weaker()), DocumentRejected, "blocks[0].level"),
+    (lambda: FakeServer(document=moved()), DocumentRejected, "blocks[0].level"),
+    (lambda: FakeServer(document=survey(ldp_block(epsilon="6"))), PolicyRefused, "blocks"),
+    (lambda: FakeServer(document=survey(lip_block("a"), lip_block("b"))), PolicyRefused, "blocks"),
+    (
+        lambda: FakeServer(document=replace(GOOD, collect_url="http://evil.example/")),
+        InsecureTransport,
+        "link",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "field"), CASES, ids=range(len(CASES)))
+def test_what_must_not_be_answered_is_refused_by_name(
+    make: Callable[[], FakeServer], error: type[FranklyError], field: str | None, tmp_path: Path
+) -> None:
+    server = make()
+    digest = server.__dict__.get("pinned", server.document.digest)
+    link = f"https://collect.example/s/{server.document.survey}#{digest.replace(':', '=')}"
+    with pytest.raises(error) as caught:
+        server.open(tmp_path / "s.db", link=link)
+    assert caught.value.field == field
+    assert server.posted == []
+
+
+def test_another_document_than_the_pinned_one_is_refused(tmp_path: Path) -> None:
+    other = survey(ldp_block(epsilon="0.5"), lip_block())
+    with pytest.raises(DocumentRejected) as caught:
+        FakeServer(envelope=sealed(other.payload())).open(tmp_path / "s.db")
+    assert caught.value.reason == "pin"
+
+
+@pytest.mark.parametrize(("days", "field"), [(-2, "opens"), (31, "closes")])
+def test_outside_the_window_both_times_are_shown(days: int, field: str, tmp_path: Path) -> None:
+    clock = FixedClock(NOW + timedelta(days=days))
+    with pytest.raises(ClockError) as caught:
+        FakeServer().open(tmp_path / "s.db", clock=clock)
+    assert caught.value.field == field
+    assert "clock says" in caught.value.detail
+
+
+UNPINNED = f"https://collect.example/s/{GOOD.survey}"
+POLICIES = [
+    (Policy(), "unpinned"),
+    (Policy(allow_unpinned=True), "ceiling"),
+    (Policy(allow_unpinned=True, max_ceiling="3"), "ceiling"),
+]
+
+
+@pytest.mark.parametrize(("policy", "reason"), POLICIES)
+def test_without_a_pin_prior_based_promises_are_refused(policy: Policy, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(PolicyRefused) as caught:
+        FakeServer().open(tmp_path / "s.db", link=UNPINNED, policy=policy)
+    assert caught.value.reason == reason
+
+
+def test_without_a_pin_prior_free_promises_may_be_allowed(tmp_path: Path) -> None:
+    server = FakeServer(document=survey(ldp_block()))
+    with server.open(tmp_path / "s.db", link=UNPINNED, policy=Policy(allow_unpinned=True)) as client:
+        assert client.answer({"affair": "no"}).status == "sent"
+
+
+def test_a_pinned_survey_seen_before_needs_no_network(tmp_path: Path) -> None:
+    server = FakeServer()
+    server.open(tmp_path / "s.db").close()
+    server.fetched.clear()
+    with server.open(tmp_path / "s.db") as client:
+        assert client.answer(ANSWERS).status == "sent"
+    assert server.fetched == []
+
+
+def test_an_older_version_is_a_rollback(tmp_path: Path) -> None:
+    newer = replace(GOOD, version=2, prev=GOOD.digest)
+    FakeServer(document=newer).open(tmp_path / "s.db").close()
+    with pytest.raises(RollbackDetected):
+        FakeServer().open(tmp_path / "s.db")
+
+
+def test_two_documents_of_one_version_are_kept_as_evidence(tmp_path: Path) -> None:
+    first, second = FakeServer(), FakeServer(document=survey(ldp_block(epsilon="0.5"), lip_block()))
+    first.open(tmp_path / "s.db").close()
+    with pytest.raises(Equivocation):
+        second.open(tmp_path / "s.db")
+    store = Store(tmp_path / "s.db")
+    assert store.evidence() == {first.document.digest: first.envelope, second.document.digest: second.envelope}
+    store.close()
+
+
+def test_rotated_keys_are_followed_when_the_old_root_signed_them(tmp_path: Path) -> None:
+    FakeServer().open(tmp_path / "s.db").close()
+    newer = replace(GOOD, version=2, prev=GOOD.digest)
+    rotated = sealed_keys(keys_document(2, publisher=STRANGER), ROOT)
+    server = FakeServer(document=newer, keys=rotated, envelope=sealed(newer.payload(), STRANGER))
+    server.open(tmp_path / "s.db").close()
+    assert any(url.endswith("/v1/keys") for url in server.fetched)
+
+
+def test_keys_shipped_with_the_app_are_what_counts(tmp_path: Path) -> None:
+    shipped = sealed_keys(keys_document(root=STRANGER, publisher=PUBLISHER), STRANGER)
+    server = FakeServer()
+    with server.open(tmp_path / "s.db", keys=shipped) as client:
+        assert client.survey.signed_by == (PUBLISHER.public.key_id,)
+    assert not any(url.endswith("/v1/keys") for url in server.fetched)
+    with pytest.raises(DocumentRejected):
+        # The server's own keys document does not follow from the shipped one.
+        FakeServer(envelope=sealed(GOOD.payload(), ROOT)).open(tmp_path / "t.db", keys=shipped)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links: what is accepted, and what is refused before any socket opens."""
+
+import pytest
+from frankly_sdk import InsecureTransport, LinkError
+from frankly_sdk.link import SurveyLink
+
+ID, PIN = "ab" * 16, "cd" * 32
+GOOD = [
+    (f"https://host/s/{ID}#sha256={PIN}", "https://host", f"sha256:{PIN}"),
+    (f"https://host:8443/s/{ID}", "https://host:8443", None),
+    (f"http://127.0.0.1:8000/s/{ID}#sha256={PIN}", "http://127.0.0.1:8000", f"sha256:{PIN}"),
+    (f"http://[::1]:8000/s/{ID}", "http://[::1]:8000", None),
+    (f"http://localhost/s/{ID}", "http://localhost", None),
+]
+BAD = [
+    (f"http://host/s/{ID}#sha256={PIN}", InsecureTransport),
+    (f"http://127.0.0.1.evil.example/s/{ID}", InsecureTransport),
+    (f"http://localhost.evil.example/s/{ID}", InsecureTransport),
+    (f"ftp://host/s/{ID}", InsecureTransport),
+    ("file:///etc/passwd", InsecureTransport),
+    ("", InsecureTransport),
+    (f"https://user:secret@host/s/{ID}", LinkError),
+    (f"https://host/s/{ID}?x=1", LinkError),
+    (f"https://host/s/{ID[:-1]}", LinkError),
+    (f"https://host/s/{ID.upper()}", LinkError),
+    (f"https://host/s/../s/{ID}", LinkError),
+    (f"https://host/s/{ID}#sha256={PIN[:-1]}", LinkError),
+    (f"https://host/s/{ID}#md5={PIN}", LinkError),
+    (f"https://host:port/s/{ID}", LinkError),
+    ("https://[/", LinkError),
+    (None, LinkError),
+]
+
+
+@pytest.mark.parametrize(("text", "origin", "digest"), GOOD)
+def test_links_are_read(text: str, origin: str, digest: str | None) -> None:
+    assert SurveyLink.parse(text) == SurveyLink(origin, ID, digest)
+
+
+@pytest.mark.parametrize(("text", "error"), BAD, ids=range(len(BAD)))
+def test_other_links_are_refused(text: str, error: type[LinkError]) -> None:
+    with pytest.raises(LinkError) as caught:
+        SurveyLink.parse(text)
+    assert type(caught.value) is error

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cap and the ledger: over all surveys of an install, exactly, and without renewal."""
+
+from pathlib import Path
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
+
+from tests.frankly_protocol.samples import ldp_block, lip_block, survey
+from tests.frankly_sdk.fakes import ANSWERS, FakeServer
+
+
+def number(i: int, epsilon: str = "1") -> FakeServer:
+    return FakeServer(document=survey(ldp_block(epsilon=epsilon), survey_id=f"{i:032x}"))
+
+
+def test_three_surveys_at_one_fit_a_cap_of_three_and_a_fourth_does_not(tmp_path: Path) -> None:
+    policy = Policy(cap="3")
+    for i in range(3):
+        with number(i).open(tmp_path / "s.db", policy=policy) as client:
+            assert client.answer({"affair": "no"}).status == "sent"
+    for i in range(3, 12):
+        with pytest.raises(BudgetExceeded):
+            number(i, "0.01").open(tmp_path / "s.db", policy=policy)
+
+
+def test_a_survey_within_the_cap_at_opening_may_be_over_it_when_answered(tmp_path: Path) -> None:
+    """Two clients opened side by side: the ledger is asked again under the lock."""
+    policy = Policy(cap="1.5")
+    with (
+        number(1).open(tmp_path / "s.db", policy=policy) as first,
+        number(2).open(tmp_path / "s.db", policy=policy) as second,
+    ):
+        assert first.answer({"affair": "no"}).status == "sent"
+        with pytest.raises(BudgetExceeded):
+            second.answer({"affair": "no"})
+
+
+def test_an_answered_survey_opens_again_though_the_budget_is_spent(tmp_path: Path) -> None:
+    server = number(1)
+    with server.open(tmp_path / "s.db", policy=Policy(cap="1")) as client:
+        client.answer({"affair": "no"})
+    server.open(tmp_path / "s.db", policy=Policy(cap="1")).close()
+
+
+def test_after_an_infinite_ceiling_nothing_more_can_be_promised(tmp_path: Path) -> None:
+    with FakeServer().open(tmp_path / "s.db") as client:
+        client.answer(ANSWERS)
+    with pytest.raises(BudgetExceeded) as caught:
+        number(2).open(tmp_path / "s.db")
+    assert "inf" in caught.value.detail
+
+
+CAPS = [
+    (survey(ldp_block(epsilon="1")), "0.99", "cap"),
+    (survey(ldp_block(epsilon="1"), lip_block(epsilon="0.5")), "1.49", "cap"),
+    (survey(lip_block("a"), lip_block("b")), "60", "composition"),
+]
+
+
+@pytest.mark.parametrize(("document", "cap", "reason"), CAPS, ids=range(len(CAPS)))
+def test_a_form_over_the_cap_is_refused_by_reason(document, cap, reason, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(PolicyRefused) as caught:
+        FakeServer(document=document).open(tmp_path / "s.db", policy=Policy(cap=cap))
+    assert caught.value.reason == reason
+
+
+def test_a_form_on_the_cap_is_accepted(tmp_path: Path) -> None:
+    FakeServer().open(tmp_path / "s.db", policy=Policy(cap="1.5")).close()
+
+
+@pytest.mark.parametrize("value", ["nan", "0", "-1", "1e3", "five", " 1", True, None, 5.0, "65"])
+def test_caps_are_plain_decimals(value: object) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Policy(cap=value)  # type: ignore[arg-type]
+    assert caught.value.field == "cap"
