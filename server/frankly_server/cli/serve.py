@@ -25,7 +25,13 @@ def serve(host: str | None, port: int | None, as_json: bool) -> None:
     with open_services(settings) as services:
         services.check_start()
         app = create_app(settings, services=services)
-        server = Server(app, host=listen_on, port=settings.port if port is None else port, threads=settings.threads)
+        server = Server(
+            app,
+            host=listen_on,
+            port=settings.port if port is None else port,
+            threads=settings.threads,
+            body_limit_bytes=settings.body_limit_bytes,
+        )
         _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, server.port, as_json)
         with stopped_by_signals(server.stop):
             server.run()

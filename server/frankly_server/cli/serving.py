@@ -17,8 +17,8 @@ from waitress.server import create_server  # type: ignore[import-untyped]
 DRAIN_S = 10.0
 _BACKLOG = 1024
 _TICK_S = 0.25
-# Above what any route reads, so that the application answers 413 in its own words; waitress stops what is larger still.
-_TRANSPORT_LIMIT_BYTES = 128 * 2**20
+# Read beyond the application's own limit, so that it can answer 413 in its own words; waitress stops what is longer.
+_SLACK_BYTES = 16 * 2**20
 
 
 class Server:
@@ -27,7 +27,7 @@ class Server:
     port : the one really listened on. It sends no banner, believes no forwarding header, and keeps no access log.
     """
 
-    def __init__(self, application: Any, *, host: str, port: int, threads: int) -> None:
+    def __init__(self, application: Any, *, host: str, port: int, threads: int, body_limit_bytes: int) -> None:
         """Listen at once; FranklyError("network") if the address is taken or not this machine's."""
         self._stopping = False
         self._sockets: dict[int, Any] = {}
@@ -42,7 +42,7 @@ class Server:
             clear_untrusted_proxy_headers=True,
             channel_timeout=60,
             max_request_header_size=16 * 2**10,
-            max_request_body_size=_TRANSPORT_LIMIT_BYTES,
+            max_request_body_size=body_limit_bytes + _SLACK_BYTES,
             backlog=_BACKLOG,
             connection_limit=1000,
         )

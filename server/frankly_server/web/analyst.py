@@ -13,7 +13,7 @@ from frankly_server.web.public import answer
 _FLAG = {"type": "string", "enum": ["true", "false"], "default": "false"}
 _LEVEL = Query(
     "level",
-    {"type": "string", "pattern": r"^0?\.[0-9]{1,12}$", "default": "0.95"},
+    {"type": "string", "pattern": r"^0\.[0-9]{1,12}$", "default": "0.95"},
     "Confidence level, strictly between 0 and 1: for 95% write 0.95.",
 )
 _CENSUS = Query("census", _FLAG, "The respondents are the whole population: margins then hold the privacy noise alone.")

@@ -29,7 +29,7 @@ class Slow:
 
 def test_in_flight_requests_are_answered() -> None:
     application = Slow()
-    server = Server(application, host="127.0.0.1", port=0, threads=2)
+    server = Server(application, host="127.0.0.1", port=0, threads=2, body_limit_bytes=2**21)
     url = f"http://127.0.0.1:{server.port}/"
     running = threading.Thread(target=server.run)
     running.start()
@@ -50,7 +50,7 @@ def test_in_flight_requests_are_answered() -> None:
 def test_forwarding_headers_are_not_believed() -> None:
     application = Slow()
     application.may_answer.set()
-    server = Server(application, host="127.0.0.1", port=0, threads=1)
+    server = Server(application, host="127.0.0.1", port=0, threads=1, body_limit_bytes=2**20)
     running = threading.Thread(target=server.run)
     running.start()
     headers = {"X-Forwarded-For": "198.51.100.7", "Forwarded": "for=198.51.100.7", "X-Forwarded-Proto": "https"}

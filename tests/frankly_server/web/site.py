@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """A published survey behind a real application: real services, a real database, only the clock stands still."""
 
+import io
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import structlog
 from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
+from frankly_server.web import logs
 from pydantic import SecretStr
 
 NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
@@ -96,6 +102,17 @@ class Site:
         """GET the estimates with the analyst's key."""
         headers = {"Authorization": f"Bearer {key or self.analyst_key}"}
         return self.client.get(self.estimates_path + query, headers=headers)
+
+
+@contextmanager
+def captured_logs() -> Iterator[io.StringIO]:
+    """Log as the entry points do, but into a text; what was set up before comes back afterwards."""
+    stream, root = io.StringIO(), logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    logs.configure(stream)
+    yield stream
+    structlog.reset_defaults()
+    root.handlers[:], root.level = handlers, level
 
 
 def make_site(home: Path, database_url: str) -> Site:

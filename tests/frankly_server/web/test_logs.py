@@ -11,7 +11,7 @@ import pytest
 import structlog
 from frankly_server.web import logs
 
-from tests.frankly_server.web.site import Site
+from tests.frankly_server.web.site import Site, captured_logs
 
 CANARY = "canary9f2c"
 ADDRESS = "198.51.100.77"
@@ -22,13 +22,8 @@ HEADERS = {"User-Agent": CANARY, "X-Forwarded-For": ADDRESS, "Referer": CANARY, 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
     """What the process would have logged."""
-    stream = io.StringIO()
-    root = logging.getLogger()
-    before = (list(root.handlers), root.level)
-    logs.configure(stream)
-    yield stream
-    structlog.reset_defaults()
-    root.handlers[:], root.level = before[0], before[1]
+    with captured_logs() as stream:
+        yield stream
 
 
 def ask(site: Site, method: str, path: str, **options: Any) -> Any:

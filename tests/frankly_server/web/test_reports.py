@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reports route against BAD_INPUTS 35-42: every refusal a problem object, nothing stored, nothing echoed."""
 
+import io
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -96,6 +97,19 @@ def test_other_content_types_are_refused(site: Site, content_type: str) -> None:
 
 def test_compressed_bodies_are_refused(site: Site) -> None:
     check_problem(site.send(site.report(7), headers={"Content-Encoding": "gzip"}), 415, "content_type")
+
+
+def test_a_body_that_ends_early_is_400(site: Site) -> None:
+    answer = site.send(b'{"v":1', environ_overrides={"CONTENT_LENGTH": "600"})
+    check_problem(answer, 400, "bad_request")
+
+
+def test_a_body_without_a_length_is_still_bounded(site: Site) -> None:
+    """A chunked body that goes on and on: no more than the limit is ever read."""
+    endless = io.BytesIO(b" " * 1_000_000)
+    environ = {"wsgi.input": endless, "wsgi.input_terminated": True, "CONTENT_LENGTH": ""}
+    check_problem(site.send(b"", environ_overrides=environ), 413, "body_too_large")
+    assert endless.tell() <= site.settings.report_limit_bytes + 1
 
 
 def test_nothing_refused_was_stored(site: Site) -> None:

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The analyst's client against a real server: rows, CSV, words, and typed errors."""
+
+import csv
+import io
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import FrozenInstanceError
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from frankly_server.client import MAX_ANSWER_BYTES, Analyst, Estimate, Estimates, Refused, Unreachable
+
+from tests.frankly_server.client.conftest import Served
+
+
+@pytest.fixture(scope="module")
+def found(served: Served) -> Estimates:
+    return Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)
+
+
+def test_rows_carry_number_and_uncertainty_together(served: Served, found: Estimates) -> None:
+    assert [(row.question, row.choice) for row in found] == [
+        ("smokes", "no"), ("smokes", "yes"), ("drinks", "never"), ("drinks", "weekly"), ("drinks", "daily"),
+    ]  # fmt: skip
+    for row in found:
+        assert row.n == 60
+        assert row.documents == (served.site.digest,)
+        assert row.low == pytest.approx(row.estimate - row.margin)
+        assert row.high == pytest.approx(row.estimate + row.margin)
+        assert row.margin > row.se > 0
+        assert row.se_privacy <= row.se * (1 + 1e-9)
+        assert row.level == 0.95
+    assert (found.n, len(found), found.insufficient) == (60, 5, {})
+
+
+def test_rows_are_frozen(found: Estimates) -> None:
+    with pytest.raises(FrozenInstanceError):
+        found.rows[0].estimate = 0.0  # type: ignore[misc]
+
+
+def test_choices_reach_the_server(served: Served, found: Estimates) -> None:
+    analyst = Analyst(served.url, served.site.analyst_key)
+    wider = analyst.estimates(served.site.survey, level=0.99)
+    census = analyst.estimates(served.site.survey, census=True)
+    together = analyst.estimates(served.site.survey, simultaneous=True)
+    for plain, wide, alone, joint in zip(found, wider, census, together, strict=True):
+        assert wide.margin > plain.margin > alone.margin
+        assert joint.margin >= plain.margin
+        assert (wide.level, joint.method, alone.se_sampling) == (0.99, "simultaneous", 0.0)
+
+
+def test_csv_reads_back(found: Estimates) -> None:
+    lines = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert [float(line["estimate"]) for line in lines] == [row.estimate for row in found]
+    assert list(lines[0]) == list(Estimate.__dataclass_fields__)
+
+
+def test_words_show_every_number_with_its_margin(found: Estimates) -> None:
+    lines = str(found).splitlines()
+    assert lines[0] == "Habits: 60 reports"
+    assert len(lines) == 1 + 2 + 5
+    assert sum("±" in line for line in lines) == 5
+
+
+def test_too_few_reports_give_no_row() -> None:
+    question = {"id": "q", "status": "insufficient", "n": 3, "needed": 10, "rows": []}
+    found = Estimates.from_json({"survey": "s", "title": {"en": "T"}, "n": 3, "questions": [question]})
+    assert (found.rows, found.insufficient) == ((), {"q": 7})
+    assert str(found).splitlines() == ["T: 3 reports", "q: not enough reports, 7 more needed"]
+
+
+REFUSED: dict[str, tuple[str, str, float, int, str]] = {
+    "a wrong key": ("frankly_live_" + "A" * 43, "", 0.95, 401, "unauthenticated"),
+    "an unknown survey": ("", "0" * 32, 0.95, 404, "survey_unknown"),
+    "a level in percent": ("", "", 95.0, 422, "confidence_range"),
+    "a level of 1": ("", "", 1.0, 422, "confidence_range"),
+    "a level that is no number": ("", "", float("nan"), 422, "confidence_range"),
+    "a level below what can be written": ("", "", 1e-13, 422, "confidence_range"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_typed(served: Served, name: str) -> None:
+    key, survey, level, status, code = REFUSED[name]
+    with pytest.raises(Refused) as refused:
+        Analyst(served.url, key or served.site.analyst_key).estimates(survey or served.site.survey, level=level)
+    assert (refused.value.status, refused.value.code) == (status, code)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://surveys.example.org", "ftp://127.0.0.1", "surveys.example.org", "", "http://127.0.0.1.example.org"]
+)
+def test_the_key_goes_over_https_only(url: str) -> None:
+    with pytest.raises(Unreachable, match="https"):
+        Analyst(url, "frankly_live_x")
+
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@contextmanager
+def stranger(answer: Answer) -> Iterator[str]:
+    """Some other server on this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer(self)
+
+        def log_message(self, *_arguments: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        running = threading.Thread(target=server.serve_forever, args=(0.01,))
+        running.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        running.join()
+
+
+def says(status: int, content_type: str, body: bytes, **headers: str) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Type": content_type, "Content-Length": str(len(body)), **headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
+
+
+def hangs_up(handler: BaseHTTPRequestHandler) -> None:
+    handler.connection.close()
+
+
+STRANGERS: dict[str, Answer] = {
+    "an HTML page": says(200, "text/html", b"<html>"),
+    "JSON of somebody else": says(200, "application/json", b'{"hello": 1}'),
+    "a list": says(200, "application/json", b"[]"),
+    "rows that are none": says(200, "application/json", b'{"questions": 5}'),
+    "broken JSON": says(200, "application/json", b'{"a":'),
+    "JSON of 100,000 levels": says(200, "application/json", b"[" * 100_000),
+    "a redirect": says(302, "text/html", b"", Location="https://example.org/"),
+    "an error that is no problem": says(500, "application/json", b"{}"),
+    "more than there can be": says(200, "application/json", b" " * (MAX_ANSWER_BYTES + 1)),
+    "nothing": hangs_up,
+}
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_answers_that_are_not_ours_are_unreachable(name: str) -> None:
+    with stranger(STRANGERS[name]) as url, pytest.raises(Unreachable) as unreachable:
+        Analyst(url, "frankly_live_canary").estimates("0" * 32)
+    assert "canary" not in str(unreachable.value)
+
+
+def test_nobody_there() -> None:
+    with stranger(hangs_up) as url:
+        pass
+    with pytest.raises(Unreachable, match="ConnectionError"):
+        Analyst(url, "frankly_live_x").estimates("0" * 32)
+
+
+def test_a_netrc_file_does_not_replace_the_key(served: Served, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert len(Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)) == 5

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly estimates` against a real server."""
+
+import csv
+import io
+import json
+
+import pytest
+from frankly_server.cli import front
+
+from tests.frankly_server.client.conftest import Served
+
+
+@pytest.fixture(autouse=True)
+def _key(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRANKLY_API_KEY", served.site.analyst_key)
+
+
+def test_a_table_for_people(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    assert front.run(["estimates", served.site.survey, "--url", served.url]) == 0
+    shown = capsys.readouterr().out
+    assert "Habits: 60 reports at 0.95" in shown
+    assert shown.count("±") == 5
+
+
+def test_a_link_says_where_and_what(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    link = f"{served.url}/s/{served.site.survey}#{served.site.digest.replace(':', '=')}"
+    assert front.run(["estimates", link, "--json", "--census", "--level", "0.9"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["survey"], found["n"], len(found["rows"])) == (served.site.survey, 60, 5)
+    assert {row["level"] for row in found["rows"]} == {0.9}
+
+
+def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    assert front.run(["estimates", served.site.survey, "--url", served.url, "--csv"]) == 0
+    assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        (["SURVEY", "--level", "95"], 3, "confidence_range"),
+        (["0" * 32], 3, "survey_unknown"),
+        (["habits"], 3, "survey_unknown"),
+        (["SURVEY", "--key", "frankly_live_wrong"], 3, "unauthenticated"),
+        (["SURVEY", "--url", "http://surveys.example.org"], 5, "network"),
+        (["SURVEY", "--url", "http://127.0.0.1:1"], 5, "network"),
+        (["SURVEY", "--level", "much"], 2, "usage"),
+        ([], 2, "usage"),
+    ],
+)
+def test_refusals(
+    served: Served, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, problem: str
+) -> None:
+    filled = [served.site.survey if word == "SURVEY" else word for word in arguments]
+    where = [] if "--url" in filled else ["--url", served.url]
+    assert front.run(["estimates", *filled, *where, "--json"]) == code
+    assert json.loads(capsys.readouterr().err)["code"] == problem
