@@ -7,6 +7,7 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.report import Report
 from frankly_server.store import Database, DocumentRow, ReportRow, SurveyRow
+
 from tests.frankly_protocol.samples import ldp_block, lip_block, sealed, survey
 
 SURVEY = "ab" * 16
@@ -27,7 +28,9 @@ def published(database: Database, *blocks: Block, survey_id: str = SURVEY) -> Su
     return put(database, survey(*(blocks or (ldp_block(), lip_block())), survey_id=survey_id))
 
 
-def report(document: SurveyDocument, *symbols: int, report_id: str | None = None, strata: dict[str, str] | None = None) -> Report:
+def report(
+    document: SurveyDocument, *symbols: int, report_id: str | None = None, strata: dict[str, str] | None = None
+) -> Report:
     """A report on a document, with symbols 0 unless given."""
     return Report(
         document.digest, report_id or secrets.token_hex(16), symbols or (0,) * len(document.blocks), strata or {}

@@ -12,6 +12,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
+
 from frankly_server.store import ReportRow
 
 

@@ -12,6 +12,7 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
+
 from frankly_server.intake.admission import Admission
 from frankly_server.store import Database, ReportRow, StoreUnavailable, Transaction
 

@@ -13,6 +13,7 @@ from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import unsafe_character
+
 from frankly_server.store import ApiKeyRow, Database
 
 ROLES: Final = ("admin", "analyst")

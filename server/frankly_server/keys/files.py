@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-
 from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem

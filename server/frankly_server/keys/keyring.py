@@ -11,7 +11,15 @@ from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust.keys import KeysDocument, Role, accept_keys
-from frankly_server.keys.files import key_file_problem, read_key, read_private, require_private_folder, to_pem, write_folder
+
+from frankly_server.keys.files import (
+    key_file_problem,
+    read_key,
+    read_private,
+    require_private_folder,
+    to_pem,
+    write_folder,
+)
 
 ROOT, PUBLISHER, DOCUMENT = "root.pem", "publisher.pem", "keys.json"
 VALIDITY: Final = timedelta(days=730)

@@ -39,12 +39,18 @@ metadata = MetaData(
 
 
 _ID: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
 def is_id(text: str) -> bool:
     """Tell whether `text` can name a survey or report; anything else matches no row and is not asked for."""
     return _ID.fullmatch(text) is not None
+
+
+def is_name(text: str) -> bool:
+    """Tell whether `text` can be a survey's name."""
+    return _NAME.fullmatch(text) is not None
 
 
 def is_digest(text: str) -> bool:

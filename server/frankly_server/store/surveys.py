@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, RowMapping, insert, select, update
 
-from frankly_server.store.schema import is_id, surveys
+from frankly_server.store.schema import is_id, is_name, surveys
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Surveys:
 
     def by_name(self, name: str) -> SurveyRow | None:
         """Return the survey with this name, or None."""
+        if not is_name(name):
+            return None
         return _row(self._connection.execute(select(surveys).where(surveys.c.name == name)).mappings().first())
 
     def all(self) -> list[SurveyRow]:

@@ -28,7 +28,7 @@ _IGNORABLE: Final = "\u200c\u200d\ufe0e\ufe0f\u00ad"
 def custom(problem: Problem, words: str) -> PydanticCustomError:
     """Return the error a validator raises; `faults_of` turns it into that problem."""
     # Braces would be read as placeholders of pydantic's message template.
-    return PydanticCustomError(problem.code, "{words}", {"words": words})  # type: ignore[arg-type]
+    return PydanticCustomError(problem.code, "{words}", {"words": words})
 
 
 def folded(label: str) -> str:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the database holds after random traffic: the reports, their counts, and nothing of who sent them (THREATS A6)."""
+"""What the database holds after random traffic: reports, their counts, nothing of their senders (THREATS A6)."""
 
 import json
 from collections import Counter
 from pathlib import Path
-
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
 from frankly_server.intake import Intake, Outcome
 from frankly_server.store import Database
 from frankly_server.store.schema import metadata
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import SURVEY, body, published, report
 
@@ -56,7 +56,9 @@ def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[
         elif isinstance(step, tuple):
             number, y0, y1 = step
             try:
-                outcome: Outcome | InvalidInput = intake.accept(SURVEY, body(document, y0, y1, report_id=f"{number:032x}"))
+                outcome: Outcome | InvalidInput = intake.accept(
+                    SURVEY, body(document, y0, y1, report_id=f"{number:032x}")
+                )
             except InvalidInput as refusal:
                 outcome = refusal
             refused += expect(step, outcome)

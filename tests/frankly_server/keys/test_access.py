@@ -4,11 +4,11 @@
 import re
 
 import pytest
-
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
 from frankly_server.keys import Access, Principal
 from frankly_server.store import Database
+
 from tests.frankly_protocol.samples import NOW
 
 
@@ -47,7 +47,17 @@ def test_every_wrong_key_gets_the_same_answer(sqlite: Database) -> None:
     access = Access(sqlite, FixedClock(NOW))
     token = access.create("admin", "x")
     flipped = token[:-1] + ("A" if token[-1] != "A" else "B")
-    wrong = ["", "x", token[:-1], token + "A", flipped, token.upper(), "frankly_live_" + "A" * 43, "\ud800", token + "\n"]
+    wrong = [
+        "",
+        "x",
+        token[:-1],
+        token + "A",
+        flipped,
+        token.upper(),
+        "frankly_live_" + "A" * 43,
+        "\ud800",
+        token + "\n",
+    ]
     answers = set()
     for guess in wrong:
         with pytest.raises(InvalidInput) as refused:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key files are private, whole, Ed25519, and fit the keys document; or the server says why not (BAD_INPUTS 51, 52, 54)."""
+"""Key files are private, whole, Ed25519 and fit their document; or the server says why not (BAD_INPUTS 51-54)."""
 
 import os
 import stat
@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.trust.keys import accept_keys
 from frankly_server.keys import Keyring, files
 from frankly_server.keys.keyring import VALIDITY
+
 from tests.frankly_protocol.samples import NOW
 
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
-
 from frankly_server.store import Database, StoreUnavailable, SurveyRow, UnsafeStore, upgrade
 from frankly_server.store.engines import check_durability
+from structlog.testing import capture_logs
+
 from tests.frankly_server.samples import SURVEY, row
 from tests.postgres import PostgresServer
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect
-
 from frankly_server.store import Database, UnsafeStore, downgrade, migrate, upgrade
 from frankly_server.store.schema import SCHEMA_VERSION, metadata
+from sqlalchemy import inspect
 
 
 def _tables(database: Database) -> set[str]:

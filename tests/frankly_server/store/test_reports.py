@@ -2,10 +2,10 @@
 """Reports are kept once, counted with them, and nothing else is kept."""
 
 import pytest
-from sqlalchemy import inspect, update
-
 from frankly_server.store import CountKey, Database, Difference
 from frankly_server.store.schema import counts, reports
+from sqlalchemy import inspect, update
+
 from tests.frankly_server.samples import SURVEY, published, row
 
 OTHER = "sha256:" + "ee" * 32

@@ -4,16 +4,17 @@
 from typing import Any
 
 import pytest
-
 from frankly_protocol.errors import InvalidInput
 from frankly_server.surveys import SurveyDefinition, parse_definition
 from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.priors import prior_of
+
 from tests.frankly_server.surveys.samples import FILE, value
 
 AFFAIR = ("blocks", 0, "questions", 0)
 HAPPY = ("blocks", 1, "questions", 0)
 JOINT = ("blocks", 1, "prior", "joint")
+CHOICES, TEXT = "blocks[0].questions[0].choices", "blocks[0].questions[0].text.en"
 
 
 def test_a_sound_file_is_read() -> None:
@@ -64,22 +65,22 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
     "prior missing": ({("blocks", 1, "prior"): None}, "field_missing", "blocks[1]"),
     "secret unnamed": ({("blocks", 1, "prior", "secret"): None}, "field_missing", "blocks[1].prior"),
     "secrets equal": ({("blocks", 1, "prior", "secrets"): ["no", "no"]}, "choices_collide", "blocks[1].prior"),
-    "no choice": ({(*AFFAIR, "choices"): []}, "choices_count", "blocks[0].questions[0].choices"),
-    "one choice": ({(*AFFAIR, "choices"): _choices("a")}, "choices_count", "blocks[0].questions[0].choices"),
-    "65 choices": ({(*AFFAIR, "choices"): _choices(*map(str, range(65)))}, "choices_count", "blocks[0].questions[0].choices"),
-    "same id": ({(*AFFAIR, "choices", 1, "id"): "no"}, "choices_collide", "blocks[0].questions[0].choices"),
-    "same label": ({(*AFFAIR, "choices", 1, "label"): {"en": "No"}}, "choices_collide", "blocks[0].questions[0].choices"),
-    "case": ({(*AFFAIR, "choices"): _choices("STRASSE", "Straße")}, "choices_collide", "blocks[0].questions[0].choices"),
-    "accents": ({(*AFFAIR, "choices"): _choices("caf\u00e9", "cafe\u0301")}, "choices_collide", "blocks[0].questions[0].choices"),
-    "width": ({(*AFFAIR, "choices"): _choices("A1", "Ａ１")}, "choices_collide", "blocks[0].questions[0].choices"),
-    "spacing": ({(*AFFAIR, "choices"): _choices("not  sure", " not sure ")}, "choices_collide", "blocks[0].questions[0].choices"),
-    "joiners": ({(*AFFAIR, "choices"): _choices("éé", "é\u200dé")}, "choices_collide", "blocks[0].questions[0].choices"),
-    "NUL": ({(*AFFAIR, "text"): {"en": "a\x00b"}}, "text_characters", "blocks[0].questions[0].text.en"),
+    "no choice": ({(*AFFAIR, "choices"): []}, "choices_count", CHOICES),
+    "one choice": ({(*AFFAIR, "choices"): _choices("a")}, "choices_count", CHOICES),
+    "65 choices": ({(*AFFAIR, "choices"): _choices(*map(str, range(65)))}, "choices_count", CHOICES),
+    "same id": ({(*AFFAIR, "choices", 1, "id"): "no"}, "choices_collide", CHOICES),
+    "same label": ({(*AFFAIR, "choices", 1, "label"): {"en": "No"}}, "choices_collide", CHOICES),
+    "case": ({(*AFFAIR, "choices"): _choices("STRASSE", "Straße")}, "choices_collide", CHOICES),
+    "accents": ({(*AFFAIR, "choices"): _choices("caf\u00e9", "cafe\u0301")}, "choices_collide", CHOICES),
+    "width": ({(*AFFAIR, "choices"): _choices("A1", "Ａ１")}, "choices_collide", CHOICES),
+    "spacing": ({(*AFFAIR, "choices"): _choices("not  sure", " not sure ")}, "choices_collide", CHOICES),
+    "joiners": ({(*AFFAIR, "choices"): _choices("éé", "é\u200dé")}, "choices_collide", CHOICES),
+    "NUL": ({(*AFFAIR, "text"): {"en": "a\x00b"}}, "text_characters", TEXT),
     "bell": ({("title",): {"en": "a\x07b"}}, "text_characters", "title.en"),
-    "bidi": ({(*AFFAIR, "text"): {"en": "a\u202eb"}}, "text_characters", "blocks[0].questions[0].text.en"),
-    "zero width": ({(*AFFAIR, "choices", 0, "label"): {"en": "N\u200bo"}}, "text_characters", "blocks[0].questions[0].choices[0].label.en"),
-    "surrogate": ({(*AFFAIR, "text"): {"en": "a\ud800"}}, "text_characters", "blocks[0].questions[0].text.en"),
-    "blank text": ({(*AFFAIR, "text"): {"en": "  "}}, "field_type", "blocks[0].questions[0].text.en"),
+    "bidi": ({(*AFFAIR, "text"): {"en": "a\u202eb"}}, "text_characters", TEXT),
+    "zero width": ({(*AFFAIR, "choices", 0, "label"): {"en": "N\u200bo"}}, "text_characters", f"{CHOICES}[0].label.en"),
+    "surrogate": ({(*AFFAIR, "text"): {"en": "a\ud800"}}, "text_characters", TEXT),
+    "blank text": ({(*AFFAIR, "text"): {"en": "  "}}, "field_type", TEXT),
     "long text": ({("title",): {"en": "x" * 4001}}, "definition_invalid", "title.en"),
     "no language": ({(*AFFAIR, "text"): {}}, "definition_invalid", ""),
     "other language": ({("title",): {"en": "x", "fr": "y"}}, "definition_invalid", ""),

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a draft to a signed document: idempotent, verified, within its budget, never half-done."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import ceiling
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.keys import Keyring
+from frankly_server.settings import Settings
+from frankly_server.store import Database
+from frankly_server.surveys import Surveys, drafting, parse_definition
+from frankly_server.surveys.definition import parse_value
+
+from tests.frankly_protocol.samples import NOW
+from tests.frankly_server.surveys.samples import FILE, value
+
+Make = Callable[..., Surveys]
+
+
+@pytest.fixture
+def make(database: Database, tmp_path: Path) -> Make:
+    """Surveys at a given moment; keys are made once."""
+    return _maker(database, tmp_path)
+
+
+@pytest.fixture
+def surveys(sqlite: Database, tmp_path: Path) -> Surveys:
+    """Surveys at NOW, for tests that are not about databases."""
+    return _maker(sqlite, tmp_path)()
+
+
+def _maker(database: Database, home: Path) -> Make:
+    Keyring(home / "keys", FixedClock(NOW)).init()
+
+    def at(moment: Any = NOW, **settings: Any) -> Surveys:
+        clock = FixedClock(moment)
+        found = Settings(home=home, public_url="https://ask.example", **settings)
+        return Surveys(found, database, Keyring(home / "keys", clock), clock)
+
+    return at
+
+
+def _documents(surveys: Surveys) -> int:
+    with surveys._database.reading("count") as tx:
+        return sum(len(tx.documents.versions(row.id)) for row in tx.surveys.all())
+
+
+def test_apply_is_idempotent(make: Make) -> None:
+    surveys = make()
+    definition = parse_definition(FILE.encode())
+    tried = surveys.apply(definition, dry_run=True)
+    assert (tried.status, surveys.list()) == ("created", [])
+    made = surveys.apply(definition)
+    assert made.status == "created"
+    assert re.fullmatch("[0-9a-f]{32}", made.survey_id)
+    assert "+ blocks[0].epsilon: 1" in made.diff
+    again = surveys.apply(definition)
+    assert (again.status, again.survey_id, again.diff) == ("unchanged", made.survey_id, [])
+
+
+def test_a_changed_definition_is_told_line_by_line(make: Make) -> None:
+    surveys = make()
+    made = surveys.apply(parse_definition(FILE.encode()))
+    changed = parse_value(value({("blocks", 0, "epsilon"): "0.5", ("consent",): {"en": "Ok?"}, ("min_reports",): None}))
+    for dry_run in (True, False):
+        told = surveys.apply(changed, dry_run=dry_run)
+        assert (told.status, told.survey_id) == ("updated", made.survey_id)
+        assert sorted(told.diff) == ["+ consent.en: Ok?", "- min_reports: 50", "~ blocks[0].epsilon: 1 → 0.5"]
+    assert surveys.apply(changed).status == "unchanged"
+
+
+def test_a_published_document_is_what_a_device_will_accept(make: Make) -> None:
+    surveys = make()
+    survey_id = surveys.apply(parse_definition(FILE.encode())).survey_id
+    steps: list[tuple[int, int, str]] = []
+    out = surveys.publish("habits", lambda *step: steps.append(step))
+    assert steps == [(0, 2, "affair"), (1, 2, "happy"), (2, 2, "")]
+    assert (out.status, out.survey_id, out.version) == ("published", survey_id, 1)
+    assert out.link == f"https://ask.example/s/{survey_id}#sha256={out.digest.removeprefix('sha256:')}"
+    envelope = Envelope.from_bytes(surveys.envelope(survey_id), SURVEY_TYPE)
+    trusted = surveys._keys.trusted().publisher
+    document = SurveyDocument.parse(envelope.verify(trusted.keys, trusted.threshold))
+    document.require_private()
+    document.require_window(NOW)
+    assert (document.digest, document.survey, document.version, document.prev) == (out.digest, survey_id, 1, None)
+    assert document.collect_url == f"https://ask.example/v1/surveys/{survey_id}/reports"
+    assert (document.issued, document.opens) == (NOW, NOW)
+    assert [block.design_prior for block in document.blocks] == [(1, 1), (250, 320, 360)]
+    assert document.blocks[1].prior is not None
+    assert document.blocks[1].prior.joint == ((100, 200, 300), (150, 120, 60))
+    assert [(block.id, block.counted_by) for block in out.blocks] == [("affair", "ceiling"), ("happy", "level")]
+    assert float(out.form_epsilon) <= 1.3001
+
+
+def test_publishing_the_same_again_gives_the_same(make: Make) -> None:
+    surveys = make()
+    surveys.apply(parse_definition(FILE.encode()))
+    first = surveys.publish("habits")
+    again = make(NOW + timedelta(days=1)).publish(first.survey_id)
+    assert again == replace(first, status="unchanged")
+    assert _documents(surveys) == 1
+
+
+def test_a_change_becomes_a_new_version_and_the_old_one_stays(make: Make) -> None:
+    surveys = make()
+    surveys.apply(parse_definition(FILE.encode()))
+    first = surveys.publish("habits")
+    before = surveys.envelope(first.survey_id)
+    surveys.apply(parse_value(value({("blocks", 0, "epsilon"): "0.5"})))
+    second = surveys.publish("habits")
+    assert (second.version, second.survey_id) == (2, first.survey_id)
+    assert surveys.envelope(first.survey_id, first.digest) == before
+    newest = SurveyDocument.parse(Envelope.from_bytes(surveys.envelope(first.survey_id), SURVEY_TYPE).payload)
+    assert (newest.version, newest.prev, newest.digest) == (2, first.digest, second.digest)
+    assert [(s.name, s.state, s.version, s.link) for s in surveys.list()] == [("habits", "open", 2, second.link)]
+
+
+def test_states_follow_the_clock(make: Make) -> None:
+    surveys = make(NOW - timedelta(days=60))
+    surveys._keys._clock = FixedClock(NOW)
+    surveys.apply(parse_definition(FILE.encode()))
+    assert [(s.state, s.link) for s in surveys.list()] == [("draft", None)]
+    surveys.publish("habits")
+    assert [s.state for s in surveys.list()] == ["scheduled"]
+    assert [s.state for s in make(NOW).list()] == ["open"]
+    assert [s.state for s in make(NOW + timedelta(days=60)).list()] == ["closed"]
+
+
+BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
+    "over budget": ({("budget",): "1.2"}, "budget_exceeded", "budget"),
+    "no finite sum": (
+        {("blocks", 0): value()["blocks"][1] | {"id": "again", "questions": [
+            value()["blocks"][1]["questions"][0] | {"id": "again"}]}},
+        "budget_exceeded",
+        "budget",
+    ),
+    "closed already": (
+        {("opens",): "2026-01-01T00:00:00Z", ("closes",): "2026-02-01T00:00:00Z"}, "definition_invalid", "closes",
+    ),
+    "valid too long": ({("expires",): "2028-01-01T00:00:00Z"}, "definition_invalid", "expires"),
+    "identity": ({("blocks", 1, "epsilon"): "5"}, "identity_mechanism", "blocks[1].epsilon"),
+    "warner with three choices": (
+        {("blocks", 1, "mechanism"): "warner", ("blocks", 1, "notion"): "ldp"}, "unsupported", "blocks[1].mechanism",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_promised_is_not_published(surveys: Surveys, name: str) -> None:
+    changes, code, field = BAD[name]
+    surveys.apply(parse_value(value(changes)))
+    with pytest.raises(InvalidInput) as refused:
+        surveys.publish("habits")
+    assert (refused.value.code, refused.value.field) == (code, field)
+    assert _documents(surveys) == 0
+
+
+def test_a_sum_over_the_budget_is_told_with_its_parts(surveys: Surveys) -> None:
+    surveys.apply(parse_value(value({("budget",): "1.2"})))
+    with pytest.raises(
+        InvalidInput, match=r"costs 1\.3\d* nats.*budget is 1\.2.*affair 1\.0\d* \(its ceiling\), happy 0\.3"
+    ):
+        surveys.publish("habits")
+
+
+def test_a_sum_equal_to_the_budget_fits(surveys: Surveys) -> None:
+    surveys.apply(parse_value(value({("budget",): "1.3"})))
+    assert surveys.publish("habits").status == "published"
+
+
+def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
+    changes = {("blocks", 1, "epsilon"): "5", ("blocks", 1, "accept_identity"): "true", ("budget",): "7"}
+    surveys.apply(parse_value(value(changes)))
+    told = surveys.publish("habits").blocks[1]
+    assert (told.answers_unchanged, told.ceiling) == (True, "inf")
+
+
+def test_a_mechanism_that_breaks_its_promise_is_never_signed(surveys: Surveys, monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(request: DesignRequest) -> Design:
+        found = design(request)
+        (a, b), *rest = (list(row) for row in found.mechanism.weights)
+        bent = DenseMechanism(48, ((a + 2**20, b - 2**20), *(tuple(row) for row in rest)))
+        return replace(found, mechanism=bent, ceiling=ceiling(bent))
+
+    surveys.apply(parse_value(value({("blocks", 1): None})))
+    monkeypatch.setattr(drafting, "design", careless)
+    with pytest.raises(InvalidInput) as refused:
+        surveys.publish("habits")
+    assert refused.value.code == "mechanism_not_certified"
+    assert _documents(surveys) == 0
+
+
+def test_nothing_is_published_without_a_trusted_key(surveys: Surveys, tmp_path: Path) -> None:
+    surveys.apply(parse_definition(FILE.encode()))
+    (tmp_path / "keys" / "publisher.pem").chmod(0o644)
+    with pytest.raises(InvalidInput) as refused:
+        surveys.publish("habits")
+    assert refused.value.code == "key_file"
+    assert _documents(surveys) == 0
+
+
+def test_of_two_publishers_one_wins(make: Make) -> None:
+    surveys, other = make(), make(NOW + timedelta(hours=1))
+    surveys.apply(parse_definition(FILE.encode()))
+
+    def meanwhile(done: int, _total: int, _block: str) -> None:
+        if done == 0:
+            other.publish("habits")
+
+    with pytest.raises(InvalidInput) as refused:
+        surveys.publish("habits", meanwhile)
+    assert (refused.value.code, refused.value.problem.status) == ("immutable", 409)
+    assert _documents(surveys) == 1
+
+
+@pytest.mark.parametrize("name", ["", "nothing", "ab" * 16, "' OR 1=1 --", "../x", "\ud800"])
+def test_unknown_surveys(surveys: Surveys, name: str) -> None:
+    surveys.apply(parse_definition(FILE.encode()))
+    for ask in (surveys.publish, surveys.envelope):
+        with pytest.raises(InvalidInput) as refused:
+            ask(name)
+        assert refused.value.code == "survey_unknown"
+
+
+def test_a_draft_is_not_served(surveys: Surveys) -> None:
+    survey_id = surveys.apply(parse_definition(FILE.encode())).survey_id
+    for digest in (None, "sha256:" + "0" * 64, "x"):
+        with pytest.raises(InvalidInput) as refused:
+            surveys.envelope(survey_id, digest)
+        assert refused.value.code == "survey_unknown"
+
+
+def test_a_prior_of_one_row_makes_the_answer_the_secret(surveys: Surveys) -> None:
+    prior = {"joint": [["20", "30", "50"]], "source": "a guess"}
+    surveys.apply(parse_value(value({("blocks", 1, "prior"): prior})))
+    out = surveys.publish("habits")
+    block = SurveyDocument.parse(Envelope.from_bytes(surveys.envelope(out.survey_id), SURVEY_TYPE).payload).blocks[1]
+    assert block.prior is not None
+    assert block.prior.secrets == ("low", "mid", "top")
+    assert block.prior.joint == ((20, 0, 0), (0, 30, 0), (0, 0, 50))
