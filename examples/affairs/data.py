@@ -42,7 +42,7 @@ _CODES: dict[str, dict[float, str]] = {
 def people() -> list[Person]:
     """Return all 6,366 women in the shuffled order."""
     source = files("statsmodels").joinpath("datasets", "fair", "fair.csv")
-    with source.open(encoding="ascii", newline="") as file:  # type: ignore[call-arg]
+    with source.open(encoding="ascii") as file:
         everyone = [_person(row) for row in csv.DictReader(file)]
     random.Random(SEED).shuffle(everyone)
     return everyone

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from examples.affairs.results import Question
 from frankly_server.plots import PlotRow, interval_plot, percent
+
+from examples.affairs.results import Question
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #16202c; --paper: #fdfcf9; --soft: #5b6773; --line: #d9d5cb;
@@ -38,30 +39,29 @@ th { font-weight: 600; }
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The words above the figures: lines of (block, notion, ε, mechanism, ceiling, how it counts), and the sum."""
+    """The words around the figures; blocks are lines of (block, notion, ε, mechanism, ceiling, how it counts)."""
 
     respondents: int
-    reports: int
     inside: int
     checked: int
     spent: str
     budget: str
     blocks: Sequence[tuple[str, str, str, str, str, str]]
     ceiling_note: str
-    titles: dict[str, str]
 
 
 def render(questions: Sequence[Question], facts: Facts) -> str:
     """Return the whole page."""
     body = [
-        "<h1>What 4,866 women said, without anyone holding an answer</h1>".replace("4,866", f"{facts.respondents:,}"),
-        "<p>Every respondent’s device checked the signed mechanisms, drew one random symbol per question and sent only "
-        f"those. The server holds {facts.reports:,} noisy reports and nothing else; the shares below are computed from "
-        "their counts. The truth is shown because this is a demonstration on public data.</p>",
-        f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% margins.</strong> Everyone asked "
-        "has answered, so the margins cover the randomisation alone.</p>",
-        '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth — whiskers: 95% margin</p>',
-        *(_question(q, facts.titles[q.id]) for q in questions),
+        f"<h1>What {facts.respondents:,} women said, without anyone holding an answer</h1>",
+        "<p>Every respondent’s device checked the signed mechanisms, drew one random symbol per question and sent "
+        f"only those. The server holds {facts.respondents:,} noisy reports and nothing else; the shares below are "
+        "computed from their counts. The truth is shown because this is a demonstration on public data.</p>",
+        f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% margins.</strong> Everyone "
+        "asked has answered, so the margins cover the randomisation alone.</p>",
+        '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth; '
+        "the whiskers are 95% margins</p>",
+        *(_question(q) for q in questions),
         "<h2>What each answer cost its respondent</h2>",
         _cost(facts),
         f"<p>The form costs {escape(facts.spent)} of a stated budget of {escape(facts.budget)} nats. "
@@ -79,17 +79,17 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
     )
 
 
-def _question(question: Question, title: str) -> str:
+def _question(question: Question) -> str:
     rows = [PlotRow(c.row.label, c.row.estimate, c.row.low, c.row.high, c.truth) for c in question.rows]
     first = question.rows[0].row
     lines = "".join(
         f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>± {percent(c.row.margin)}</td>"
-        f"<td>{percent(c.truth)}</td><td class=\"{'in' if c.inside else 'out'}\">{'inside' if c.inside else 'outside'}"
+        f'<td>{percent(c.truth)}</td><td class="{"in" if c.inside else "out"}">{"inside" if c.inside else "outside"}'
         "</td></tr>"
         for c in question.rows
     )
     return (
-        f"<h2>{escape(title)}</h2>\n<figure>{interval_plot(title, rows)}\n<figcaption>n = {first.n:,}; "
+        f"<h2>{escape(question.text)}</h2>\n<figure>{interval_plot(question.text, rows)}\n<figcaption>n = {first.n:,}; "
         f"{escape(first.mechanism)}, {escape(first.notion)}, ε = {escape(first.epsilon)}</figcaption></figure>\n"
         '<div class="scroll"><table><thead><tr><th scope="col">Answer</th><th scope="col">Estimate</th>'
         '<th scope="col">Margin at 95%</th><th scope="col">Truth</th><th scope="col">Truth is</th></tr></thead>'
@@ -101,7 +101,5 @@ def _cost(facts: Facts) -> str:
     head = "".join(
         f'<th scope="col">{name}</th>' for name in ("Block", "Notion", "ε (nats)", "Mechanism", "Ceiling", "Counts by")
     )
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in facts.blocks
-    )
+    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in facts.blocks)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'

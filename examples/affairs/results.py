@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the analyst got, beside what the respondents really answered."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from examples.affairs.data import Person, counts
 from frankly_server.client import Estimate
+
+from examples.affairs.data import Person, counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Question:
     """All choices of one question."""
 
     id: str
+    text: str
     rows: tuple[Compared, ...]
 
     @property
@@ -35,8 +37,11 @@ class Question:
         return self.rows[:1] if len(self.rows) == 2 else self.rows
 
 
-def compare(rows: Iterable[Estimate], respondents: Sequence[Person]) -> list[Question]:
-    """Put the truth beside every estimated share, question by question in the survey's order."""
+def compare(rows: Iterable[Estimate], respondents: Sequence[Person], texts: Mapping[str, str]) -> list[Question]:
+    """Put the truth beside every estimated share, question by question in the survey's order.
+
+    texts : what each question asks, by its id.
+    """
     by_question: dict[str, list[Estimate]] = {}
     for row in rows:
         by_question.setdefault(row.question, []).append(row)
@@ -44,7 +49,9 @@ def compare(rows: Iterable[Estimate], respondents: Sequence[Person]) -> list[Que
     for question, estimates in by_question.items():
         truths = counts(respondents, question, [row.choice for row in estimates])
         pairs = zip(estimates, truths, strict=True)
-        found.append(Question(question, tuple(Compared(row, n / len(respondents)) for row, n in pairs)))
+        found.append(
+            Question(question, texts[question], tuple(Compared(row, n / len(respondents)) for row, n in pairs))
+        )
     return found
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from frankly_server.surveys.definition import parse_definition
+
 FRANKLY = Path(sys.executable).with_name("frankly")
 SURVEY_FILE = Path(__file__).with_name("survey.yaml")
 
@@ -58,7 +60,9 @@ class DemoServer:
 
     def analyst_key(self) -> str:
         """Make an analyst's API key, which is shown once."""
-        found = re.search(r"frankly_live_[A-Za-z0-9_-]+", self.frankly("keys", "api", "--role", "analyst", "--label", "demo"))
+        found = re.search(
+            r"frankly_live_[A-Za-z0-9_-]+", self.frankly("keys", "api", "--role", "analyst", "--label", "demo")
+        )
         if found is None:
             raise ServerFailed("no API key was printed")
         return found.group()
@@ -101,8 +105,16 @@ class DemoServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
+
+
+def question_texts() -> dict[str, str]:
+    """Return what each question of the demo survey asks, by its id."""
+    definition = parse_definition(SURVEY_FILE.read_bytes())
+    return {question.id: question.text["en"] for question in definition.questions}
 
 
 def _free_port() -> int:

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job, end to end: a real survey, a server of its own, 4,866 devices, and an analyst.
+
+python -m examples.affairs.demo [--respondents N] [--home FOLDER]
+"""
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from frankly_server.client import Analyst
+from frankly_server.plots import percent
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from examples.affairs.data import PILOT, Person, split
+from examples.affairs.page import Facts, render
+from examples.affairs.respondents import answer_all
+from examples.affairs.results import Question, compare, verdict
+from examples.affairs.server import DemoServer, question_texts
+
+ROOT = Path(__file__).resolve().parents[2]
+IMPLAUSIBLE = 1e-3
+"""Below this chance the margins cannot be right, and the demo fails."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; 0 if every report arrived once and the margins hold what they promise."""
+    parser = argparse.ArgumentParser(description="Frankly's main job, end to end, on the Redbook survey of 1974.")
+    parser.add_argument("--respondents", type=int, metavar="N", help="let only the first N answer (at least 100)")
+    parser.add_argument("--home", type=Path, default=ROOT / ".demo", metavar="FOLDER", help="keys, database, devices")
+    parser.add_argument("--report", type=Path, default=ROOT / "demo-report.html", metavar="FILE")
+    chosen = parser.parse_args(arguments)
+    if chosen.respondents is not None and chosen.respondents < 100:
+        parser.error("with fewer than 100 respondents the survey shows no number to anybody")
+    console = Console(width=max(100, Console().width) if not sys.stdout.isatty() else None)
+    return run(chosen.home, chosen.report, split()[1][: chosen.respondents], console)
+
+
+def run(home: Path, report: Path, respondents: Sequence[Person], console: Console) -> int:
+    """Do the work under `home` (emptied first), write the page to `report`, and return the exit code."""
+    started = time.monotonic()
+    shutil.rmtree(home, ignore_errors=True)
+    devices = home / "devices"
+    devices.mkdir(parents=True)
+    console.print(
+        f"[bold]The Redbook survey of 1974.[/] {PILOT:,} women are the public pilot; {len(respondents):,} answer now, "
+        "each on a device of her own."
+    )
+    with DemoServer(home / "server") as server:
+        published = server.prepare()
+        _print_promises(console, published)
+        server.start()
+        console.print(f"Server: {server.url} (a process of its own, waitress and SQLite)\n")
+        _collect(console, published["link"], devices, respondents)
+        key = server.analyst_key()
+        estimates = Analyst(server.url, key).estimates(published["survey_id"], census=True)
+    shutil.rmtree(devices)
+    questions = compare(estimates.rows, respondents, question_texts())
+    for question in questions:
+        console.print(_question_table(question))
+    inside, checked, chance = verdict(questions)
+    facts = _facts(published, len(respondents), inside, checked)
+    report.write_text(render(questions, facts), encoding="utf-8")
+    stored_once = all(row.row.n == len(respondents) for question in questions for row in question.rows)
+    return _conclude(console, server, facts, chance, stored_once, report, time.monotonic() - started)
+
+
+def _collect(console: Console, link: str, devices: Path, respondents: Sequence[Person]) -> None:
+    """Let everyone answer; whoever found no server tries again, as an app does at its next start."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        for words in ("fetch, verify, randomise, persist, send", "once more", "and once more"):
+            task = progress.add_task(words, total=len(respondents))
+            statuses = answer_all(link, devices, respondents, partial(progress.advance, task))
+            if set(statuses) == {"sent"}:
+                break
+    console.print()
+
+
+def _print_promises(console: Console, published: dict[str, Any]) -> None:
+    table = Table(
+        "block", "notion", "ε (nats)", "mechanism", "ceiling", "counts by", title="What was designed and signed"
+    )
+    for line in _blocks(published):
+        table.add_row(*line)
+    console.print(table)
+    console.print(f"Ledger: the form costs {published['form_epsilon']} of {published['budget']} nats.")
+    console.print(f"[yellow]{_ceiling_note(published)}[/]")
+    console.print(f"Pinned link: {published['link']}", soft_wrap=True)
+
+
+def _blocks(published: dict[str, Any]) -> list[tuple[str, str, str, str, str, str]]:
+    return [
+        (b["id"], b["notion"], _nats(b["epsilon"]), b["mechanism"], _nats(b["ceiling"]), b["counted_by"])
+        for b in published["blocks"]
+    ]
+
+
+def _nats(text: str) -> str:
+    return "∞" if text == "inf" else text
+
+
+def _ceiling_note(published: dict[str, Any]) -> str:
+    endless = [b["id"] for b in published["blocks"] if b["ceiling"] == "inf"]
+    if not endless:
+        return "Every ceiling is finite: no report rules an answer out, whatever is known beforehand."
+    names = ", ".join(endless)
+    return (
+        f"The ceiling of block “{names}” is infinite: some of its reports rule some answers out for certain. What is "
+        "limited is what they say about the secret (the affair), and only as far as the pilot’s table is true; the "
+        "answer itself is not protected by this block."
+    )
+
+
+def _question_table(question: Question) -> Table:
+    first = question.rows[0].row
+    caption = (
+        f"n = {first.n:,} · {first.mechanism} · {first.notion} ε = {first.epsilon} · ceiling {_nats(first.ceiling)}"
+    )
+    table = Table("answer", title=question.text, caption=caption, min_width=90)
+    for name in ("estimate", "± margin (95%)", "truth", "truth is"):
+        table.add_column(name, justify="right")
+    for line in question.rows:
+        where = "[green]inside[/]" if line.inside else "[red]outside[/]"
+        row = line.row
+        table.add_row(row.label, percent(row.estimate), f"± {percent(row.margin)}", percent(line.truth), where)
+    return table
+
+
+def _facts(published: dict[str, Any], respondents: int, inside: int, checked: int) -> Facts:
+    return Facts(
+        respondents=respondents,
+        inside=inside,
+        checked=checked,
+        spent=published["form_epsilon"],
+        budget=published["budget"],
+        blocks=_blocks(published),
+        ceiling_note=_ceiling_note(published),
+    )
+
+
+def _conclude(
+    console: Console, server: DemoServer, facts: Facts, chance: float, stored_once: bool, report: Path, seconds: float
+) -> int:
+    console.print(
+        f"\n{facts.inside} of {facts.checked} true shares lie inside their 95% margins "
+        f"(so few or fewer: probability {chance:.3g}). Everyone has answered, so margins cover the randomisation alone."
+    )
+    console.print(f"{seconds:.0f} s of work for {facts.respondents:,} respondents. The page: {report}", soft_wrap=True)
+    if not stored_once:
+        console.print(f"[red]Some question does not count exactly {facts.respondents:,} reports.[/]")
+        return 1
+    if chance < IMPLAUSIBLE:
+        console.print("[red]So many misses mean that the margins are wrong.[/]")
+        return 1
+    settings = " ".join(f"{name}={value}" for name, value in server.settings.items())
+    console.print("\n[bold]Try next[/] (with the demo's server):")
+    console.print(f"  export {settings}", soft_wrap=True)
+    for command in ("survey list", "estimates affairs", "serve"):
+        console.print(f"  .venv/bin/frankly {command}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of the demo for all tests that look at its page."""
+
+import pytest
+
+from tests.demo import DemoRun, run_demo
+
+
+@pytest.fixture(scope="session")
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
+    """The demo's page and what was printed on the way."""
+    run = run_demo(tmp_path_factory.mktemp("demo"))
+    assert run.status == 0, run.output
+    return run

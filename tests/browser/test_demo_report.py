@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's page in real Chromium: complete, quiet, and readable on a phone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.demo import DemoRun
+
+# Chromium's own services are switched off: nothing may leave the machine during tests.
+_QUIET = (
+    "--no-sandbox --disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync "
+    "--no-first-run"
+).split()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(params=[(1280, "light"), (360, "light"), (360, "dark")], ids=["wide", "phone", "phone-dark"])
+def page(browser: Browser, request: pytest.FixtureRequest, demo_run: DemoRun) -> Iterator[tuple[Page, list[str]]]:
+    width, scheme = request.param
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda sent: None if sent.url.startswith("file:") else said.append(sent.url))
+    page.goto(Path(demo_run.report).as_uri())
+    yield page, said
+    page.close()
+
+
+def test_the_page_shows_every_question_with_bars_whiskers_and_table(page: tuple[Page, list[str]]) -> None:
+    opened, said = page
+    assert opened.locator("svg.intervals").count() == 4
+    assert opened.locator("svg .bar").count() == 2 + 6 + 5 + 6
+    assert opened.locator("svg .whisker").count() == 3 * 19
+    assert opened.locator("svg .truth").count() == 19
+    assert opened.locator("td.in, td.out").count() == 19
+    assert opened.get_by_text("is infinite").is_visible()
+    assert said == []
+
+
+def test_nothing_is_cut_off_on_any_screen(page: tuple[Page, list[str]]) -> None:
+    opened, _ = page
+    assert opened.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    boxes = [box for svg in opened.locator("svg").all() if (box := svg.bounding_box())]
+    assert len(boxes) == 4
+    assert all(box["width"] > 300 and box["height"] > 50 for box in boxes)

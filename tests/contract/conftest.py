@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SDK and the server in one process: the network is a parameter, so the real server is the test double."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from flask.testing import FlaskClient
+from frankly_protocol.clock import FixedClock
+from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk.transport import Answer
+from frankly_server.app import create_app
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from pydantic import SecretStr
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+ORIGIN = "http://127.0.0.1:8000"
+SURVEY = """
+name: habits
+title: {en: Habits}
+languages: [en]
+opens: 2026-05-01T00:00:00Z
+closes: 2026-07-01T00:00:00Z
+expires: 2026-08-01T00:00:00Z
+min_reports: 10
+budget: "2.5"
+blocks:
+  - id: smokes
+    notion: ldp
+    epsilon: "1"
+    mechanism: warner
+    questions:
+      - id: smokes
+        text: {en: "Do you smoke?"}
+        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
+  - id: drinks
+    notion: lip
+    epsilon: "0.5"
+    mechanism: optimal
+    prior: {secret: ill, secrets: ["no", "yes"], joint: [[50, 30, 10], [10, 20, 40]], source: "a table", public: true}
+    questions:
+      - id: drinks
+        text: {en: "How often do you drink?"}
+        choices:
+          - {id: never, label: {en: Never}}
+          - {id: weekly, label: {en: Weekly}}
+          - {id: daily, label: {en: Daily}}
+  - id: moves
+    notion: ldp
+    epsilon: "1"
+    mechanism: grr
+    questions:
+      - id: moves
+        text: {en: "How often do you walk?"}
+        choices:
+          - {id: never, label: {en: Never}}
+          - {id: weekly, label: {en: Weekly}}
+          - {id: daily, label: {en: Daily}}
+strata:
+  - id: region
+    text: {en: "Where do you live?"}
+    choices: [{id: north, label: {en: North}}, {id: south, label: {en: South}}]
+"""
+ANSWERS = {"smokes": "yes", "drinks": "daily", "moves": "never"}
+STRATA = {"region": "south"}
+
+
+@dataclass
+class InProcess:
+    """A Transport straight into the WSGI application; it keeps what was sent and with which headers."""
+
+    http: FlaskClient
+    posted: list[bytes] = field(default_factory=list)
+    lose: int = 0
+
+    def get(self, url: str, limit: int) -> Answer:
+        """Fetch from the application."""
+        return self._answer("GET", url, None, limit)
+
+    def post(self, url: str, body: bytes, limit: int) -> Answer:
+        """Send to the application; the first `lose` answers get lost on the way back."""
+        self.posted.append(body)
+        answer = self._answer("POST", url, body, limit)
+        if self.lose:
+            self.lose -= 1
+            raise NetworkError("lost on the way back")
+        return answer
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _answer(self, method: str, url: str, body: bytes | None, limit: int) -> Answer:
+        parts = urlsplit(url)
+        assert f"{parts.scheme}://{parts.netloc}" == ORIGIN
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        content_type = "application/json" if body is not None else None
+        found = self.http.open(path, method=method, data=body, content_type=content_type)
+        assert len(found.data) <= limit
+        return Answer(found.status_code, found.mimetype, found.headers.get("Retry-After"), found.data)
+
+
+@dataclass
+class Site:
+    """A published survey behind a real application on a real database."""
+
+    services: Services
+    settings: Settings
+    link: str
+    survey_id: str
+    digest: str
+    folder: Path
+
+    def transport(self, at: datetime = NOW) -> InProcess:
+        """A way into the application, whose clock stands at `at`."""
+        services = Services(self.settings, self.services.database, FixedClock(at))
+        return InProcess(create_app(self.settings, services=services).test_client())
+
+    def client(self, name: str, transport: InProcess, at: datetime = NOW) -> Client:
+        """An install of its own."""
+        options = {"policy": Policy(cap="3"), "transport": transport, "clock": FixedClock(at)}
+        return Client.open(self.link, self.folder / f"{name}.db", sleep=lambda _s: None, **options)  # type: ignore[arg-type]
+
+    def stored(self) -> int:
+        """How many reports are stored."""
+        with self.services.database.reading("test") as tx:
+            return sum(1 for _ in tx.reports.scan(self.survey_id))
+
+
+@pytest.fixture
+def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
+    settings = Settings(home=tmp_path / "home", database_url=SecretStr(database_url), public_url=ORIGIN)
+    database = Database(settings.store_url())
+    upgrade(database)
+    services = Services(settings, database, FixedClock(NOW))
+    services.keys.init()
+    services.surveys.apply(services.surveys.parse_definition(SURVEY.encode()))
+    published = services.surveys.publish("habits")
+    yield Site(services, settings, published.link, published.survey_id, published.digest, tmp_path)
+    services.close()
+
+
+@pytest.fixture
+def answer_as(site: Site) -> Callable[[str], str]:
+    """Answer once as a named install, over one shared transport; return the receipt's code."""
+    transport = site.transport()
+
+    def answer(name: str) -> str:
+        with site.client(name, transport) as client:
+            return client.answer(ANSWERS, strata=STRATA).code
+
+    return answer

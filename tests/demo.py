@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo, run as a newcomer runs it, with few respondents."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+RESPONDENTS = 120
+
+
+@dataclass(frozen=True)
+class DemoRun:
+    """What one run left behind."""
+
+    status: int
+    output: str
+    report: Path
+    home: Path
+
+
+def run_demo(folder: Path, respondents: int = RESPONDENTS) -> DemoRun:
+    """Run the demo in a process of its own; everything it writes stays under `folder`."""
+    report, home = folder / "demo-report.html", folder / "home"
+    options = ["--respondents", str(respondents), "--home", str(home), "--report", str(report)]
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.affairs.demo", *options],
+        cwd=Path(__file__).resolve().parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return DemoRun(done.returncode, done.stdout + done.stderr, report, home)

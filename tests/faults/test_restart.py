@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's server killed mid-way and started again: nothing lost, nothing doubled."""
+
+import sqlite3
+import threading
+from collections import Counter
+from pathlib import Path
+
+from frankly_server.client import Analyst
+
+from examples.affairs.data import split
+from examples.affairs.respondents import answer_all
+from examples.affairs.server import DemoServer
+
+RESPONDENTS = 160
+
+
+def test_killing_the_server_midway_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    devices = tmp_path / "devices"
+    devices.mkdir()
+    people = split()[1][:RESPONDENTS]
+    some_done = threading.Event()
+    rounds: list[Counter[str]] = []
+
+    def everyone_answers(link: str) -> None:
+        rounds.append(answer_all(link, devices, people, lambda _more: some_done.set(), workers=2))
+
+    with DemoServer(tmp_path / "server") as server:
+        published = server.prepare()
+        server.start()
+        answering = threading.Thread(target=everyone_answers, args=(published["link"],))
+        answering.start()
+        assert some_done.wait(timeout=60)
+        server.kill()
+        acknowledged = _stored(server.home)
+        server.start()
+        answering.join(timeout=120)
+        # Whoever found no server tries again, as an app would at its next start; the others only confirm.
+        while not set(rounds[-1]) <= {"sent"}:
+            everyone_answers(published["link"])
+            assert len(rounds) < 10
+        estimates = Analyst(server.url, server.analyst_key()).estimates(published["survey_id"], census=True)
+
+    assert 0 < acknowledged < RESPONDENTS, "the kill must have come mid-way"
+    assert _stored(server.home) == RESPONDENTS
+    assert {row.n for row in estimates.rows} == {RESPONDENTS}
+    _counts_agree_with_reports(server.home)
+
+
+def _stored(home: Path) -> int:
+    with sqlite3.connect(home / "frankly.db") as database:
+        (n,) = database.execute("SELECT count(*) FROM reports").fetchone()
+        return int(n)
+
+
+def _counts_agree_with_reports(home: Path) -> None:
+    with sqlite3.connect(home / "frankly.db") as database:
+        kept = database.execute("SELECT block, symbol, sum(n) FROM counts GROUP BY block, symbol").fetchall()
+        told: Counter[tuple[int, int]] = Counter()
+        for (symbols,) in database.execute("SELECT symbols FROM reports"):
+            told.update(enumerate(int(symbol) for symbol in symbols.split(",")))
+    assert {(block, symbol): n for block, symbol, n in kept} == dict(told)
+    assert len({block for block, _, _ in kept}) == 4
+    assert {sum(n for b, _, n in kept if b == block) for block in range(4)} == {RESPONDENTS}

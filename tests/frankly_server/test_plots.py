@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bars and whiskers: well-formed, complete, safe under a strict content security policy."""
+
+from xml.etree import ElementTree
+
+import pytest
+from frankly_server.plots import LEFT, RIGHT, WIDTH, PlotRow, interval_plot, percent
+
+SVG = "{http://www.w3.org/2000/svg}"
+ROWS = [PlotRow("No & <never>", 0.68, 0.64, 0.72, 0.66), PlotRow("Yes", 0.32, 0.28, 0.36, 0.34)]
+
+
+def test_every_row_has_its_bar_whisker_truth_and_words() -> None:
+    tree = ElementTree.fromstring(interval_plot("Affairs?", ROWS))
+    kinds = [element.get("class") for element in tree.iter()]
+    assert (kinds.count("bar"), kinds.count("whisker"), kinds.count("truth")) == (2, 6, 2)
+    said = tree.findtext(f"{SVG}desc") or ""
+    assert "No & <never> 68.0%, from 64.0% to 72.0%, truth 66.0%" in said
+
+
+@pytest.mark.parametrize("low", [-0.2, -0.003, 0.0, 0.9])
+def test_everything_lies_within_the_plot(low: float) -> None:
+    tree = ElementTree.fromstring(interval_plot("t", [PlotRow("a", low + 0.05, low, low + 0.1)]))
+    for element in tree.iter(f"{SVG}line"):
+        for side in ("x1", "x2"):
+            assert LEFT <= float(element.get(side) or -1) <= WIDTH - RIGHT
+
+
+def test_nothing_a_strict_policy_forbids_is_written() -> None:
+    drawn = interval_plot('"><script>alert(1)</script>', ROWS)
+    assert "<script" not in drawn
+    assert "style=" not in drawn
+
+
+def test_a_plot_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        interval_plot("t", [])
+
+
+def test_percent_uses_a_true_minus() -> None:
+    assert (percent(-0.0123), percent(0.5)) == ("−1.2%", "50.0%")
