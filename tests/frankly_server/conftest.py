@@ -1,26 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database with our tables, of both kinds."""
+"""Databases with our tables, of both kinds."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from frankly_server.store import Database, upgrade
+from frankly_server.store.schema import metadata
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """A migrated database of this test's own: the test runs once on each kind."""
-    found = Database(database_url)
-    upgrade(found)
-    yield found
-    found.close()
+def fresh_database(database_url: str) -> Iterator[Database]:
+    """A migrated database of this test's own, on each kind: for tests that change tables."""
+    yield from _migrated(database_url)
 
 
 @pytest.fixture
 def sqlite(sqlite_url: str) -> Iterator[Database]:
     """A migrated SQLite database, for tests that are not about databases."""
-    found = Database(sqlite_url)
+    yield from _migrated(sqlite_url)
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
+    """One migrated PostgreSQL database, which tests share one after the other; making one takes longer than a test."""
+    yield from _migrated(postgres.create())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Database:
+    """A migrated database without rows: the test runs once on each kind."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("sqlite")
+    found: Database = request.getfixturevalue("postgres_database")
+    with found.engine.begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+    return found
+
+
+def _migrated(url: str) -> Iterator[Database]:
+    found = Database(url)
     upgrade(found)
     yield found
     found.close()

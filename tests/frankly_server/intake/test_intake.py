@@ -259,26 +259,24 @@ def test_overlapping_batches_racing_keep_every_report_once(
     assert _counted(database, document) == {(0, 0): 30, (0, 1): 30, (1, 0): 30, (1, 1): 30}
 
 
-def test_nothing_is_acknowledged_when_counting_fails(
-    database: Database, document: SurveyDocument, intake: Intake
-) -> None:
-    with database.engine.begin() as connection:
+def test_nothing_is_acknowledged_when_counting_fails(fresh_database: Database) -> None:
+    document, intake = published(fresh_database), Intake(fresh_database, FixedClock(NOW))
+    with fresh_database.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE counts RENAME TO counts_away")
     with pytest.raises(StoreUnavailable):
         intake.accept(SURVEY, body(document, report_id=ID))
     with pytest.raises(StoreUnavailable):
         intake.accept_batch(SURVEY, [body(document, report_id=ID)])
-    with database.engine.begin() as connection:
+    with fresh_database.engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE counts_away RENAME TO counts")
-    assert _stored(database) == 0
+    assert _stored(fresh_database) == 0
     assert intake.accept(SURVEY, body(document, report_id=ID)).status == "accepted"
 
 
-def test_a_refusal_is_told_even_when_it_cannot_be_counted(
-    database: Database, document: SurveyDocument, intake: Intake
-) -> None:
-    with database.engine.begin() as connection:
+def test_a_refusal_is_told_even_when_it_cannot_be_counted(fresh_database: Database) -> None:
+    published(fresh_database)
+    with fresh_database.engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE day_counts")
     with pytest.raises(InvalidInput) as refused:
-        intake.accept(SURVEY, b"canary")
+        Intake(fresh_database, FixedClock(NOW)).accept(SURVEY, b"canary")
     assert refused.value.code == "json_invalid"

@@ -27,10 +27,10 @@ def test_a_crash_inside_a_transaction_leaves_nothing(database: Database) -> None
         assert not tx.counts.of_document(kept.document)
 
 
-def test_what_is_committed_is_seen_by_another_process_door(database: Database, database_url: str) -> None:
+def test_what_is_committed_is_seen_by_another_process_door(database: Database) -> None:
     with database.transaction("write") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
-    other = Database(database_url)
+    other = Database(database.engine.url.render_as_string(hide_password=False))
     with other.reading("look") as tx:
         assert tx.surveys.by_name("s") == tx.surveys.get(SURVEY) == SurveyRow(SURVEY, "s", "{}")
     other.close()
@@ -47,11 +47,11 @@ def test_start_is_refused_without_tables(database_url: str) -> None:
     database.close()
 
 
-def test_start_is_refused_on_an_unknown_schema_version(database: Database) -> None:
-    with database.engine.begin() as connection:
+def test_start_is_refused_on_an_unknown_schema_version(fresh_database: Database) -> None:
+    with fresh_database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(UnsafeStore, match="9999") as refused:
-        database.check()
+        fresh_database.check()
     assert "\n" not in str(refused.value)
 
 

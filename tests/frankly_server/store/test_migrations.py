@@ -58,12 +58,12 @@ def test_the_code_names_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(migrate.migration_config()).get_heads() == [SCHEMA_VERSION]
 
 
-def test_a_database_of_a_newer_program_is_left_alone(database: Database) -> None:
-    with database.engine.begin() as connection:
+def test_a_database_of_a_newer_program_is_left_alone(fresh_database: Database) -> None:
+    with fresh_database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(UnsafeStore, match="does not know"):
-        upgrade(database)
-    assert _tables(database) == set(metadata.tables)
+        upgrade(fresh_database)
+    assert _tables(fresh_database) == set(metadata.tables)
 
 
 def test_several_processes_at_once_migrate_once(database_url: str) -> None:
@@ -78,10 +78,10 @@ def test_several_processes_at_once_migrate_once(database_url: str) -> None:
     database.close()
 
 
-def test_several_threads_at_once_migrate_once(database: Database) -> None:
-    downgrade(database)
+def test_several_threads_at_once_migrate_once(fresh_database: Database) -> None:
+    downgrade(fresh_database)
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(upgrade, [database] * 4)) == [SCHEMA_VERSION] * 4
+        assert list(threads.map(upgrade, [fresh_database] * 4)) == [SCHEMA_VERSION] * 4
 
 
 def test_foreign_keys_hold_again_after_a_migration(sqlite: Database) -> None:
