@@ -140,15 +140,19 @@ class BlockDefinition(Part):
 
 
 class SurveyDefinition(Part):
-    """A survey as its admin writes it; budget is the most the whole form may cost, in nats."""
+    """A survey as its admin writes it; budget is the most the whole form may cost, in nats.
+
+    Times that are left out are settled when a version is published: it opens at once, closes 90 days later and expires
+    30 days after that.
+    """
 
     name: Slug
     title: Words
     consent: Words | None = None
     languages: Annotated[tuple[Language, ...], Field(min_length=1, max_length=32)]
-    opens: Moment
-    closes: Moment
-    expires: Moment
+    opens: Moment | None = None
+    closes: Moment | None = None
+    expires: Moment | None = None
     min_reports: Whole = 100
     budget: Budget
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
@@ -156,7 +160,8 @@ class SurveyDefinition(Part):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if not self.opens < self.closes <= self.expires:
+        told = [time for time in (self.opens, self.closes, self.expires) if time is not None]
+        if told != sorted(told) or (self.opens is not None and self.opens == self.closes):
             raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
         _distinct("language", self.languages)
         _distinct("block", [block.id for block in self.blocks])

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from frankly_protocol.audit import exp_lower, ln_up, parse_epsilon
@@ -15,6 +15,8 @@ from frankly_protocol.problems import Problem
 from frankly_server.design.engine import Design, DesignRequest, design
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
 from frankly_server.surveys.priors import document_prior, prior_of
+
+_OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
 
 Progress = Callable[[int, int, str], None]
 """Called before each block with (blocks done, blocks in all, id of the block now being designed)."""
@@ -59,17 +61,16 @@ def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock],
 
     Raises InvalidInput: mechanism_not_certified, budget_exceeded, or definition_invalid for times that have passed.
     """
-    if definition.closes <= place.issued:
-        raise InvalidInput(Problem.DEFINITION_INVALID, "the survey would be closed already; move closes", "closes")
+    opens, closes, expires = _window(definition, place.issued)
     try:
         document = SurveyDocument(
             survey=place.survey,
             version=place.version,
             prev=place.prev,
             issued=place.issued,
-            opens=max(definition.opens, place.issued),  # nobody can answer before there is a document
-            closes=definition.closes,
-            expires=definition.expires,
+            opens=opens,
+            closes=closes,
+            expires=expires,
             languages=definition.languages,
             title=definition.title,
             consent=definition.consent,
@@ -96,6 +97,15 @@ def require_budget(document: SurveyDocument, budget: str) -> None:
     parts = ", ".join(f"{line.block} {ln_up(line.value)} (its {line.counted_by})" for line in form.lines)
     words = f"the form costs {ln_up(form.level)} nats, the budget is {budget}; its parts: {parts}"
     raise InvalidInput(Problem.BUDGET_EXCEEDED, words, "budget")
+
+
+def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, datetime, datetime]:
+    """Return opens, closes and expires, settling those that the definition leaves open."""
+    opens = max(definition.opens or issued, issued)  # nobody can answer before there is a document
+    closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
+    if closes <= issued:
+        raise InvalidInput(Problem.DEFINITION_INVALID, "the survey would be closed already; move closes", "closes")
+    return opens, closes, definition.expires or closes + _GRACE
 
 
 def _draft(block: BlockDefinition, field: str) -> DraftedBlock:

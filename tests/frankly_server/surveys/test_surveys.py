@@ -103,6 +103,24 @@ def test_a_published_document_is_what_a_device_will_accept(make: Make) -> None:
     assert float(out.form_epsilon) <= 1.3001
 
 
+TIMES = [
+    ({("opens",): None, ("closes",): None, ("expires",): None}, (0, 90, 120)),
+    ({("opens",): None, ("closes",): None}, (0, 60, 60)),
+    ({("closes",): None, ("expires",): None, ("opens",): "2026-06-11T12:00:00Z"}, (10, 100, 130)),
+    ({("expires",): None, ("opens",): None, ("closes",): "2026-06-11T12:00:00Z"}, (0, 10, 40)),
+]
+
+
+@pytest.mark.parametrize(("changes", "days"), TIMES, ids=range(len(TIMES)))
+def test_times_left_out_are_settled_when_published(make: Make, changes: Any, days: tuple[int, int, int]) -> None:
+    surveys = make()
+    survey_id = surveys.apply(parse_value(value(changes))).survey_id
+    surveys.publish("habits")
+    document = SurveyDocument.parse(Envelope.from_bytes(surveys.envelope(survey_id), SURVEY_TYPE).payload)
+    found = (document.opens, document.closes, document.expires)
+    assert tuple(round((time - NOW) / timedelta(days=1)) for time in found) == days
+
+
 def test_publishing_the_same_again_gives_the_same(make: Make) -> None:
     surveys = make()
     surveys.apply(parse_definition(FILE.encode()))
