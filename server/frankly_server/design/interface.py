@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly design --json` and `frankly measure --json`: JSON objects in, JSON objects out (DESIGN §7).
+
+Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Only the keys that exist now are
+taken; infinite figures travel as the string "inf".
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from frankly_protocol.audit import parse_epsilon
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.design.measures import measure
+from frankly_server.design.prior import SUM_TOLERANCE, Prior
+from frankly_server.records import flag, number, record, table, whole
+
+_REQUIRED = frozenset({"prior", "notion", "epsilon"})
+_OPTIONAL = frozenset({"mechanism", "objective", "accept_identity", "accept_unidentifiable"})
+
+
+def design_json(obj: Any) -> dict[str, Any]:
+    """Design a mechanism from a JSON request.
+
+    In: prior {"joint"}, notion, epsilon; optional mechanism, objective, accept_identity (default false) and
+    accept_unidentifiable (default true: nothing is published here, and the answer says what cannot be estimated; false
+    gives up at most 1% of the information to make every share estimable).
+
+    Out: kind, bits, weights, matrix, information, information_bound (null unless it was the objective),
+    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters.
+
+    Raises InvalidInput, naming the field.
+    """
+    given = record(obj, _REQUIRED, _OPTIONAL)
+    prior = _prior(given["prior"])
+    request = DesignRequest(
+        prior=prior,
+        notion=given["notion"],
+        epsilon=parse_epsilon(given["epsilon"]),
+        mechanism=given.get("mechanism", "optimal"),
+        objective=given.get("objective", "variance"),
+        accept_identity=flag(given.get("accept_identity", False), "accept_identity"),
+        accept_unidentifiable=flag(given.get("accept_unidentifiable", True), "accept_unidentifiable"),
+    )
+    return _design_body(design(request), prior)
+
+
+def measure_json(obj: Any) -> dict[str, Any]:
+    """Measure a mechanism from a JSON request.
+
+    In: prior {"joint"}, and either weights (whole numbers, equal row sums) or matrix (probabilities, each row within
+    1e-9 of 1 and then rescaled); row = truth. Out: the figures of `measures.measure`.
+
+    Raises InvalidInput, naming the field.
+    """
+    given = record(obj, frozenset({"prior"}), frozenset({"weights", "matrix"}))
+    if ("weights" in given) == ("matrix" in given):
+        raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
+    weights = _weights(given["weights"]) if "weights" in given else _matrix(given["matrix"])
+    prior = _prior(given["prior"])
+    if prior.answers != len(weights):
+        words = f"the prior has {prior.answers} answers, the mechanism {len(weights)}"
+        raise InvalidInput(Problem.PRIOR_SHAPE, words, "prior.joint")
+    return _finite(measure(weights, prior))
+
+
+def _prior(value: Any) -> Prior:
+    return Prior.from_rows(record(value, frozenset({"joint"}), field="prior")["joint"])
+
+
+def _design_body(found: Design, prior: Prior) -> dict[str, Any]:
+    mechanism = found.mechanism
+    informative = found.objective == "information"
+    body = {
+        "kind": "dense",
+        "bits": mechanism.bits,
+        "weights": [list(row) for row in mechanism.weights],
+        "matrix": [[w / mechanism.denominator for w in row] for row in mechanism.weights],
+        "information": found.information,
+        "information_bound": found.bound if informative else None,
+        "normalised_information": found.normalised_information,
+        "variance": found.variance,
+        "gap": found.gap,
+        "certified": found.certified,
+        "rank": found.rank,
+        "identifiable": found.identifiable,
+    }
+    parameters = {
+        "mechanism": found.mechanism_name,
+        "notion": found.notion,
+        "objective": found.objective,
+        "level": list(found.level),
+        "value": found.value,
+        "bound": found.bound,
+        "eta": float(found.eta),
+        "identity": found.identity,
+        "estimable": list(found.estimable),
+    }
+    return {
+        **_finite(body),
+        "measures": _finite(measure(mechanism.weights, prior)),
+        "parameters": _finite(parameters),
+    }
+
+
+def _finite(body: dict[str, Any]) -> dict[str, Any]:
+    return {key: "inf" if isinstance(value, float) and math.isinf(value) else value for key, value in body.items()}
+
+
+def _weights(value: Any) -> list[list[int]]:
+    rows = table(value, "weights")
+    _check_size(rows, "weights")
+    weights = [[whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)] for x, row in enumerate(rows)]
+    for x, row in enumerate(weights):
+        if min(row) < 0 or sum(row) != sum(weights[0]) or not sum(row):
+            words = "weights are zero or more and every row has the same positive sum"
+            raise InvalidInput(Problem.WEIGHTS_INVALID, words, f"weights[{x}]")
+    return weights
+
+
+def _matrix(value: Any) -> list[list[int]]:
+    rows = table(value, "matrix")
+    _check_size(rows, "matrix")
+    exact = [[_probability(v, f"matrix[{x}][{y}]") for y, v in enumerate(row)] for x, row in enumerate(rows)]
+    for x, row in enumerate(exact):
+        if abs(sum(row, Fraction(0)) - 1) > SUM_TOLERANCE:
+            words = f"the row sums to {float(sum(row)):.12g}, not to 1"
+            raise InvalidInput(Problem.WEIGHTS_INVALID, words, f"matrix[{x}]")
+    return _equal_sums(exact)
+
+
+def _probability(value: Any, field: str) -> Fraction:
+    read = number(value, field)
+    if read < 0 or abs(read.adjusted()) > 400:
+        raise InvalidInput(Problem.WEIGHTS_INVALID, "a probability lies between 0 and 1", field)
+    return Fraction(read)
+
+
+def _equal_sums(rows: Sequence[Sequence[Fraction]]) -> list[list[int]]:
+    """Return whole numbers with equal row sums, each row in the proportions given."""
+    shares = [[v / sum(row, Fraction(0)) for v in row] for row in rows]
+    common = math.lcm(*(v.denominator for row in shares for v in row))
+    return [[v.numerator * (common // v.denominator) for v in row] for row in shares]
+
+
+def _check_size(rows: list[list[Any]], field: str) -> None:
+    if not 2 <= len(rows) <= MAX_ANSWERS or len(rows[0]) > MAX_REPORTS:
+        words = f"a mechanism has 2 to {MAX_ANSWERS} rows and at most {MAX_REPORTS} columns"
+        raise InvalidInput(Problem.WEIGHTS_INVALID, words, field)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly estimate --json`: a JSON object in, a JSON object out (DESIGN §7)."""
+
+from fractions import Fraction
+from typing import Any
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.problems import Problem
+
+from frankly_server import rational
+from frankly_server.estimate.estimator import estimate
+from frankly_server.records import flag, number, record, table, whole
+
+_REQUIRED = frozenset({"weights", "bits", "counts"})
+_OPTIONAL = frozenset({"design_prior", "targets", "population", "census", "level"})
+_MAX_EXPONENT = 60
+
+
+def estimate_json(obj: Any) -> dict[str, Any]:
+    """Estimate from a JSON request; objects come from `parse_json(..., decimals=True)`, so decimals are read exactly.
+
+    In: weights, bits, counts; optional design_prior (null, counts or decimals), targets ("shares" or rows), population
+    (null or N), census (default false), level (default 0.95). Out: `Estimate.to_json`.
+
+    Raises InvalidInput, naming the field.
+    """
+    given = record(obj, _REQUIRED, _OPTIONAL)
+    rows = table(given["weights"], "weights")
+    weights = tuple(tuple(whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)) for x, row in enumerate(rows))
+    mechanism = DenseMechanism(whole(given["bits"], "bits"), weights)
+    targets = given.get("targets", "shares")
+    population = given.get("population")
+    return estimate(
+        mechanism,
+        given["counts"],
+        design_prior=_design_prior(given.get("design_prior")),
+        targets="shares" if targets == "shares" else _targets(targets),
+        population=None if population is None else whole(population, "population"),
+        census=flag(given.get("census", False), "census"),
+        level=given.get("level", 0.95),
+    ).to_json()
+
+
+def _targets(value: Any) -> list[list[Fraction]]:
+    if not isinstance(value, list):
+        raise InvalidInput(Problem.TARGETS_INVALID, 'give "shares" or a list of rows', "targets")
+    rows = table(value, "targets")
+    return [[_fraction(v, f"targets[{t}][{x}]") for x, v in enumerate(row)] for t, row in enumerate(rows)]
+
+
+def _design_prior(value: Any) -> list[int] | None:
+    """Return whole numbers in the same proportions; what they must satisfy is checked with the mechanism."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or not value:
+        raise InvalidInput(Problem.PRIOR_SHAPE, "give null or a list of numbers", "design_prior")
+    exact = [_fraction(v, f"design_prior[{x}]") for x, v in enumerate(value)]
+    return rational.whole(exact)
+
+
+def _fraction(value: Any, field: str) -> Fraction:
+    read = number(value, field)
+    if read and abs(read.adjusted()) > _MAX_EXPONENT:
+        raise InvalidInput(Problem.FIELD_TYPE, "the number is too large or too small", field)
+    return Fraction(read)

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nearest shares that are shares: Euclidean projection onto the simplex."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def onto_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return argmin Σ (s_x − values_x)² over s ≥ 0, Σ s = 1; shape (a,).
+
+    The optimum is max(values − t, 0) for the one t that makes it sum to 1; sorted from the largest, the answers that
+    stay positive are a prefix.
+    """
+    descending = np.sort(values)[::-1]
+    thresholds = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
+    positive = int(np.flatnonzero(descending > thresholds)[-1])
+    return np.asarray(np.maximum(values - thresholds[positive], 0.0), dtype=np.float64)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The largest variance an unbiased estimate can have, whatever the true shares are (Thesis 6.8; DESIGN §6, §9.1)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 1.0) -> float:
+    """Return max over p in the simplex of linear·p − factor·(target·p)².
+
+    The function is concave, and among the p with a given target·p a linear function is largest where at most two shares
+    are nonzero. So pairs of answers (i, j) suffice: on the edge between them it is a parabola in one variable
+    (docs/maths/worst_case.md).
+
+    Parameters
+    ----------
+    linear, target : shape (a,). factor : ≥ 0; at 0 the maximum is the largest entry of `linear`.
+    """
+    best = float(np.max(linear - factor * target**2))  # the corners
+    for i in range(len(linear)):
+        slope, step = linear - linear[i], target - target[i]
+        # At p = (1−t)e_i + t·e_j the value is L_i + t·slope − factor·(w_i + t·step)².
+        curved = factor * step**2 > 0
+        t = np.zeros_like(linear)
+        np.divide(slope - 2 * factor * target[i] * step, 2 * factor * step**2, out=t, where=curved)
+        t = np.clip(t, 0.0, 1.0)
+        values = linear[i] + t * slope - factor * (target[i] + t * step) ** 2
+        best = max(best, float(np.max(values)))
+    return best
+
+
+def linear_part(row: Sequence[float], Q: FloatArray, target: FloatArray, sampling: float) -> FloatArray:
+    """Return c with variance(p) = c·p − sampling·(w·p)² for one report drawn at shares p, shape (a,).
+
+    Row = truth in Q of shape (a, b). Privacy alone costs Σ_y v_y² Q(y|x) − w_x² for a respondent with answer x; drawing
+    the respondent costs w² on average minus (w·p)², weighed by `sampling`: 1 for independent draws, (N−n)/(N−1) without
+    replacement from N, 0 for a census.
+    """
+    second_moment = Q @ np.asarray(row) ** 2
+    return np.asarray(second_moment - (1 - sampling) * target**2, dtype=np.float64)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact linear algebra over the rationals; the only module that imports python-flint.
+
+Matrices of Python ints come in, Fractions go out. Nothing is rounded here except the weights of least squares, which
+may be any positive numbers without harm (see `normal_equations`).
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+
+from flint import fmpq, fmpq_mat, fmpz_mat
+
+IntRows = Sequence[Sequence[int]]
+FractionRows = tuple[tuple[Fraction, ...], ...]
+
+WEIGHT_BITS = 64
+
+
+def rank(rows: IntRows) -> int:
+    """Return the exact rank of a matrix of whole numbers."""
+    return fmpz_mat([list(row) for row in rows]).rank()
+
+
+def row_echelon(rows: IntRows) -> FractionRows:
+    """Return the nonzero rows of the reduced row echelon form: the canonical basis of the row space."""
+    reduced, size = fmpq_mat(fmpz_mat([list(row) for row in rows])).rref()
+    return _fractions(reduced)[:size]
+
+
+def normal_equations(weights: IntRows, prior: Sequence[int]) -> tuple[list[list[int]], list[list[int]], int]:
+    """Return (G, H, scale) with G = WΓWᵀ, H = WΓ for weighted least squares on a mechanism of weights W[x][y].
+
+    Γ = diag(round(scale / u_y)) stands for D₀⁻¹, u = prior · W being proportional to how often each report is expected.
+    Rounding 1/u_y to 64 significant bits keeps the numbers of the solution short; any positive Γ gives an unbiased
+    decoder, and this one's variance differs from D₀⁻¹'s by less than one part in 2^64.
+
+    Raises ValueError if some report has no mass under `prior`.
+    """
+    columns = list(zip(*weights, strict=True))
+    u = [sum(n * w for n, w in zip(prior, column, strict=True)) for column in columns]
+    if min(u) <= 0:
+        raise ValueError("every report needs mass under the prior")
+    scale = max(u) << WEIGHT_BITS
+    gamma = [(scale + v // 2) // v for v in u]
+    weighted = [[w * g for w, g in zip(row, gamma, strict=True)] for row in weights]
+    product = fmpz_mat(weighted) * fmpz_mat([list(row) for row in weights]).transpose()
+    return [[int(v) for v in row] for row in product.tolist()], weighted, scale
+
+
+def solve(left: IntRows, right: IntRows) -> FractionRows:
+    """Return X with left · X = right, exactly. Raises ZeroDivisionError if `left` is singular."""
+    return _fractions(fmpq_mat(fmpz_mat([list(r) for r in left])).solve(fmpq_mat(fmpz_mat([list(r) for r in right]))))
+
+
+def inverse_diagonal(square: IntRows) -> tuple[Fraction, ...]:
+    """Return the diagonal of the inverse, exactly. Raises ZeroDivisionError if `square` is singular."""
+    inverse = fmpq_mat(fmpz_mat([list(row) for row in square])).inv()
+    return tuple(_fraction(inverse[i, i]) for i in range(len(square)))
+
+
+def product(left: Sequence[Sequence[Fraction]], right: Sequence[Sequence[Fraction]]) -> FractionRows:
+    """Return left · right, exactly."""
+    return _fractions(_matrix(left) * _matrix(right))
+
+
+def whole(row: Sequence[Fraction]) -> list[int]:
+    """Return whole numbers in the same proportions."""
+    scale = lcm(*(v.denominator for v in row))
+    return [v.numerator * (scale // v.denominator) for v in row]
+
+
+def _matrix(rows: Sequence[Sequence[Fraction]]) -> fmpq_mat:
+    return fmpq_mat([[fmpq(v.numerator, v.denominator) for v in row] for row in rows])
+
+
+def _fraction(value: fmpq) -> Fraction:
+    return Fraction(int(value.p), int(value.q))
+
+
+def _fractions(matrix: fmpq_mat) -> FractionRows:
+    return tuple(tuple(_fraction(v) for v in row) for row in matrix.tolist())
