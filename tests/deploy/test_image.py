@@ -163,13 +163,30 @@ def test_the_database_is_found_healthy_by_its_own_check(
     assert subprocess.run([*command, f"--port={free_port()}"], env=deployment, capture_output=True).returncode != 0
 
 
+def test_a_production_wsgi_server_serves_it_too(deployment: dict[str, str], tmp_path: Path) -> None:
+    environment = deployment | {"HOME": str(tmp_path)}  # gunicorn keeps a control socket below it
+    for command in (["frankly", "keys", "init", "--yes"], ["frankly", "migrate"]):
+        subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True)
+    bind = f"127.0.0.1:{deployment['FRANKLY_PORT']}"
+    command = ["gunicorn", "--workers=1", "--threads=2", f"--bind={bind}", "frankly_server.app:wsgi()"]
+    with (
+        _serving(command, environment, tmp_path),
+        urllib.request.urlopen(f"http://{bind}/health", timeout=30) as answer,
+    ):
+        assert answer.status == 200
+
+
 @contextmanager
 def _serving(command: list[str], environment: dict[str, str], folder: Path) -> Iterator[None]:
     with subprocess.Popen(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
         try:
-            # It says where it answers once the port is open, and nothing before.
-            line = server.stderr.readline()
-            assert environment["FRANKLY_PORT"] in line, line + server.stderr.read()
+            # Both servers say where they answer once the port is open.
+            said = []
+            for line in server.stderr:
+                said.append(line)
+                if environment["FRANKLY_PORT"] in line:
+                    break
+            assert environment["FRANKLY_PORT"] in "".join(said), said
             yield
         finally:
             server.terminate()
