@@ -40,7 +40,7 @@ QUERY = st.lists(
     max_size=4,
 )
 ID = st.sampled_from(["SURVEY"] * 5 + ["0" * 32]) | st.text(
-    st.characters(exclude_characters="/?#"), min_size=1, max_size=40
+    st.characters(codec="utf-8", exclude_characters="/?#"), min_size=1, max_size=40
 )
 PATHS = (
     "/health",
