@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The only door to the network: no cookies, no redirects, no environment, every answer bounded in size and time."""
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Protocol
 
 from frankly_sdk.errors import NetworkError
 from frankly_sdk.link import require_secure
 
-CONNECT_S, READ_S, OVERALL_S = 5.0, 10.0, 30.0
 if TYPE_CHECKING:
     import requests
 
+    from frankly_sdk._http import Adapter
+
+CONNECT_S, READ_S, OVERALL_S = 5.0, 10.0, 30.0
 _HEADERS = {"User-Agent": "frankly", "Accept": "application/json", "Accept-Encoding": "identity"}
 _CHUNK = 16 * 2**10
+_OVERHEAD = 256 * 2**10  # status line, headers and chunk sizes, on top of a body
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +48,19 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """requests, with everything switched off that could carry an identifier between requests.
+    """HTTP with nothing in it that could carry an identifier from one request to the next.
 
-    timer : seconds from a clock that never runs backwards.
+    Safe to share between threads; after a fork the child connects anew. timer : seconds from a clock that never runs
+    backwards.
     """
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
-        import requests  # noqa: PLC0415  it takes longer to load than everything else in this package together
+        # requests takes longer to load than everything else in this package together: only who sends pays for it.
+        from frankly_sdk._http import Adapter, Allowance  # noqa: PLC0415
 
-        self._timer = timer
-        self._requests = requests
-        self._session = requests.Session()
-        self._session.trust_env = False  # neither .netrc nor proxies from the environment
-        self._session.headers.clear()
-        self._session.headers.update(_HEADERS)
-        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self._allowance = Allowance(timer, READ_S)
+        self._connect: Callable[[], Adapter] = lambda: Adapter(self._allowance)
+        self._adapter, self._pid = self._connect(), os.getpid()
 
     def get(self, url: str, limit: int) -> Answer:
         """Fetch at most `limit` bytes."""
@@ -71,39 +72,47 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections."""
-        self._session.close()
+        self._own().close()
+
+    def _own(self) -> "Adapter":
+        """Return this process's connections: a parent and its fork must never write into the same socket."""
+        if self._pid != os.getpid():
+            self._adapter, self._pid = self._connect(), os.getpid()
+        return self._adapter
 
     def _send(self, method: str, url: str, body: bytes | None, limit: int) -> Answer:
         require_secure(url)
-        deadline = self._timer() + OVERALL_S
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+        headers = _HEADERS if body is None else {**_HEADERS, "Content-Type": "application/json"}
+        self._allowance.grant(OVERALL_S, limit + _OVERHEAD)
         try:
-            with self._session.request(
-                method,
-                url,
-                data=body,
-                headers=headers,
-                stream=True,
-                allow_redirects=False,
-                timeout=(CONNECT_S, READ_S),
-            ) as response:
-                return self._answer(response, limit, deadline)
-        except self._requests.exceptions.SSLError:
-            raise NetworkError("the server's certificate could not be verified", "tls") from None
-        except (self._requests.exceptions.RequestException, OSError):
-            # The exception names addresses only, yet nothing of it is needed by the person reading this.
-            raise NetworkError("the server could not be reached; it will be tried again") from None
+            with self._own().exchange(method, url, headers, body, (CONNECT_S, READ_S)) as response:
+                return _answer(response, limit)
+        except NetworkError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever the HTTP library raises, callers see one type
+            # Nothing of the library's own words is passed on: they name addresses, and the person reading needs none.
+            failure = self._failure(error)
+        raise failure
 
-    def _answer(self, response: "requests.Response", limit: int, deadline: float) -> Answer:
-        if 300 <= response.status_code < 400:
-            raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise NetworkError("the server answered in an encoding that was not asked for", "encoding")
-        body = b""
-        # read1 returns what has arrived, so a slow sender meets the deadline and not only the socket's patience.
-        while chunk := response.raw.read1(_CHUNK, decode_content=False):
-            body += chunk
-            if len(body) > limit or self._timer() > deadline:
-                raise NetworkError("the server's answer was too large or too slow", "limit")
-        content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        return Answer(response.status_code, content_type, response.headers.get("Retry-After"), body)
+    def _failure(self, error: Exception) -> NetworkError:
+        if self._allowance.spent:
+            return NetworkError("the server's answer was too large or too slow", "limit")
+        if type(error).__name__ == "SSLError":
+            return NetworkError("the server's certificate could not be verified", "tls")
+        return NetworkError("the server could not be reached; it will be tried again")
+
+
+def _answer(response: "requests.Response", limit: int) -> Answer:
+    if 300 <= response.status_code < 400:
+        raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise NetworkError("the server answered in an encoding that was not asked for", "encoding")
+    parts, size = [], 0
+    # Not iter_content: it reads the size of a chunk without a limit.
+    while part := response.raw.read(_CHUNK, decode_content=False):
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            raise NetworkError(f"the server's answer is larger than {limit} bytes", "limit")
+    content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return Answer(response.status_code, content_type, response.headers.get("Retry-After"), b"".join(parts))

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real transport against a real socket: bounded, and carrying nothing the server planted."""
 
+import contextlib
+import os
+import socket
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
@@ -18,8 +22,10 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     seen: ClassVar[list[dict[str, str]]] = []
+    peers: ClassVar[list[tuple[str, int]]] = []
 
     def do_GET(self) -> None:
+        Handler.peers.append(self.client_address)
         Handler.seen.append({name.lower(): value for name, value in self.headers.items()})
         body = b'{"ok":true}' + b" " * (100_000 if self.path == "/large" else 0)
         self.send_response({"/moved": 307, "/down": 503}.get(self.path, 200))
@@ -32,6 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Alt-Svc", 'h2="planted:443"')
         if self.path == "/moved":
             self.send_header("Location", "/planted")
+            self.send_header("Refresh", "0; url=/planted")
         if self.path == "/gzip":
             self.send_header("Content-Encoding", "gzip")
         if self.path == "/down":
@@ -47,11 +54,19 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class Quiet(ThreadingHTTPServer):
+    """A client that hangs up is what these tests are about: no traceback for it."""
+
+    def handle_error(self, *_args: object) -> None:
+        """Say nothing."""
+
+
 @pytest.fixture
 def url() -> Iterator[str]:
     Handler.seen.clear()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    Handler.peers.clear()
+    server = Quiet(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
@@ -97,6 +112,93 @@ def test_an_answer_that_takes_too_long_is_dropped(url: str) -> None:
     with pytest.raises(NetworkError) as caught:
         HttpTransport(Slow()).get(f"{url}/a", 1000)
     assert caught.value.code == "limit"
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+ENDLESS = {
+    "status line": (b"HTTP/1.1 200 ", b"x" * 65536),
+    "one header": (OK + b"X-Long: ", b"x" * 65536),
+    "headers": (OK, b"X-Many: " + b"x" * 60000 + b"\r\n"),
+    "continues": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+    "body without length": (OK + b"\r\n", b"x" * 65536),
+    "body of a great length": (OK + b"Content-Length: 99999999999\r\n\r\n", b"x" * 65536),
+    "chunks": (CHUNKED, b"8000\r\n" + b"x" * 32768 + b"\r\n"),
+    "chunk size": (CHUNKED, b"0" * 65536),
+    "chunk extension": (CHUNKED + b"1;", b"x" * 65536),
+    "trailers": (CHUNKED + b"0\r\n", b"X-Trailer: " + b"x" * 60000 + b"\r\n"),
+    "body of a redirect": (b"HTTP/1.1 302 Found\r\nLocation: /planted\r\n\r\n", b"x" * 65536),
+    "tiny pieces": (OK + b"Content-Length: 99999999999\r\n\r\n", b"x"),
+}
+
+
+@contextlib.contextmanager
+def saying(start: bytes, again: bytes) -> Iterator[str]:
+    """A server that answers one request with `start`, then with `again` until nobody listens any more."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def talk() -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(start)
+            while again:
+                connection.sendall(again)
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    thread.join()
+    listener.close()
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_endless_answers_end_in_bounded_memory(case: str) -> None:
+    with saying(*ENDLESS[case]) as url:
+        tracemalloc.start()
+        # The timer ticks a second at every look: no answer gets more than thirty reads.
+        with contextlib.closing(HttpTransport(Ticking())) as transport, pytest.raises(NetworkError) as caught:
+            transport.get(url, 100_000)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert caught.value.code in ("limit", "network", "redirect")
+    assert peak < 4 * 2**20
+
+
+BROKEN = {
+    "nothing": b"",
+    "not http": b"220 mail.example ESMTP\r\n",
+    "half a body": OK + b"Content-Length: 100\r\n\r\n{",
+    "half a chunk": CHUNKED + b"5\r\nab",
+    "no chunk size": CHUNKED + b"many\r\n",
+    "negative length": OK + b"Content-Length: -5\r\nTransfer-Encoding: chunked\r\n\r\nzz",
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_answers_are_network_errors(case: str) -> None:
+    with saying(BROKEN[case], b"") as url, contextlib.closing(HttpTransport()) as transport:
+        with pytest.raises(NetworkError) as caught:
+            transport.get(url, 1000)
+        assert caught.value.__context__ is None  # nothing of the library's words, which name addresses
+        assert caught.value.code == "network"
+
+
+def test_one_connection_is_kept_and_a_fork_opens_its_own(url: str) -> None:
+    with contextlib.closing(HttpTransport()) as transport:
+        peers = []
+        for _ in range(3):
+            transport.get(f"{url}/peer", 1000)
+            peers.append(Handler.peers[-1])
+        assert len(set(peers)) == 1
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                transport.get(f"{url}/peer", 1000)
+            os._exit(0)
+        os.waitpid(child, 0)
+        transport.get(f"{url}/peer", 1000)
+    assert [peer == peers[0] for peer in Handler.peers] == [True, True, True, False, True]
 
 
 def test_retry_after_is_passed_on(url: str) -> None:

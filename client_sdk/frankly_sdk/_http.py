@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""requests, from below its session: an adapter alone keeps no cookies, reads no environment and follows no redirect.
+
+Below the adapter, every read from a socket is charged to one allowance of seconds and bytes, so that endless headers,
+chunk sizes or bodies, fast or slow, end the same way.
+"""
+
+import io
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+
+POOLS = 2  # the server of the link and the one that collects, one connection each
+
+
+class AllowanceSpent(OSError):
+    """What the other side sent took too long or was too much."""
+
+
+class Allowance(threading.local):
+    """What one request may still cost; each thread has its own, because it reads what it asked for.
+
+    timer : seconds from a clock that never runs backwards. patience_s : the longest wait for a single read.
+    """
+
+    def __init__(self, timer: Callable[[], float], patience_s: float) -> None:
+        self._timer = timer
+        self._patience_s = patience_s
+        self._deadline = 0.0
+        self._bytes = 0
+        self.spent = False
+
+    def grant(self, seconds: float, size: int) -> None:
+        """Start a request that may take so many seconds and receive so many bytes."""
+        self._deadline = self._timer() + seconds
+        self._bytes = size
+        self.spent = False
+
+    def wait_s(self) -> float:
+        """Return how long the next read may wait."""
+        return min(self._patience_s, self._require(self._deadline - self._timer()))
+
+    def charge(self, size: int) -> None:
+        """Count received bytes."""
+        self._bytes -= size
+        self._require(self._bytes)
+
+    def _require(self, left: float) -> float:
+        if left <= 0:
+            self.spent = True
+            raise AllowanceSpent("the answer was too large or too slow")
+        return left
+
+
+class Adapter(HTTPAdapter):
+    """An adapter whose connections read within an allowance; one connection is kept per host."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        super().__init__(pool_connections=POOLS, pool_maxsize=1, max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        """Make the pools of connections."""
+        super().init_poolmanager(*args, **options)
+        _bound(self.poolmanager, self._allowance)
+
+    def exchange(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: tuple[float, float]
+    ) -> requests.Response:
+        """Send one request and return its response, the body unread."""
+        prepared = requests.Request(method, url, headers=dict(headers), data=body).prepare()
+        return self.send(prepared, stream=True, timeout=timeout, verify=True)
+
+
+class _Socket:
+    """A connected socket whose file for reading is charged to the allowance."""
+
+    def __init__(self, inner: socket.socket, allowance: Allowance) -> None:
+        self._inner = inner
+        self._allowance = allowance
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def makefile(self, mode: str = "rb", *_args: Any, **_options: Any) -> io.BufferedReader:
+        """Return the buffered file that http.client reads from; it never asks for another mode."""
+        if mode != "rb":
+            raise ValueError("only for reading bytes")
+        return io.BufferedReader(_Reader(self._inner, self._allowance))
+
+
+class _Reader(io.RawIOBase):
+    """Raw reads, each within the time and bytes that are left."""
+
+    def __init__(self, inner: socket.socket, allowance: Allowance) -> None:
+        self._inner = inner
+        self._raw = inner.makefile("rb", buffering=0)
+        self._allowance = allowance
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._inner.settimeout(self._allowance.wait_s())
+        size = self._raw.readinto(buffer)
+        self._allowance.charge(size or 0)
+        return size
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+def _bound(manager: Any, allowance: Allowance) -> None:
+    """Let every connection that a pool manager opens read through `_Socket`."""
+
+    def bounded(pool: Any) -> Any:
+        base = pool.ConnectionCls
+
+        def connect(self: Any) -> None:
+            base.connect(self)
+            self.sock = _Socket(self.sock, allowance)
+
+        return type(pool.__name__, (pool,), {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})})
+
+    manager.pool_classes_by_scheme = {name: bounded(pool) for name, pool in manager.pool_classes_by_scheme.items()}
