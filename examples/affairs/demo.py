@@ -60,7 +60,7 @@ def run(home: Path, report: Path, respondents: Sequence[Person], console: Consol
         console.print(f"Server: {server.url} (a process of its own, waitress and SQLite)\n")
         _collect(console, published["link"], devices, respondents)
         key = server.analyst_key()
-        estimates = Analyst(server.url, key).estimates(published["survey_id"], census=True)
+        estimates = Analyst(server.url, key).estimates(published["survey"], census=True)
     shutil.rmtree(devices)
     questions = compare(estimates.rows, respondents, question_texts())
     for question in questions:

@@ -39,7 +39,7 @@ def test_killing_the_server_midway_loses_and_doubles_nothing(tmp_path: Path) -> 
         while not set(rounds[-1]) <= {"sent"}:
             everyone_answers(published["link"])
             assert len(rounds) < 10
-        estimates = Analyst(server.url, server.analyst_key()).estimates(published["survey_id"], census=True)
+        estimates = Analyst(server.url, server.analyst_key()).estimates(published["survey"], census=True)
 
     assert 0 < acknowledged < RESPONDENTS, "the kill must have come mid-way"
     assert _stored(server.home) == RESPONDENTS
