@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"setup takes no options: {' '.join(extra)}")
     setup("test" if chosen.verb == "test" else "demo")
     if chosen.verb == "demo":
-        become("examples/affairs/demo.py", *extra)
+        become("-m", "examples.affairs.demo", *extra)
     elif chosen.verb == "test":
         become("-m", "pytest", "-n", str(min(os.cpu_count() or 1, 4)), "--dist", "worksteal", *extra)
     elif chosen.verb == "bench":

@@ -134,8 +134,8 @@ def test_a_failed_step_shows_what_was_said(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("arguments", "lock", "started"),
     [
-        (["demo"], "demo", ["examples/affairs/demo.py"]),
-        (["demo", "--port", "0"], "demo", ["examples/affairs/demo.py", "--port", "0"]),
+        (["demo"], "demo", ["-m", "examples.affairs.demo"]),
+        (["demo", "--port", "0"], "demo", ["-m", "examples.affairs.demo", "--port", "0"]),
         (["bench", "sdk", "--json"], "demo", ["bench/sdk.py", "--json"]),
         (["test", "--full", "-k", "a or b"], "test", ["--full", "-k", "a or b"]),
         (["setup"], "demo", None),
