@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One question over all the documents that asked it: its rows, or how many reports are still needed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -86,41 +86,49 @@ def question_json(sources: Sequence[Source], asked: Asked) -> dict[str, Any]:
         "n": n,
         "needed": needed,
         "documents": [source.document.digest for source in used],
-        "rows": _rows(used, n, asked) if enough else [],
+        "rows": _rows(used, asked, _flags(sources, used)) if enough else [],
     }
 
 
-def _rows(sources: Sequence[Source], n: int, asked: Asked) -> list[dict[str, Any]]:
-    pooled = pool([_version(source, asked) for source in sources])
-    flags = [*pooled.flags, *(["pooled"] if len(sources) > 1 else [])]
+def _flags(sources: Sequence[Source], used: Sequence[Source]) -> list[str]:
+    left_out = any(source.n for source in sources if source not in used)
+    return [*(["pooled"] if len(used) > 1 else []), *(["version_left_out"] if left_out else [])]
+
+
+def _rows(sources: Sequence[Source], asked: Asked, flags: Sequence[str]) -> list[dict[str, Any]]:
+    pooled = pool([_version(source, asked) for source in sources], census=asked.census)
     shared = {
         "level": asked.level,
         "method": asked.method,
-        "n": n,
+        "n": sum(source.n for source in sources),
         "mechanism": _joined(source.block.mechanism_name for source in sources),
         "notion": _joined(source.block.notion for source in sources),
         "epsilon": _joined(ln_up(source.block.ratio) for source in sources),
         "ceiling": _joined(ln_up(source.block.ceiling) for source in sources),
         "documents": [source.document.digest for source in sources],
     }
-    question = sources[-1].question
-    return [
-        {
-            "question": question.id,
-            "choice": choice.id,
-            "label": dict(choice.label),
-            "estimate": pooled.value[t],
-            "se": pooled.se[t],
-            "se_privacy": pooled.se_privacy[t],
-            "se_sampling": pooled.se_sampling[t],
-            "margin": pooled.margin[t],
-            "lo": pooled.value[t] - pooled.margin[t],
-            "hi": pooled.value[t] + pooled.margin[t],
-            **shared,
-            "flags": [*flags, *([] if 0 <= pooled.value[t] <= 1 else ["outside_unit_interval"])],
-        }
-        for t, choice in enumerate(question.choices)
-    ]
+    rows = []
+    for t, choice in enumerate(sources[-1].question.choices):
+        value, se, margin = pooled.value[t], pooled.se[t], pooled.margin[t]
+        if value is None or se is None or margin is None:
+            continue  # not identifiable, as the admin accepted in writing: the other rows carry the flag
+        rows.append(
+            {
+                "question": sources[-1].question.id,
+                "choice": choice.id,
+                "label": dict(choice.label),
+                "estimate": value,
+                "se": se,
+                "se_privacy": pooled.se_privacy[t],
+                "se_sampling": pooled.se_sampling[t],
+                "margin": margin,
+                "lo": value - margin,
+                "hi": value + margin,
+                **shared,
+                "flags": [*pooled.flags, *flags, *([] if 0 <= value <= 1 else ["outside_unit_interval"])],
+            }
+        )
+    return rows
 
 
 def _version(source: Source, asked: Asked) -> Version:
@@ -132,9 +140,9 @@ def _version(source: Source, asked: Asked) -> Version:
         census=asked.census,
         level=asked.level,
     )
-    return Version(found, found.margins[asked.method])
+    return Version(found, found.margins.simultaneous if asked.simultaneous else found.margins.clt)
 
 
-def _joined(values: Any) -> str:
+def _joined(values: Iterable[str]) -> str:
     """Return what all versions share, or each different value once, oldest first."""
     return ", ".join(dict.fromkeys(values))

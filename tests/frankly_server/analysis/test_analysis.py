@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every number leaves with its uncertainty, from counts alone (BAD_INPUTS 46, 47, 49, 50)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import ceiling, level_for
+from frankly_protocol.blocks import Block
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.analysis import Analysis
+from frankly_server.analysis.pooling import Version, pool
+from frankly_server.estimate import Estimate, estimate
+from frankly_server.store import Database
+from frankly_server.store.schema import reports
+
+from tests.frankly_protocol.samples import ldp_block, lip_block, question, survey
+from tests.frankly_server.samples import SURVEY, put, row
+
+NUMBERS = ("estimate", "se", "se_privacy", "se_sampling", "margin", "lo", "hi")
+
+
+def _receive(database: Database, document: SurveyDocument, counts: Sequence[Sequence[int]], stratum: str = "") -> None:
+    """Count symbols as if reports had come in; analysis never asks for the reports themselves."""
+    columns = [[y for y, n in enumerate(block) for _ in range(n)] for block in counts]
+    rows = [replace(row(*symbols, document=document.digest), strata=stratum) for symbols in zip(*columns, strict=True)]
+    with database.transaction("receive") as tx:
+        tx.counts.add(rows)
+
+
+def _rows(found: dict[str, Any], question_id: str) -> list[dict[str, Any]]:
+    return next(q["rows"] for q in found["questions"] if q["id"] == question_id)
+
+
+def test_rows_are_the_estimators_with_names(database: Database) -> None:
+    document = put(database, survey(ldp_block("affair", "1"), lip_block("marriage")))
+    _receive(database, document, [[130, 70], [150, 50]])
+    found = Analysis(database).estimates(SURVEY, level=0.9)
+    assert (found["n"], found["level"], found["method"], found["census"]) == (200, 0.9, "clt", False)
+    assert found["documents"] == [{"digest": document.digest, "version": 1, "n": 200}]
+    assert [(q["id"], q["status"], q["n"], q["needed"]) for q in found["questions"]] == [
+        ("affair", "ok", 200, 50),
+        ("marriage", "ok", 200, 50),
+    ]
+    expected = estimate(document.blocks[0].mechanism, [130, 70], design_prior=(1, 1), level=0.9)
+    for t, told in enumerate(_rows(found, "affair")):
+        assert [told[name] for name in ("estimate", "se", "se_privacy", "se_sampling", "margin")] == [
+            expected.unbiased[t],
+            expected.se[t],
+            expected.se_privacy[t],
+            expected.se_sampling[t],
+            expected.margins.clt[t],
+        ]
+        assert told["lo"] == told["estimate"] - told["margin"]
+        assert told["hi"] == told["estimate"] + told["margin"]
+        assert (told["question"], told["choice"], told["label"]["en"]) == ("affair", ("no", "yes")[t], ("no", "yes")[t])
+        assert (told["n"], told["level"], told["documents"]) == (200, 0.9, [document.digest])
+        assert (told["mechanism"], told["notion"], told["epsilon"], told["ceiling"]) == (
+            "warner",
+            "ldp",
+            "1.0000",
+            "1.0000",
+        )
+    assert {told["ceiling"] for told in _rows(found, "marriage")} == {"inf"}
+
+
+def test_no_row_lacks_its_uncertainty(sqlite: Database) -> None:
+    _receive(sqlite, put(sqlite, survey()), [[60, 40], [70, 30]])
+    for options in ({}, {"census": True}, {"simultaneous": True}, {"level": 0.5}):
+        for asked in Analysis(sqlite).estimates(SURVEY, **options)["questions"]:
+            for told in asked["rows"]:
+                assert all(isinstance(told[name], float) for name in NUMBERS)
+                assert told["n"] == 100
+                assert told["documents"]
+
+
+def test_a_census_has_privacy_noise_only(sqlite: Database) -> None:
+    _receive(sqlite, put(sqlite, survey()), [[60, 40], [70, 30]])
+    sample, census = (_rows(Analysis(sqlite).estimates(SURVEY, census=c), "affair")[0] for c in (False, True))
+    assert census["estimate"] == sample["estimate"]
+    assert census["se_sampling"] == 0
+    assert census["se"] == pytest.approx(sample["se_privacy"])
+    assert census["margin"] < sample["margin"]
+
+
+def test_margins_for_all_choices_at_once_are_wider(sqlite: Database) -> None:
+    _receive(sqlite, put(sqlite, survey()), [[60, 40], [70, 30]])
+    single, both = (Analysis(sqlite).estimates(SURVEY, simultaneous=s) for s in (False, True))
+    assert both["method"] == "simultaneous"
+    assert _rows(both, "affair")[0]["margin"] > _rows(single, "affair")[0]["margin"]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 49])
+def test_too_few_reports_give_no_number(database: Database, n: int) -> None:
+    document = put(database, survey())
+    _receive(database, document, [[n, 0], [n, 0]])
+    found = Analysis(database).estimates(SURVEY)
+    assert found["n"] == n
+    for asked in found["questions"]:
+        assert (asked["status"], asked["n"], asked["needed"], asked["rows"]) == (
+            "insufficient",
+            n if n > 1 else 0,
+            50,
+            [],
+        )
+
+
+def test_one_report_is_no_estimate_even_if_the_survey_allows_it(sqlite: Database) -> None:
+    document = put(sqlite, replace(survey(), min_reports=1))
+    _receive(sqlite, document, [[1, 0], [1, 0]])
+    assert {asked["status"] for asked in Analysis(sqlite).estimates(SURVEY)["questions"]} == {"insufficient"}
+
+
+def test_estimates_outside_the_unit_interval_are_flagged_not_clipped(sqlite: Database) -> None:
+    _receive(sqlite, put(sqlite, survey()), [[100, 0], [100, 0]])
+    no, yes = _rows(Analysis(sqlite).estimates(SURVEY), "affair")
+    assert no["estimate"] > 1
+    assert yes["estimate"] < 0
+    assert "outside_unit_interval" in no["flags"]
+    assert "outside_unit_interval" in yes["flags"]
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, -0.5, float("nan"), float("inf")])
+def test_confidence_levels_out_of_range(sqlite: Database, level: float) -> None:
+    put(sqlite, survey())
+    with pytest.raises(InvalidInput, match=r"0\.95") as refused:
+        Analysis(sqlite).estimates(SURVEY, level=level)
+    assert (refused.value.code, refused.value.field) == ("confidence_range", "level")
+
+
+@pytest.mark.parametrize("survey_id", ["", "cd" * 16, "../x", "' OR 1=1 --", "\x00", "\ud800"])
+def test_unknown_surveys(sqlite: Database, survey_id: str) -> None:
+    put(sqlite, survey())
+    with pytest.raises(InvalidInput) as refused:
+        Analysis(sqlite).estimates(survey_id)
+    assert refused.value.code == "survey_unknown"
+
+
+def test_reports_are_never_read(database: Database) -> None:
+    _receive(database, put(database, survey()), [[60, 40], [70, 30]])
+    with database.engine.connect() as connection:
+        assert connection.execute(reports.select()).all() == []
+    assert Analysis(database).estimates(SURVEY)["n"] == 100
+
+
+def test_strata_are_counted_together(sqlite: Database) -> None:
+    asked = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
+    document = put(sqlite, asked)
+    _receive(sqlite, document, [[30, 10]], '{"region":"north"}')
+    _receive(sqlite, document, [[30, 30]], '{"region":"south"}')
+    told = _rows(Analysis(sqlite).estimates(SURVEY), "affair")[0]
+    assert told["estimate"] == estimate(document.blocks[0].mechanism, [60, 40], design_prior=(1, 1)).unbiased[0]
+
+
+def _grr(choices: int, epsilon: str = "2") -> tuple[DenseMechanism, tuple[int, int]]:
+    level = level_for(Fraction(epsilon))
+    off = -(-(level[1] << 48) // (level[0] + (choices - 1) * level[1]))
+    on = (1 << 48) - (choices - 1) * off
+    return DenseMechanism(
+        48, tuple(tuple(on if y == x else off for y in range(choices)) for x in range(choices))
+    ), level
+
+
+def test_questions_randomised_together_get_their_own_shares(sqlite: Database) -> None:
+    mechanism, level = _grr(6)
+    asked = (question("sex", "f", "m"), question("drinks", "never", "some", "often"))
+    block = Block("both", asked, mechanism, "ldp", level, None, (1,) * 6, ceiling(mechanism), "grr", None)
+    document = put(sqlite, survey(block))
+    counts = [40, 30, 20, 30, 20, 10]  # f-never, f-some, f-often, m-never, m-some, m-often
+    _receive(sqlite, document, [counts])
+    joint = [v or 0.0 for v in estimate(mechanism, counts, design_prior=(1,) * 6).unbiased]
+    found = Analysis(sqlite).estimates(SURVEY)
+    assert [told["estimate"] for told in _rows(found, "sex")] == pytest.approx([sum(joint[:3]), sum(joint[3:])])
+    pairs = [joint[i] + joint[i + 3] for i in range(3)]
+    assert [told["estimate"] for told in _rows(found, "drinks")] == pytest.approx(pairs)
+    assert [asked["block"] for asked in found["questions"]] == ["both", "both"]
+
+
+def _versions(database: Database, *, later: Block) -> tuple[SurveyDocument, SurveyDocument]:
+    first = put(database, survey(ldp_block("affair", "1")))
+    second = put(database, survey(later, version=2, prev=first.digest))
+    _receive(database, first, [[130, 70]])
+    _receive(database, second, [[240, 160]])
+    return first, second
+
+
+def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
+    first, second = _versions(database, later=ldp_block("affair", "0.5"))
+    (asked,) = Analysis(database).estimates(SURVEY)["questions"]
+    parts = [
+        estimate(first.blocks[0].mechanism, [130, 70], design_prior=(1, 1)),
+        estimate(second.blocks[0].mechanism, [240, 160], design_prior=(1, 1)),
+    ]
+    precision = [1 / sum((se or 0.0) ** 2 for se in part.worst_case_se) for part in parts]
+    weights = [p / sum(precision) for p in precision]
+    for t, told in enumerate(asked["rows"]):
+        values = [(w, part.unbiased[t] or 0.0, part.se[t] or 0.0) for w, part in zip(weights, parts, strict=True)]
+        assert told["estimate"] == pytest.approx(sum(w * v for w, v, _ in values))
+        assert told["se"] == pytest.approx(sqrt(sum((w * se) ** 2 for w, _, se in values)))
+        assert told["margin"] == pytest.approx(1.959963984540054 * told["se"])
+        assert (told["n"], told["documents"]) == (600, [first.digest, second.digest])
+        assert (told["mechanism"], told["epsilon"]) == ("warner", "1.0000, 0.5000")
+        assert "pooled" in told["flags"]
+    assert sum(told["estimate"] for told in asked["rows"]) == pytest.approx(1)
+
+
+def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
+    first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
+    (asked,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
+    parts = [
+        estimate(document.blocks[0].mechanism, counts, design_prior=(1, 1), census=True)
+        for document, counts in ((first, [130, 70]), (second, [240, 160]))
+    ]
+    pooled = (200 * (parts[0].unbiased[0] or 0.0) + 400 * (parts[1].unbiased[0] or 0.0)) / 600
+    assert asked["rows"][0]["estimate"] == pytest.approx(pooled)
+
+
+def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
+    mechanism, level = _grr(3)
+    asked = (question("affair", "no", "yes", "unsure"),)
+    block = Block("affair", asked, mechanism, "ldp", level, None, (1,) * 3, ceiling(mechanism), "grr", None)
+    first = put(sqlite, survey(ldp_block("affair", "1")))
+    second = put(sqlite, survey(block, version=2, prev=first.digest))
+    _receive(sqlite, first, [[130, 70]])
+    _receive(sqlite, second, [[100, 60, 40]])
+    found = Analysis(sqlite).estimates(SURVEY)["questions"]
+    assert [(q["id"], q["documents"], len(q["rows"])) for q in found] == [
+        ("affair", [second.digest], 3),
+        ("affair", [first.digest], 2),
+    ]
+
+
+def test_a_version_with_one_report_is_left_out_and_said_so(sqlite: Database) -> None:
+    first = put(sqlite, survey(ldp_block("affair", "1")))
+    second = put(sqlite, survey(ldp_block("affair", "0.5"), version=2, prev=first.digest))
+    _receive(sqlite, first, [[130, 70]])
+    _receive(sqlite, second, [[1, 0]])
+    (asked,) = Analysis(sqlite).estimates(SURVEY)["questions"]
+    assert (asked["n"], asked["documents"]) == (200, [first.digest])
+    assert "version_left_out" in asked["rows"][0]["flags"]
+
+
+def _unbiased(values: Sequence[float | None], worst: float) -> Estimate:
+    mechanism, _ = _grr(2)
+    return replace(estimate(mechanism, [5, 5]), unbiased=tuple(values), worst_case_se=(worst,) * len(values))
+
+
+def test_pooling_weighs_by_what_mechanisms_can_tell_not_by_answers() -> None:
+    parts = [Version(_unbiased((0.2, 0.8), 1.0), (0.1, 0.1)), Version(_unbiased((0.6, 0.4), 3.0), (0.3, 0.3))]
+    assert pool(parts, census=False).value == pytest.approx([0.24, 0.76])
+    assert pool(parts, census=True).value == pytest.approx([0.4, 0.6])
+    assert pool(parts, census=False).margin == pytest.approx([sqrt(0.09**2 + 0.03**2)] * 2)
+
+
+def test_what_one_version_cannot_tell_the_pool_cannot_either() -> None:
+    parts = [Version(_unbiased((None, 0.8), 1.0), (None, 0.1)), Version(_unbiased((0.6, 0.4), 1.0), (0.3, 0.3))]
+    assert pool(parts, census=False).value[0] is None
+    assert pool(parts, census=False).margin[0] is None
+
+
+def test_choices_that_cannot_be_estimated_have_no_row(sqlite: Database) -> None:
+    half = 1 << 47
+    weights = ((1 << 48, 0), (half, half), (half, half))  # b and c send the same: only their sum can be told
+    mechanism = DenseMechanism(48, weights)
+    asked = (question("q", "a", "b", "c"),)
+    block = Block("q", asked, mechanism, "ldp", (1 << 48, 1), None, (1, 1, 1), None, "optimal", None)
+    document = put(sqlite, survey(block))
+    _receive(sqlite, document, [[70, 30]])
+    (told,) = _rows(Analysis(sqlite).estimates(SURVEY), "q")
+    assert told["choice"] == "a"
+    assert "not_identifiable" in told["flags"]
