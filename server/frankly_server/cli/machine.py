@@ -2,6 +2,7 @@
 """`frankly design|measure|estimate --json`: the machine interface of DESIGN §7. One JSON object in, one out."""
 
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +52,8 @@ def _plain(value: Any) -> str:
 @json_option
 def design(as_json: bool) -> None:
     """Design a mechanism: reads a prior, a notion and a level on standard input."""
-    _answer(design_json, "design", as_json)
+    started = time.monotonic()
+    _answer(lambda asked: design_json(asked) | {"seconds": round(time.monotonic() - started, 3)}, "design", as_json)
 
 
 @click.command()

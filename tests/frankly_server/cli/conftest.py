@@ -52,7 +52,7 @@ def frankly(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     """Run one command with `stdin` (text) as its input."""
 
     def run(*arguments: str, stdin: str = "") -> Done:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode(errors="surrogateescape"))))
         capsys.readouterr()
         code = front.run([str(argument) for argument in arguments])
         written = capsys.readouterr()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine interface of DESIGN §7: one JSON object in, one out, or a problem object and its exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.frankly_server.cli.conftest import Frankly
+
+WARNER = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "epsilon": "1", "mechanism": "warner"}
+WEIGHTS = [[12, 4], [4, 12]]
+
+
+def test_design_measure_and_estimate_fit_together(frankly: Frankly) -> None:
+    designed = frankly("design", "--json", stdin=json.dumps(WARNER))
+    assert (designed.code, designed.err) == (0, "")
+    found = designed.json
+    assert {"kind", "bits", "weights", "matrix", "information", "information_bound", "normalised_information", "variance",
+            "gap", "certified", "rank", "identifiable", "measures", "parameters", "seconds"} <= set(found)  # fmt: skip
+    assert {sum(row) for row in found["weights"]} == {2 ** found["bits"]}
+    measured = frankly(
+        "measure", "--json", stdin=json.dumps({"prior": WARNER["prior"], "weights": found["weights"]})
+    ).json
+    assert measured["answer_ldp"] == pytest.approx(1, abs=1e-9)
+    assert measured["answer_ldp"] <= 1
+    counts = {"weights": found["weights"], "bits": found["bits"], "counts": [600, 400]}
+    estimated = frankly("estimate", "--json", stdin=json.dumps(counts)).json
+    assert estimated["n"] == 1000
+    assert sum(estimated["unbiased"]) == pytest.approx(1)
+
+
+def test_decimals_are_read_exactly(frankly: Frankly) -> None:
+    tenths = '{"prior":{"joint":[[0.1,0.2,0.7]]},"notion":"ldp","epsilon":"1"}'
+    assert frankly("design", "--json", stdin=tenths).code == 0
+
+
+def test_without_json_it_is_a_table_for_people(frankly: Frankly) -> None:
+    done = frankly("measure", stdin=json.dumps({"prior": {"joint": [[1, 1]]}, "weights": WEIGHTS}))
+    assert done.code == 0
+    assert "answer_ldp" in done.out
+    assert not done.out.startswith("{")
+
+
+# each: verb, stdin, exit code, problem, field
+REFUSED: dict[str, tuple[str, Any, int, str, str | None]] = {
+    "nothing": ("design", "", 3, "json_invalid", None),
+    "no JSON": ("design", "{", 3, "json_invalid", None),
+    "a list": ("measure", [], 3, "json_invalid", None),
+    "duplicate keys": ("estimate", '{"bits":4,"bits":4}', 3, "json_invalid", None),
+    "100,000 levels": ("design", "[" * 100_000, 3, "json_invalid", None),
+    "not UTF-8": ("design", "\udcff", 3, "json_invalid", None),
+    "NaN as ε": ("design", '{"prior":{"joint":[[1,1]]},"notion":"ldp","epsilon":NaN}', 3, "eps_not_finite", None),
+    "NaN as text": ("design", WARNER | {"epsilon": "nan"}, 3, "eps_not_finite", "epsilon"),
+    "ε of 50": ("design", WARNER | {"epsilon": "50"}, 3, "eps_out_of_range", "epsilon"),
+    "ε as number": ("design", WARNER | {"epsilon": True}, 3, "eps_format", "epsilon"),
+    "an unknown field": ("design", WARNER | {"epsilom": "1"}, 3, "field_unknown", "epsilom"),
+    "a missing field": ("design", {"notion": "ldp", "epsilon": "1"}, 3, "field_missing", "prior"),
+    "a prior of 1.3": ("design", WARNER | {"prior": {"joint": [[0.5, 0.8]]}}, 3, "prior_sum", "prior.joint"),
+    "answers unchanged": ("design", {"prior": {"joint": [[1, 1], [1, 1]]}, "notion": "lip", "epsilon": "1"}, 4,
+                          "identity_mechanism", None),
+    "a level in percent": ("estimate", {"weights": WEIGHTS, "bits": 4, "counts": [6, 4], "level": 95}, 3,
+                           "confidence_range", "level"),
+    "rows of unequal sums": ("measure", {"prior": {"joint": [[1, 1]]}, "weights": [[1, 2], [2, 2]]}, 3,
+                             "weights_invalid", "weights[1]"),
+    "weights that are no mechanism": ("estimate", {"weights": [[1, 2], [2, 2]], "bits": 4, "counts": [1, 1]}, 3,
+                                      "weights_invalid", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_problem_objects(frankly: Frankly, name: str) -> None:
+    verb, value, code, problem, field = REFUSED[name]
+    text = value if isinstance(value, str) else json.dumps(value)
+    done = frankly(verb, "--json", stdin=text)
+    assert (done.code, done.out) == (code, ""), done.err
+    assert set(done.problem) == {"type", "title", "status", "code", "detail", "field"}
+    assert done.problem["code"] == problem
+    if field is not None:
+        assert done.problem["field"] == field
+
+
+def test_the_interface_of_a_real_process() -> None:
+    command = [sys.executable, "-m", "frankly_server.cli", "measure", "--json"]
+    asked = json.dumps({"prior": {"joint": [[1, 1]]}, "weights": WEIGHTS})
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False, env=os.environ)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["answer_ldp"] == pytest.approx(1.0986122886681098)
