@@ -15,14 +15,14 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --paper: #14181d; --soft: #a3adb8; --line: #353c45;
   --bar: #35618f; --whisker: #dbe7f3; --truth: #fb923c; --good: #86efac; --bad: #fda4af; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.25rem 4rem; background: var(--paper); color: var(--ink);
+body { margin: 0 auto; max-width: 52rem; padding: 2rem 1.25rem 4rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.55 system-ui, sans-serif; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; }
 h2 { font-size: 1.25rem; margin: 2.75rem 0 .25rem; }
 p { margin: .4rem 0 .8rem; max-width: 46rem; }
 .soft, figcaption { color: var(--soft); font-size: .9rem; }
 figure { margin: .75rem 0; }
-svg { width: 100%; height: auto; display: block; }
+svg { width: 100%; max-width: 38rem; height: auto; display: block; }
 svg .bar { fill: var(--bar); } svg .whisker { stroke: var(--whisker); }
 svg .truth { fill: var(--truth); stroke: var(--paper); } svg .axis { stroke: var(--line); }
 svg .label { fill: var(--ink); font-family: system-ui, sans-serif; }
@@ -31,6 +31,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; white-space: normal; }
 th { font-weight: 600; }
+@media (max-width: 30rem) { body { padding-inline: .8rem; } th, td { padding: .3rem .3rem; font-size: .85rem; } }
 .in { color: var(--good); } .out { color: var(--bad); font-weight: 600; }
 .key { display: inline-block; width: .7rem; height: .7rem; margin: 0 .3rem 0 .9rem; vertical-align: baseline; }
 .key.b { background: var(--bar); } .key.t { background: var(--truth); transform: rotate(45deg) scale(.8); }
@@ -92,7 +93,7 @@ def _question(question: Question) -> str:
         f"<h2>{escape(question.text)}</h2>\n<figure>{interval_plot(question.text, rows)}\n<figcaption>n = {first.n:,}; "
         f"{escape(first.mechanism)}, {escape(first.notion)}, ε = {escape(first.epsilon)}</figcaption></figure>\n"
         '<div class="scroll"><table><thead><tr><th scope="col">Answer</th><th scope="col">Estimate</th>'
-        '<th scope="col">Margin at 95%</th><th scope="col">Truth</th><th scope="col">Truth is</th></tr></thead>'
+        '<th scope="col">± (95%)</th><th scope="col">Truth</th><th scope="col">Truth is</th></tr></thead>'
         f"<tbody>{lines}</tbody></table></div>"
     )
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 720, 230, 70, 34, 8, 30
+# Labels stand above their bars, so that the plot stays readable on a phone's width.
+WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 14, 62, 46, 4, 28
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -75,36 +76,36 @@ def _axis(scale: _Scale, height: int) -> list[str]:
     lines = []
     for tick in scale.ticks():
         x = scale.x(tick)
-        weight = 1.5 if abs(tick) < scale.step / 2 else 0.4
-        lines.append(
-            f'<line class="axis" x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}" stroke="#888" stroke-width="{weight}"/>'
-        )
-        lines.append(
-            f'<text class="label" x="{x}" y="{bottom + 18}" text-anchor="middle" font-size="12">'
-            f"{tick * 100:.0f}%</text>".replace("-", "−")
-            if scale.step >= 0.01
-            else ""
-        )
+        weight = 1.5 if abs(tick) < scale.step / 2 else 0.5
+        ends = f'x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}"'
+        lines.append(f'<line class="axis" {ends} stroke="#999" stroke-width="{weight}"/>')
+        lines.append(_text(x, bottom + 18, "middle", f"{tick * 100:.0f}%".replace("-", "−")))
     return lines
 
 
 def _row(row: PlotRow, scale: _Scale, y: float) -> list[str]:
+    """Draw one row whose middle is at `y`: the label in its upper half, bar and whisker in the lower."""
+    bar = y + 10
     start, end = sorted((scale.x(0.0), scale.x(row.estimate)))
     low, high = scale.x(row.low), scale.x(row.high)
     whisker = 'class="whisker" stroke="#123" stroke-width="2"'
     parts = [
-        f'<text class="label" x="{LEFT - 10}" y="{y + 4}" text-anchor="end" font-size="13">{escape(row.label)}</text>',
-        f'<rect class="bar" x="{start}" y="{y - 9}" width="{round(end - start, 1)}" height="18" fill="#7aa6d8"/>',
-        f'<line {whisker} x1="{low}" x2="{high}" y1="{y}" y2="{y}"/>',
-        f'<line {whisker} x1="{low}" x2="{low}" y1="{y - 6}" y2="{y + 6}"/>',
-        f'<line {whisker} x1="{high}" x2="{high}" y1="{y - 6}" y2="{y + 6}"/>',
-        f'<text class="label" x="{WIDTH - RIGHT + 12}" y="{y + 4}" font-size="13">{percent(row.estimate)}</text>',
+        _text(LEFT, y - 6, "start", row.label),
+        f'<rect class="bar" x="{start}" y="{bar - 7}" width="{round(end - start, 1)}" height="14" fill="#7aa6d8"/>',
+        f'<line {whisker} x1="{low}" x2="{high}" y1="{bar}" y2="{bar}"/>',
+        f'<line {whisker} x1="{low}" x2="{low}" y1="{bar - 5}" y2="{bar + 5}"/>',
+        f'<line {whisker} x1="{high}" x2="{high}" y1="{bar - 5}" y2="{bar + 5}"/>',
+        _text(WIDTH, bar + 5, "end", percent(row.estimate)),
     ]
     if row.truth is not None:
         x = scale.x(row.truth)
-        points = f"{x},{y - 7} {x + 5},{y} {x},{y + 7} {x - 5},{y}"
+        points = f"{x},{bar - 7} {x + 5},{bar} {x},{bar + 7} {x - 5},{bar}"
         parts.append(f'<polygon class="truth" points="{points}" fill="#c8501e" stroke="#fff" stroke-width="1"/>')
     return parts
+
+
+def _text(x: float, y: float, anchor: str, said: str) -> str:
+    return f'<text class="label" x="{x}" y="{y}" text-anchor="{anchor}" font-size="13">{escape(said)}</text>'
 
 
 def _words(row: PlotRow) -> str:

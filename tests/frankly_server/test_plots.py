@@ -39,3 +39,11 @@ def test_a_plot_of_nothing_is_refused() -> None:
 
 def test_percent_uses_a_true_minus() -> None:
     assert (percent(-0.0123), percent(0.5)) == ("−1.2%", "50.0%")
+
+
+def test_every_element_is_svg_as_browsers_know_it() -> None:
+    known = {"class", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "points", "fill", "stroke", "stroke-width"}
+    known |= {"viewBox", "role", "text-anchor", "font-size"}
+    tree = ElementTree.fromstring(interval_plot("t", [PlotRow("a", -0.05, -0.2, 0.1)]))
+    assert {name for element in tree.iter() for name in element.attrib} <= known
+    assert "−20%" in [element.text for element in tree.iter(f"{SVG}text")]
