@@ -4,11 +4,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 _PROBLEMS = {"extra_forbidden": Problem.FIELD_UNKNOWN, "missing": Problem.FIELD_MISSING}
 _WORDS = {"extra_forbidden": "this field is not known here; check its spelling", "missing": "this field is missing"}

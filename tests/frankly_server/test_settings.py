@@ -4,10 +4,9 @@
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
-
 from frankly_protocol.errors import InvalidInput
 from frankly_server.settings import Settings
+from pydantic import ValidationError
 
 
 def test_defaults_need_nothing(tmp_path: Path) -> None:
