@@ -14,6 +14,10 @@ from rich.text import Text
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+_WIDE = 1000
+"""Columns where nobody looks at them: nothing is cut short in a file or a pipe."""
+
+
 def json_option(command: Command) -> Command:
     """Add `--json` to a verb."""
     option = click.option("--json", "as_json", is_flag=True, help="Write one JSON object, for programs.")
@@ -27,7 +31,8 @@ def remarks() -> Console:
 
 def results() -> Console:
     """Return the console on stdout."""
-    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+    width = None if sys.stdout.isatty() else _WIDE
+    return Console(file=sys.stdout, highlight=False, soft_wrap=width is not None, width=width)
 
 
 def write_json(value: Any) -> None:
@@ -39,7 +44,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     """Return a plain table; nothing in it is read as markup, since labels are other people's text."""
     found = Table(title=Text(title), title_justify="left", show_edge=False)
     for name in columns:
-        found.add_column(name)
+        found.add_column(name, overflow="fold")
     for row in rows:
         found.add_row(*(Text(cell) for cell in row))
     return found

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front door: every verb, and the only place where an error becomes words and an exit code."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -15,14 +16,14 @@ from frankly_server.web import logs
 
 # Imported when used: the solver and the web frame cost a second that `frankly --help` should not pay.
 _VERBS = {
-    "keys": "frankly_server.cli.keys:keys",
-    "migrate": "frankly_server.cli.database:migrate",
-    "survey": "frankly_server.cli.survey:survey",
-    "serve": "frankly_server.cli.serve:serve",
-    "estimates": "frankly_server.cli.estimates:estimates",
-    "design": "frankly_server.cli.machine:design",
-    "measure": "frankly_server.cli.machine:measure",
-    "estimate": "frankly_server.cli.machine:estimate",
+    "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
+    "migrate": ("frankly_server.cli.database:migrate", "Create the tables, or bring them up to date."),
+    "survey": ("frankly_server.cli.survey:survey", "Apply, publish and list surveys."),
+    "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
+    "estimates": ("frankly_server.cli.estimates:estimates", "Show a survey's estimates, each beside its margin."),
+    "design": ("frankly_server.cli.machine:design", "Design a mechanism (JSON on standard input)."),
+    "measure": ("frankly_server.cli.machine:measure", "Measure a mechanism (JSON on standard input)."),
+    "estimate": ("frankly_server.cli.machine:estimate", "Estimate shares from counts (JSON on standard input)."),
 }
 
 
@@ -35,17 +36,21 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Return a verb, or None if there is no such verb."""
-        target = _VERBS.get(cmd_name)
-        if target is None:
+        if cmd_name not in _VERBS:
             return None
-        module, _, name = target.partition(":")
+        module, _, name = _VERBS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in _VERBS.items()])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    r"""Ask sensitive questions without ever holding the answers.
+    """Ask sensitive questions without ever holding the answers.
 
     \b
     A first survey:
@@ -54,12 +59,13 @@ def cli() -> None:
       frankly survey apply survey.yaml
       frankly survey publish NAME
       frankly serve
-    """
+    """  # noqa: D301 - click wants the escape itself
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit; the entry point of `frankly`."""
-    logs.configure()
+    # What goes wrong is told in words; only `serve` writes log lines.
+    logs.configure(level=logging.CRITICAL)
     arguments = list(sys.argv[1:] if argv is None else argv)
     sys.exit(run(arguments))
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from frankly_protocol.clock import SystemClock
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.settings import Settings
@@ -13,7 +15,11 @@ from frankly_server.settings import Settings
 @contextmanager
 def open_services(settings: Settings | None = None) -> Iterator[Services]:
     """Give the services of `settings` (default: the environment's); the database must be safe and have our schema."""
-    services = Services.open(settings or Settings.load(), SystemClock())
+    settings = settings or Settings.load()
+    if settings.database_url is None and not settings.home.is_dir():
+        words = f"there is no database in {settings.home} yet; run `frankly migrate`, or set FRANKLY_HOME"
+        raise InvalidInput(Problem.UNSAFE_SETTING, words, "FRANKLY_HOME")
+    services = Services.open(settings, SystemClock())
     try:
         yield services
     finally:

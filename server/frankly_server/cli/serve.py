@@ -8,6 +8,7 @@ from frankly_server.cli.console import json_option, remarks, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.cli.serving import Server, stopped_by_signals
 from frankly_server.settings import Settings
+from frankly_server.web import logs
 
 
 @click.command()
@@ -33,6 +34,7 @@ def serve(host: str | None, port: int | None, as_json: bool) -> None:
             body_limit_bytes=settings.body_limit_bytes,
         )
         _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, server.port, as_json)
+        logs.configure()
         with stopped_by_signals(server.stop):
             server.run()
 

@@ -43,10 +43,10 @@ def keep_allowed(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> M
     return {key: value for key, value in event.items() if key in FIELDS}
 
 
-def configure(stream: TextIO | None = None) -> None:
+def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     """Send every log line of this process, ours and the libraries', through the list; entry points call it once.
 
-    One JSON object a line, on `stream` (default: stderr).
+    One JSON object a line, on `stream` (default: stderr), from `level` up.
     """
     structlog.configure(
         processors=[
@@ -54,13 +54,13 @@ def configure(stream: TextIO | None = None) -> None:
             keep_allowed,
             structlog.processors.JSONRenderer(sort_keys=True),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
     root.handlers[:] = [LibraryHandler()]
-    root.setLevel(logging.WARNING)
+    root.setLevel(max(level, logging.WARNING))
 
 
 class LibraryHandler(logging.Handler):

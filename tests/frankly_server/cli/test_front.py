@@ -116,9 +116,17 @@ def test_an_unknown_setting_is_refused(frankly: Frankly, monkeypatch: pytest.Mon
 
 def test_help_is_quick_to_import() -> None:
     """The solver, the database and the web frame are not imported before a verb needs them."""
-    code = "import sys, frankly_server.cli; print(*sys.modules)"
+    code = "import sys; from frankly_server.cli import front; front.run(['--help']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "scipy", "cdd", "sqlalchemy", "flask"} & set(done.stdout.split())
+
+
+def test_a_failure_is_one_object_on_stderr_and_nothing_else(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRANKLY_DATABASE_URL", "postgresql://nobody:canary@127.0.0.1:1/none")
+    command = [sys.executable, "-m", "frankly_server.cli", "survey", "list", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert json.loads(done.stderr)["code"] == "unavailable"
 
 
 def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:

@@ -58,10 +58,11 @@ def test_migrate_twice_changes_nothing(frankly: Frankly) -> None:
 
 
 def test_before_migrating_every_verb_says_what_to_do(frankly: Frankly, home: Path) -> None:
-    home.mkdir()
-    done = frankly("survey", "list")
-    assert done.code == 3
-    assert "frankly migrate" in done.err
+    for _ in range(2):  # without a home, and with an empty one
+        done = frankly("survey", "list")
+        assert done.code == 3
+        assert "frankly migrate" in done.err
+        home.mkdir(exist_ok=True)
 
 
 def test_a_database_that_is_down_is_exit_5(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
