@@ -5,7 +5,7 @@ Every notion is a list of pairs of averages (A, B) with A·q ≤ (p/q')·B·q, m
 Orientation: a column q holds Q(y|x) for one report y over all answers x (Funnel writes it as a row of Q_{y|x}).
 """
 
-from math import comb
+from math import comb, gcd
 
 from frankly_protocol.audit import NOTIONS
 from frankly_protocol.errors import InvalidInput
@@ -64,7 +64,8 @@ def answer_rays(level: Level, answers: int) -> list[Ray]:
 
     Proof: docs/maths/cones.md, claim 2.
     """
-    p, q = level
+    common = gcd(*level)
+    p, q = level[0] // common, level[1] // common
     return [tuple(p if mask >> x & 1 else q for x in range(answers)) for mask in range(1, 2**answers - 1)]
 
 

@@ -39,8 +39,12 @@ def information(weights: Weights, counts: Sequence[int]) -> float:
 
 
 def log_ratio(n: int, d: int) -> float:
-    """Return ln(n/d) of positive whole numbers, without cancellation near 1."""
-    return math.log1p((n - d) / d) if d < 2 * n < 4 * d else math.log(n) - math.log(d)
+    """Return ln(n/d) of positive whole numbers of any size, to a few units in the last place."""
+    if d < 2 * n < 4 * d:
+        return math.log1p((n - d) / d)
+    shift = n.bit_length() - d.bit_length()
+    near_one = n / (d << shift) if shift >= 0 else (n << -shift) / d
+    return math.log(near_one) + shift * math.log(2)
 
 
 def normalised(value: float, counts: Sequence[int]) -> float:

@@ -36,7 +36,7 @@ class Optimum:
     """A mechanism over rays: report j is θ_j times the scaled ray j.
 
     rays : whole-number columns. theta : shape (reports,), all positive. bound : proven bound of the objective, from
-    above for the information (nats), from below for tr(W A⁻¹Wᵀ), up to float rounding in its last digits.
+    above for the information (nats), from below for tr(A⁻¹), up to float rounding in its last digits.
     multipliers : shape (answers,), what proves the bound: see `most_informative` and `least_variance`.
     """
 
@@ -85,22 +85,21 @@ def most_informative(rays: Sequence[Ray], prior: Prior) -> Optimum:
     return _finished(rays, V, solution.x, float(np.sum(multipliers)), multipliers)
 
 
-def least_variance(rays: Sequence[Ray], prior: Prior, targets: FloatArray | None = None) -> Optimum:
-    """Minimise f = tr(W A(θ)⁻¹Wᵀ) over the mechanisms made of rays; `targets` W of shape (t, a), default all shares.
+def least_variance(rays: Sequence[Ray], prior: Prior) -> Optimum:
+    """Minimise f = tr(A(θ)⁻¹), the variance of all shares but for a constant, over the mechanisms made of rays.
 
-    Certificate (DESIGN §2): any Z, ν with |Zᵀv|² ≤ ν·v on every ray give f ≥ tr(WZ)² / Σν; here Z = A⁻¹Wᵀ.
+    Certificate (DESIGN §2 with W = 1): any Z, ν with |Zᵀv|² ≤ ν·v on every ray give f ≥ tr(Z)² / Σν; here Z = A⁻¹.
     The result has at most a(a+1)/2 reports.
 
     Raises InvalidInput(optimiser_limit) if the method does not converge.
     """
     V = scaled(rays, prior)
-    W = np.eye(V.shape[1]) if targets is None else targets
-    solution = minimise_trace(V, V.T.copy(), np.ones(V.shape[1]), W)
+    solution = minimise_trace(V, V.T.copy(), np.ones(V.shape[1]), np.eye(V.shape[1]))
     if not solution.converged:
         raise _not_solved()
-    Z = np.linalg.solve((V.T * solution.x) @ V, W.T)
+    Z = np.linalg.inv((V.T * solution.x) @ V)
     multipliers = _raised(solution.dual, np.sum((V @ Z) ** 2, axis=1) - V @ solution.dual, prior)
-    bound = float(np.trace(W @ Z)) ** 2 / float(np.sum(multipliers))
+    bound = float(np.trace(Z)) ** 2 / float(np.sum(multipliers))
     return _finished(rays, V, solution.x, bound, multipliers)
 
 
@@ -142,7 +141,7 @@ def _with_floor(
     index = {ray: j for j, ray in enumerate(rays)}
     optimum = np.zeros(len(rays))
     optimum[[index[ray] for ray in best.rays]] = best.theta
-    lost = 1 - float(gains @ centre.x)
+    lost = max(1e-9, 1 - float(gains @ centre.x))
     share = min(0.5, 0.5 * (1 - floor) / lost)
     start = share * centre.x + (1 - share) * optimum
     U = np.vstack([V, np.zeros((1, a))])

@@ -162,7 +162,8 @@ class _Working:
             return (independent if self.estimated_sampling == 1 else None), None, None
         privacy = ((self.V * rates) @ self.V.T - moments) / self.n
         sampling = (independent - privacy) * self.estimated_sampling
-        return privacy + sampling, privacy, sampling
+        total = privacy + sampling
+        return (total + total.T) / 2, privacy, sampling
 
     def _second_moments(self) -> FloatArray | None:
         """Return the unbiased estimates of Σ_x w_tx w_ux p_x, or None if they are not identifiable."""

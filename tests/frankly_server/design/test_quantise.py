@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounding that keeps the promise, where naive rounding does not (DESIGN §3.4, THREATS §3.4)."""
+
+import random
+from fractions import Fraction
+
+import pytest
+from frankly_protocol.audit import Claim, level_for, require_private, worst
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design import programme
+from frankly_server.design.cones import admits_identity, rays_of
+from frankly_server.design.quantise import quantise
+
+from tests.frankly_server.maths import random_epsilon, random_prior
+
+TRIALS = 400
+
+
+def naive(rows: list[list[int]], bits: int = 48) -> DenseMechanism:
+    """Round every entry to the nearest unit and put what is missing on the row's largest entry."""
+    weights = []
+    for row in rows:
+        rounded = [round(Fraction(r << bits, sum(row))) for r in row]
+        rounded[row.index(max(row))] += (1 << bits) - sum(rounded)
+        weights.append(tuple(rounded))
+    return DenseMechanism(bits, tuple(weights))
+
+
+def keeps(mechanism: DenseMechanism, claim: Claim) -> bool:
+    try:
+        require_private(mechanism, claim)
+    except DocumentRejected:
+        return False
+    return True
+
+
+def test_400_random_optima_pass_and_naive_rounding_fails_most_of_them() -> None:
+    rng = random.Random(31)
+    done = naive_passes = 0
+    while done < TRIALS:
+        notion = rng.choice(["ldp", "lip", "secret-ldp", "lip"])
+        prior = random_prior(rng, rng.randint(2, 6), rng.randint(1, 4))
+        level = level_for(random_epsilon(rng))
+        if admits_identity(notion, level, prior):
+            continue
+        rays = rays_of(notion, level, prior)
+        solver = programme.least_variance if rng.random() < 0.5 else programme.most_informative
+        rows = solver(rays, prior).rows(prior)
+        claim = Claim(notion, level, prior.joint)
+        found = quantise(rows, claim, prior.shares)
+        require_private(found.mechanism, claim)
+        assert found.eta <= Fraction(1, 10**6)
+        for row, weights in zip(rows, found.mechanism.weights, strict=True):
+            for r, w in zip(row, weights, strict=True):
+                assert abs(Fraction(w, 1 << 48) - Fraction(r, sum(row))) <= found.eta + Fraction(2, 1 << 48)
+        naive_passes += keeps(naive(rows), claim)
+        done += 1
+    assert naive_passes < TRIALS // 2  # so that passing above means something
+
+
+def test_what_already_passes_is_not_touched() -> None:
+    rows = [[3, 1], [1, 3]]
+    found = quantise(rows, Claim("ldp", (3, 1)), [1, 1], bits=8)
+    assert found.mechanism.weights == ((192, 64), (64, 192))
+    assert found.eta == 0
+
+
+def test_largest_remainders_go_first_and_ties_by_index() -> None:
+    found = quantise([[1, 1, 1], [1, 1, 1]], Claim("ldp", (2, 1)), [1, 1], bits=4)
+    assert found.mechanism.weights == ((6, 5, 5), (6, 5, 5))
+    found = quantise([[10, 13, 9], [10, 13, 9]], Claim("ldp", (2, 1)), [1, 1], bits=4)  # 5, 6.5, 4.5
+    assert found.mechanism.weights == ((5, 7, 4), (5, 7, 4))
+
+
+def test_the_mixture_is_the_smallest_that_passes() -> None:
+    # E = e^½ exactly on the line: rounding breaks it, the first η that repairs it is taken and the next smaller fails.
+    p, q = level_for(Fraction(1, 2))
+    rows = [[p, q, q], [q, p, q], [q, q, p]]
+    claim = Claim("ldp", (p, q))
+    found = quantise(rows, claim, [1, 2, 3])
+    ratio = worst(found.mechanism, "ldp").ratio
+    assert ratio is not None
+    assert ratio <= Fraction(p, q)
+    assert found.eta <= Fraction(1, 1 << 40)
+
+
+def test_rare_reports_are_mixed_uniformly() -> None:
+    # Under this prior report 1 is rarer than 2^-20; a mixture in proportion would need a far larger η.
+    tiny = 1 << 30
+    rows = [[tiny, 1], [tiny, 1]]
+    found = quantise(rows, Claim("ldp", level_for(Fraction(1, 100))), [1, 1])
+    assert min(found.mechanism.weights[0]) > 0
+
+
+def test_rows_outside_the_notion_are_refused_and_nothing_is_made() -> None:
+    with pytest.raises(InvalidInput, match="nothing was made") as caught:
+        quantise([[3, 1], [1, 3]], Claim("ldp", (2, 1)), [1, 1])
+    assert caught.value.code == "mechanism_not_certified"
+
+
+def test_a_side_without_slack_passes_as_it_is_or_not_at_all() -> None:
+    # E = 1 leaves no room for mixing (DESIGN §3.4).
+    assert quantise([[1, 3], [1, 3]], Claim("ldp", (1, 1)), [1, 1]).eta == 0
+    with pytest.raises(InvalidInput):
+        quantise([[1000001, 3000000], [1000000, 3000000]], Claim("ldp", (1, 1)), [1, 1])

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which claim of which paper is shown by which test: a decorator and a table.
+
+`python -m tests.papers.registry` prints the table.
+"""
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import tests.papers
+
+Test = TypeVar("Test", bound=Callable[..., None])
+
+CLAIMS: dict[str, list[str]] = {}
+"""Claim ("Thesis Thm 6.2") -> the tests that show it."""
+
+
+def paper(*claims: str) -> Callable[[Test], Test]:
+    """Register a test for what a paper claims; `claims` name paper and place as DESIGN §8 does."""
+
+    def register(test: Test) -> Test:
+        for claim in claims:
+            CLAIMS.setdefault(claim, []).append(f"{test.__module__.rpartition('.')[2]}::{test.__name__}")
+        return test
+
+    return register
+
+
+def collect() -> dict[str, list[str]]:
+    """Import every test module of this folder and return the claims."""
+    for module in pkgutil.iter_modules(tests.papers.__path__):
+        if module.name.startswith("test_"):
+            importlib.import_module(f"tests.papers.{module.name}")
+    return CLAIMS
+
+
+if __name__ == "__main__":
+    from tests.papers import registry  # the copy the tests know, not this one
+
+    for claim, names in sorted(registry.collect().items()):
+        sys.stdout.write(f"{claim:28} {', '.join(sorted(set(names)))}\n")

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Funnel: optimal mechanisms for a secret, against a brute force that shares no code with the engine.
+
+Funnel writes Q_{y|x} with row = report; the engine's columns are its rows.
+"""
+
+import random
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from frankly_protocol.audit import Claim, level_for
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design import DesignRequest, Prior, design
+from frankly_server.design.cones import admits_identity, rays_of
+from frankly_server.design.measures import measure
+from frankly_server.design.quantise import quantise
+from scipy.optimize import linprog
+
+from tests.frankly_server.maths import random_epsilon, random_mechanism, random_prior
+from tests.papers.registry import paper
+
+Vector = tuple[Fraction, ...]
+
+
+def solve(rows: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction] | None:
+    """Gauss-Jordan in fractions; None if singular."""
+    n = len(rows)
+    table = [[*row, value] for row, value in zip(rows, rhs, strict=True)]
+    for i in range(n):
+        pivot = next((k for k in range(i, n) if table[k][i]), None)
+        if pivot is None:
+            return None
+        table[i], table[pivot] = table[pivot], table[i]
+        table[i] = [v / table[i][i] for v in table[i]]
+        for k in range(n):
+            if k != i and table[k][i]:
+                table[k] = [u - table[k][i] * v for u, v in zip(table[k], table[i], strict=True)]
+    return [row[n] for row in table]
+
+
+def delta_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
+    """The inequalities of (11), divided by p_s: E·v − P(s|·)v/p_s ≥ 0 and the reverse, beside v ≥ 0; Σv = 1.
+
+    Here v is P(X = · | Y = y), so the average of v is 1.
+    """
+    a = prior.answers
+    rows = [[Fraction(int(i == x)) for i in range(a)] for x in range(a)]
+    for joint, mass in zip(prior.joint, prior.masses, strict=True):
+        ratio = [Fraction(n, share) / Fraction(mass, prior.total) for n, share in zip(joint, prior.shares, strict=True)]
+        rows.append([E - v for v in ratio])
+        rows.append([E * v - 1 for v in ratio])
+    return rows
+
+
+def secret_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
+    """(5) in the same variables: P(s|y)/p_s ≤ E·P(t|y)/p_t."""
+    a = prior.answers
+    rows = [[Fraction(int(i == x)) for i in range(a)] for x in range(a)]
+    ratios = [
+        [Fraction(n, share) / Fraction(mass, prior.total) for n, share in zip(joint, prior.shares, strict=True)]
+        for joint, mass in zip(prior.joint, prior.masses, strict=True)
+    ]
+    rows += [[E * u - v for u, v in zip(s, t, strict=True)] for s in ratios for t in ratios if s is not t]
+    return rows
+
+
+def vertices(rows: list[list[Fraction]], a: int) -> set[Vector]:
+    """All vertices of {v : rows·v ≥ 0, Σv = 1} by trying every set of a−1 tight rows."""
+    found: set[Vector] = set()
+    for tight in combinations(rows, a - 1):
+        v = solve([*map(list, tight), [Fraction(1)] * a], [Fraction(0)] * (a - 1) + [Fraction(1)])
+        if v is not None and all(sum(r * x for r, x in zip(row, v, strict=True)) >= 0 for row in rows):
+            found.add(tuple(v))
+    return found
+
+
+def best_information(prior: Prior, points: set[Vector]) -> float:
+    """Theorem 3's programme (13)-(15) by scipy: H(X) − min Σ α_i H(v_i)."""
+    V = np.array([[float(x) for x in v] for v in sorted(points)])
+    entropies = -np.sum(V * np.log(V, out=np.zeros_like(V), where=V > 0), axis=1)
+    p = prior.probabilities()
+    found = linprog(entropies, A_eq=V.T, b_eq=p, method="highs")
+    assert found.status == 0
+    return float(-np.sum(p * np.log(p)) - found.fun)
+
+
+def columns_as_posteriors(prior: Prior, E: tuple[int, int], notion: str) -> set[Vector]:
+    """The engine's rays in Funnel's variables: P(x|y) ∝ p_x Q(y|x)."""
+    result = set()
+    for ray in rays_of(notion, E, prior):
+        mass = [n * v for n, v in zip(prior.shares, ray, strict=True)]
+        result.add(tuple(Fraction(m, sum(mass)) for m in mass))
+    return result
+
+
+@paper("Funnel Thm 3")
+@pytest.mark.parametrize(("answers", "secrets", "trials"), [(2, 2, 8), (3, 2, 12), (3, 3, 8), (4, 2, 8), (4, 3, 4)])
+def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, trials: int) -> None:
+    rng = random.Random(1000 * answers + secrets)
+    for _ in range(trials):
+        prior, epsilon = random_prior(rng, answers, secrets), random_epsilon(rng, 0.02, 2.0)
+        level = level_for(epsilon)
+        points = vertices(delta_rows(prior, Fraction(*level)), answers)
+        assert columns_as_posteriors(prior, level, "lip") == points
+        # DESIGN §9.17: a vertex has at most |S| nonzero entries.
+        assert max(sum(x > 0 for x in v) for v in points) <= secrets
+        request = DesignRequest(
+            prior, "lip", epsilon, objective="information", accept_identity=True, accept_unidentifiable=True
+        )
+        found = design(request)
+        assert found.information == pytest.approx(best_information(prior, points), rel=1e-7, abs=1e-12)
+        assert found.certified
+        if found.rank < answers:
+            assert found.mechanism.reports <= answers  # "One has b ≤ a"
+
+
+@paper("Funnel Thm 2", "Funnel Def 1")
+@pytest.mark.parametrize(("answers", "secrets", "trials"), [(2, 2, 6), (3, 2, 8), (3, 3, 5), (4, 3, 3)])
+def test_the_optimum_under_secret_ldp_is_the_brute_force(answers: int, secrets: int, trials: int) -> None:
+    # DESIGN §9.16: columns are constrained one by one, so the programme of Theorem 3 serves Theorem 2 as well.
+    rng = random.Random(2000 * answers + secrets)
+    for _ in range(trials):
+        prior, epsilon = random_prior(rng, answers, secrets), random_epsilon(rng, 0.02, 2.0)
+        level = level_for(epsilon)
+        points = vertices(secret_rows(prior, Fraction(*level)), answers)
+        assert columns_as_posteriors(prior, level, "secret-ldp") == points
+        request = DesignRequest(
+            prior, "secret-ldp", epsilon, objective="information", accept_identity=True, accept_unidentifiable=True
+        )
+        assert design(request).information == pytest.approx(best_information(prior, points), rel=1e-7, abs=1e-12)
+
+
+@paper("Funnel Lemma 1")
+def test_lip_and_secret_ldp_bound_each_other() -> None:
+    # ε-LDP of the secret gives ε-LIP; ε-LIP gives 2ε-LDP and I(S;Y) ≤ ε.
+    rng = random.Random(3)
+    for _ in range(60):
+        prior = random_prior(rng, 4, 3)
+        found = measure(random_mechanism(rng, 4, 5).weights, prior)
+        assert found["lip"] <= found["secret_ldp"] * (1 + 1e-12)
+        assert found["secret_ldp"] <= 2 * found["lip"] * (1 + 1e-12)
+        assert found["information_secret"] <= found["lip"] * (1 + 1e-12)
+
+
+@paper("Funnel Def 2")
+def test_lip_is_measured_as_it_is_defined() -> None:
+    rng = random.Random(4)
+    for _ in range(40):
+        prior = random_prior(rng, 3, 2)
+        mechanism = random_mechanism(rng, 3, 4)
+        ratios = []
+        for y in range(4):
+            given = [
+                sum(Fraction(n, mass) * mechanism.probability(y, x) for x, n in enumerate(row))
+                for row, mass in zip(prior.joint, prior.masses, strict=True)
+            ]
+            average = sum(Fraction(n, prior.total) * mechanism.probability(y, x) for x, n in enumerate(prior.shares))
+            ratios += [g / average for g in given] + [average / g for g in given]
+        found = measure(mechanism.weights, prior)
+        exact = (Decimal(max(ratios).numerator) / Decimal(max(ratios).denominator)).ln()  # 28 digits
+        assert exact <= Decimal(found["lip"]) <= exact * (1 + Decimal("1e-14"))  # rounded up
+
+
+@paper("Funnel Thm 3")
+@pytest.mark.parametrize("seed", range(6))
+def test_every_draw_of_an_optimum_follows_the_published_row(seed: int) -> None:
+    # With 12 bits every possible draw is tried, instead of sampling some.
+    rng = random.Random(seed)
+    prior, level = random_prior(rng, 4, 2), level_for(Fraction(1, 2))
+    if admits_identity("lip", level, prior):
+        prior = Prior.from_rows([[5, 1, 1, 1], [1, 1, 1, 5]])
+    found = design(DesignRequest(prior, "lip", Fraction(1, 2)))
+    coarse = quantise(found.mechanism.weights, Claim("lip", level_for(Fraction(6, 10)), prior.joint), prior.shares, 12)
+    check_every_draw(coarse.mechanism)
+
+
+def check_every_draw(mechanism: DenseMechanism) -> None:
+    for x, row in enumerate(mechanism.weights):
+        draws = Counter(mechanism.sample(x, lambda bits, u=u: u) for u in range(mechanism.denominator))
+        assert tuple(draws[y] for y in range(mechanism.reports)) == row

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thesis, chapter 6: randomised response for one sensitive attribute.
+
+The thesis writes the design matrix with row = truth, as we do: P = [[p00, 1−p00], [1−p11, p11]] (6.2).
+"""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from frankly_protocol.audit import level_for, parse_epsilon
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design import DesignRequest, Prior, design, objectives
+from frankly_server.estimate import Decoder, estimate
+from frankly_server.estimate.decoder import decoder, shares
+from frankly_server.estimate.margins import chebyshev_factor
+
+from tests.papers.registry import paper
+
+BITS = 48
+
+
+def variance_66(p00: Fraction, p11: Fraction, pi: Fraction, n: int = 1) -> Fraction:
+    """(6.6) as the thesis prints it."""
+    k = p00 + p11 - 1
+    return (Fraction(1, 4) - (p00 - Fraction(1, 2) - pi * k) ** 2) / (k**2 * n)
+
+
+def binary(p00: Fraction, p11: Fraction, bits: int = BITS) -> DenseMechanism:
+    one = 1 << bits
+    w00, w11 = round(p00 * one), round(p11 * one)
+    return DenseMechanism(bits, ((w00, one - w00), (one - w11, w11)))
+
+
+def library_variance(mechanism: DenseMechanism, pi: Fraction) -> float:
+    """The library's total variance is that of both shares, which are each other's complement."""
+    weights = (pi.denominator - pi.numerator, pi.numerator)
+    return objectives.variance(mechanism.weights, weights) / 2
+
+
+def binary_decoder(mechanism: DenseMechanism) -> Decoder:
+    return decoder(mechanism, shares(2), None)
+
+
+@paper("Thesis Thm 6.2")
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "3"])
+def test_the_binary_optimum_beats_every_mechanism_on_an_exact_grid(epsilon: str) -> None:
+    # Independent of the solver: (6.6) in fractions, at every ε-private point of a grid of p00, p11 > ½ that contains
+    # the corner E/(E+1), for several π; no point is better, and only the corner is as good.
+    E = Fraction(*level_for(parse_epsilon(epsilon)))
+    corner = E / (E + 1)
+    grid = [Fraction(1, 2) + (corner - Fraction(1, 2)) * Fraction(i, 12) for i in range(1, 25)]
+    feasible = [(u, v) for u, v in product(grid, grid) if u < 1 and v < 1 and u <= E * (1 - v) and v <= E * (1 - u)]
+    assert len(feasible) > 100
+    for pi in (Fraction(1, 100), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)):
+        reached = variance_66(corner, corner, pi)
+        assert [point for point in feasible if variance_66(*point, pi) <= reached] == [(corner, corner)]
+
+
+@paper("Thesis Thm 6.2")
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+def test_along_both_tight_lines_the_variance_only_falls_towards_the_optimum(epsilon: str) -> None:
+    # The proof's step: on p11 = E(1−p00), and on its mirror image, the variance decreases in t (6.19).
+    E = Fraction(*level_for(parse_epsilon(epsilon)))
+    half, corner = Fraction(1, 2), E / (E + 1)
+    for pi in (Fraction(1, 50), Fraction(1, 2), Fraction(4, 5)):
+        s = [half + (corner - half) * Fraction(i, 40) for i in range(41)]
+        one = [variance_66(1 - t / E, t, pi) for t in s]
+        other = [variance_66(t, 1 - t / E, pi) for t in s]
+        assert one == sorted(one, reverse=True)
+        assert other == sorted(other, reverse=True)
+
+
+@paper("Thesis Thm 6.2")
+@pytest.mark.parametrize("mechanism", ["optimal", "grr", "warner"])
+@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "4", "10"])
+def test_our_optimum_for_two_answers_is_the_theorem(mechanism: str, epsilon: str) -> None:
+    # Whatever the prior: the optimum of the theorem does not depend on π.
+    for counts in ([1, 1], [97, 3], [1, 4000]):
+        found = design(DesignRequest(Prior.from_rows([counts]), "ldp", parse_epsilon(epsilon), mechanism))
+        E = Fraction(*found.level)
+        assert found.mechanism.reports == 2
+        first = found.mechanism.weights[0]
+        truthful = first.index(max(first))
+        for x in range(2):
+            probability = found.mechanism.probability(truthful if x == 0 else 1 - truthful, x)
+            assert abs(probability - E / (E + 1)) < Fraction(1, 10**9)
+
+
+@paper("Thesis Thm 6.1, (6.4)", "Thesis Cor 6.1, (6.6)")
+@pytest.mark.parametrize(("p00", "p11"), [(12, 13), (9, 16), (15, 2), (4, 3), (16, 16)])
+def test_estimator_and_its_variance_against_every_outcome(p00: int, p11: int) -> None:
+    # Enumerated in fractions: every N of n = 1..4 respondents, with its exact probability.
+    a, b = Fraction(p00, 16), Fraction(p11, 16)
+    mechanism = DenseMechanism(4, ((p00, 16 - p00), (16 - p11, p11)))
+    decode = binary_decoder(mechanism)
+    for n, pi in product(range(1, 5), (Fraction(0), Fraction(1, 10), Fraction(3, 7), Fraction(1))):
+        one = (1 - pi) * (1 - a) + pi * b
+        mean = square = Fraction(0)
+        for N in range(n + 1):
+            chance = math.comb(n, N) * one**N * (1 - one) ** (n - N)
+            value = decode.apply((n - N, N))[1]
+            assert value == (a - 1) / (a + b - 1) + Fraction(N) / ((a + b - 1) * n)  # (6.4)
+            mean, square = mean + chance * value, square + chance * value**2
+        assert mean == pi
+        assert square - mean**2 == variance_66(a, b, pi, n)
+
+
+@paper("Thesis Cor 6.1, (6.6)")
+def test_the_library_gives_66() -> None:
+    for p00, p11 in ((12, 13), (9, 16), (15, 2)):
+        mechanism = DenseMechanism(4, ((p00, 16 - p00), (16 - p11, p11)))
+        for pi in (Fraction(1, 10), Fraction(3, 7), Fraction(9, 10)):
+            expected = variance_66(Fraction(p00, 16), Fraction(p11, 16), pi)
+            assert library_variance(mechanism, pi) == pytest.approx(float(expected), rel=1e-13)
+
+
+@paper("Thesis (6.8)")
+def test_the_worst_case_is_at_the_clamped_share() -> None:
+    # DESIGN §9.1: the printed 1/(4k²n) is the maximum over π ∈ [0, 1] only if p00, p11 lie on one side of ½.
+    for p00, p11 in ((12, 13), (9, 16), (15, 2), (3, 4), (16, 12), (14, 6)):
+        a, b = Fraction(p00, 16), Fraction(p11, 16)
+        k = a + b - 1
+        at = min(Fraction(1), max(Fraction(0), (2 * a - 1) / (2 * k)))
+        mechanism = DenseMechanism(4, ((p00, 16 - p00), (16 - p11, p11)))
+        found = estimate(mechanism, [30, 70]).worst_case_se
+        expected = math.sqrt(variance_66(a, b, at, 100))
+        assert found == pytest.approx((expected, expected), rel=1e-12)
+        printed = math.sqrt(1 / (400 * k**2))
+        same_side = (a >= Fraction(1, 2)) == (b >= Fraction(1, 2))
+        assert (abs(printed - expected) < 1e-12) == same_side
+        assert printed > expected - 1e-12
+
+
+@paper("Thesis (6.7)")
+def test_chebyshev_at_95_percent_is_the_root_of_twenty() -> None:
+    assert chebyshev_factor(0.95) == pytest.approx(math.sqrt(20), rel=1e-12)  # the thesis rounds to 4.5 (DESIGN §9.5)
+
+
+# Example 6.1. The formulas of section 6.3.2 are written out here: they are the independent computation.
+
+
+def g(epsilon: float, delta: float) -> float:
+    """(6.22)"""
+    e = math.exp(epsilon)
+    return ((e - 1) * (3 * delta - 1) + 3 * delta**2) / (e - 1 + 2 * delta) ** 2
+
+
+def r(epsilon: float, delta: float, t: float) -> float:
+    """(6.21), with r(0) = 1 + e^(−ε)(δ − ½)"""
+    e = math.exp(epsilon)
+    return (1 + (delta - 0.5) / e) * (1 - t) + (e + delta) / (e + 1) * t
+
+
+def s(epsilon: float, delta: float, t: float) -> float:
+    """(6.21)"""
+    e = math.exp(epsilon)
+    return (1 - t) / 2 + (e + delta) / (e + 1) * t
+
+
+def var(p00: float, p11: float, pi: str) -> float:
+    """(6.6) by the library, on the published whole numbers."""
+    return library_variance(binary(Fraction(p00), Fraction(p11)), Fraction(pi))
+
+
+@paper("Thesis Example 6.1")
+def test_example_61_first_case() -> None:
+    epsilon, delta, pi = 0.1, 0.0, "0.25"
+    assert g(epsilon, delta) == pytest.approx(-9.508, abs=5e-4)
+    assert var(r(epsilon, delta, 1), s(epsilon, delta, 1), pi) == pytest.approx(100.104, abs=5e-4)
+    assert var(r(epsilon, delta, 0), s(epsilon, delta, 0), pi) == pytest.approx(109.863, abs=5e-4)
+    # δ = 0, so the printed matrix is the mechanism we publish.
+    found = design(DesignRequest(Prior.from_rows([[3, 1]]), "ldp", parse_epsilon("0.1"), "warner"))
+    e = math.exp(epsilon)
+    assert found.mechanism.probability(0, 0) == pytest.approx((e + delta) / (e + 1), abs=1e-12)
+    assert found.mechanism.probability(1, 0) == pytest.approx((1 - delta) / (e + 1), abs=1e-12)
+    assert found.variance / 2 == pytest.approx(100.104, abs=5e-4)
+
+
+@paper("Thesis Example 6.1")
+def test_example_61_second_case() -> None:
+    epsilon, delta, pi = 1.0, 0.4, "0.1"
+    assert g(epsilon, delta) == pytest.approx(0.130, abs=5e-4)
+    assert g(epsilon, delta) > float(pi)
+    assert var(r(epsilon, delta, 1), s(epsilon, delta, 1), pi) == pytest.approx(0.385, abs=5e-4)
+    assert var(r(epsilon, delta, 0), s(epsilon, delta, 0), pi) == pytest.approx(0.355, abs=5e-4)
+    mechanism = binary(Fraction(r(epsilon, delta, 0)), Fraction(s(epsilon, delta, 0)))
+    assert mechanism.probability(1, 0) == pytest.approx(math.exp(-1) * (0.5 - 0.4), abs=1e-12)
+    assert mechanism.weights[1] == (1 << 47, 1 << 47)
+
+
+@paper("Thesis Example 6.1")
+def test_example_61_third_case() -> None:
+    epsilon, delta, pi = 0.5, 0.3, "0.9"
+    assert g(epsilon, delta) == pytest.approx(0.132, abs=5e-4)
+    assert g(epsilon, delta) > 1 - float(pi)
+    assert var(s(epsilon, delta, 1), r(epsilon, delta, 1), pi) == pytest.approx(0.965, abs=5e-4)
+    assert var(s(epsilon, delta, 0), r(epsilon, delta, 0), pi) == pytest.approx(0.933, abs=5e-4)
+    assert var(r(epsilon, delta, 0), s(epsilon, delta, 0), pi) == pytest.approx(1.733, abs=5e-4)
+    mechanism = binary(Fraction(s(epsilon, delta, 0)), Fraction(r(epsilon, delta, 0)))
+    assert mechanism.weights[0] == (1 << 47, 1 << 47)
+    assert mechanism.probability(0, 1) == pytest.approx(math.exp(-0.5) * (0.5 - 0.3), abs=1e-12)
+
+
+@paper("Thesis (6.21)")
+def test_r_at_zero_is_on_the_boundary_only_with_the_corrected_sign() -> None:
+    # DESIGN §9.4: the text below (6.21) prints 1 + e^ε(δ − ½); only 1 + e^(−ε)(δ − ½) makes (6.14a) tight.
+    for epsilon, delta in ((0.5, 0.3), (1.0, 0.4), (2.0, 0.1)):
+        p00, p11 = r(epsilon, delta, 0), s(epsilon, delta, 0)
+        assert p11 == pytest.approx(math.exp(epsilon) * (1 - p00) + delta, abs=1e-12)
+        printed = 1 + math.exp(epsilon) * (delta - 0.5)
+        assert abs(p11 - (math.exp(epsilon) * (1 - printed) + delta)) > 0.01
