@@ -75,7 +75,7 @@ def _counters() -> None:
             comment="the document whose mechanism made the symbols",
         ),
         sa.Column("block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"),
-        sa.Column("stratum", sa.String(1024), nullable=False, comment="as in reports.strata"),
+        sa.Column("stratum", sa.String(1200), nullable=False, comment="as in reports.strata"),
         sa.Column("symbol", sa.Integer, nullable=False, comment="the report symbol"),
         sa.Column("slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"),
         sa.Column("n", sa.BigInteger, nullable=False, comment="reports with this symbol"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports come in here, and nothing else about their senders does."""
 
-from frankly_server.intake.intake import Intake, Outcome
+from frankly_server.intake.intake import Intake
+from frankly_server.intake.storing import Outcome
 
 __all__ = ["Intake", "Outcome"]

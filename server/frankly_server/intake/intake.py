@@ -3,7 +3,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from frankly_protocol.clock import Clock
@@ -14,15 +13,9 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
 from frankly_server.intake.admission import Admission
-from frankly_server.store import Database, ReportRow, StoreUnavailable, Transaction
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a report: ``accepted``, or ``duplicate`` if the same bytes' content was stored before."""
-
-    status: str
-    id: str = field(repr=False)
+from frankly_server.intake.storing import Outcome, keep
+from frankly_server.intake.together import Together
+from frankly_server.store import Database, ReportRow, StoreUnavailable
 
 
 class Intake:
@@ -32,6 +25,7 @@ class Intake:
         self._database = database
         self._clock = clock
         self._admissions: dict[str, Admission] = {}  # by digest; documents never change
+        self._singles: Together[ReportRow, Outcome | InvalidInput] = Together(self._keep)
 
     def accept(self, survey_id: str, body: bytes) -> Outcome:
         """Store one report and return after the commit; sending the same bytes again is safe.
@@ -41,16 +35,13 @@ class Intake:
         nothing is certain, in which case the same bytes should be sent again.
         """
         try:
-            row = self._admit(survey_id, Report.from_bytes(body))
-            with self._database.transaction("accept report") as tx:
-                if tx.reports.add(row):
-                    tx.counts.add([row])
-                    return Outcome("accepted", row.id)
-                stored = tx.reports.get_many(survey_id, [row.id])[row.id]
-            return _again(row, stored)
+            outcome = self._singles.submit(self._admit(survey_id, Report.from_bytes(body)))
+            if isinstance(outcome, InvalidInput):
+                raise outcome
         except InvalidInput as refusal:
             self._count_refusals(survey_id, [refusal])
             raise
+        return outcome
 
     def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> list[Outcome | InvalidInput]:
         """Store many reports in one transaction; return what became of each, in their order.
@@ -59,14 +50,16 @@ class Intake:
         error, never fails its neighbours. Raises InvalidInput(survey_unknown) for all of them, or StoreUnavailable.
         """
         self._require_survey(survey_id)
-        read: list[ReportRow | InvalidInput] = []
-        for report in reports:
+        rows: list[ReportRow] = []
+        refused: dict[int, InvalidInput] = {}
+        for i, report in enumerate(reports):
             try:
-                read.append(self._admit(survey_id, _parse(report)))
+                rows.append(self._admit(survey_id, _parse(report)))
             except InvalidInput as refusal:
-                read.append(refusal)
+                refused[i] = refusal
         with self._database.transaction("accept batch") as tx:
-            outcomes = _store(tx, survey_id, read)
+            kept = iter(keep(tx, rows))
+            outcomes = [refused[i] if i in refused else next(kept) for i in range(len(reports))]
             refusals = [outcome for outcome in outcomes if isinstance(outcome, InvalidInput)]
             tx.days.add(survey_id, self._today(), _by_code(refusals))
         return outcomes
@@ -75,6 +68,10 @@ class Intake:
         """Return (UTC day, problem code) -> how many reports were refused."""
         with self._database.reading("refusals") as tx:
             return tx.days.of_survey(survey_id)
+
+    def _keep(self, rows: Sequence[ReportRow]) -> list[Outcome | InvalidInput]:
+        with self._database.transaction("accept reports") as tx:
+            return keep(tx, rows)
 
     def _admit(self, survey_id: str, report: Report) -> ReportRow:
         admission = self._admissions.get(report.doc) or self._learn(survey_id, report.doc)
@@ -120,39 +117,6 @@ class Intake:
 
 def _parse(report: Any) -> Report:
     return Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
-
-
-def _store(tx: Transaction, survey_id: str, read: Sequence[ReportRow | InvalidInput]) -> list[Outcome | InvalidInput]:
-    """Insert what is new, count it, and compare the rest with what was first under the same id."""
-    first: dict[str, ReportRow] = {}
-    for row in read:
-        if isinstance(row, ReportRow):
-            first.setdefault(row.id, row)
-    new = tx.reports.add_many(list(first.values()))
-    tx.counts.add(row for row in first.values() if row.id in new)
-    kept = first | tx.reports.get_many(survey_id, [report_id for report_id in first if report_id not in new])
-    outcomes: list[Outcome | InvalidInput] = []
-    for row in read:
-        if isinstance(row, InvalidInput):
-            outcomes.append(row)
-        elif row.id in new and row is first[row.id]:
-            outcomes.append(Outcome("accepted", row.id))
-        else:
-            outcomes.append(_compared(row, kept[row.id]))
-    return outcomes
-
-
-def _compared(row: ReportRow, stored: ReportRow) -> Outcome | InvalidInput:
-    try:
-        return _again(row, stored)
-    except InvalidInput as conflict:
-        return conflict
-
-
-def _again(row: ReportRow, stored: ReportRow) -> Outcome:
-    if row != stored:
-        raise InvalidInput(Problem.ID_CONFLICT, "another report with this id came first and is kept", "id")
-    return Outcome("duplicate", row.id)
 
 
 def _by_code(refusals: Iterable[InvalidInput]) -> dict[str, int]:

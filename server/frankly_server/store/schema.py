@@ -127,7 +127,7 @@ counts = Table(
     metadata,
     Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
     Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
-    Column("stratum", String(1024), primary_key=True, comment="as in reports.strata"),
+    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
     Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol"),
     Column("slot", SmallInteger, primary_key=True, autoincrement=False, comment="spreads writers; summed on reading"),
     Column("n", BigInteger, nullable=False, comment="reports with this symbol"),
