@@ -45,7 +45,8 @@ class Refused(FranklyError):
 class Estimate:
     """The share of one choice, beside its uncertainty.
 
-    estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling. margin : half-width
+    estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling (None
+    where the two cannot be told apart). margin : half-width
     of [low, high] at `level`. epsilon, ceiling : nats as text. documents : digests whose reports count.
     """
 
@@ -54,8 +55,8 @@ class Estimate:
     label: str
     estimate: float
     se: float
-    se_privacy: float
-    se_sampling: float
+    se_privacy: float | None
+    se_sampling: float | None
     margin: float
     low: float
     high: float

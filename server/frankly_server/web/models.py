@@ -89,8 +89,8 @@ class Estimate(Shape):
     label: dict[str, str] = Field(description="By language.")
     estimate: float = Field(description="Unbiased; may leave [0, 1], which `flags` then says.")
     se: float = Field(description="Standard error.")
-    se_privacy: float = Field(description="The part that randomising caused.")
-    se_sampling: float = Field(description="The part that asking a sample caused; 0 in a census.")
+    se_privacy: float | None = Field(description="The part that randomising caused; null if it cannot be told apart.")
+    se_sampling: float | None = Field(description="The part that asking a sample caused, 0 in a census; null likewise.")
     margin: float = Field(description="Half-width of the interval at `level`, by `method`.")
     lo: float
     hi: float
@@ -106,7 +106,7 @@ class Estimate(Shape):
 
 
 class QuestionEstimates(Shape):
-    """One question; without rows while there are fewer reports than `needed`."""
+    """One question; without rows while there are fewer reports than `needed`, or for choices that cannot be told."""
 
     id: str
     block: str

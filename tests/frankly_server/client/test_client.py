@@ -30,6 +30,7 @@ def test_rows_carry_number_and_uncertainty_together(served: Served, found: Estim
         assert row.low == pytest.approx(row.estimate - row.margin)
         assert row.high == pytest.approx(row.estimate + row.margin)
         assert row.margin > row.se > 0
+        assert row.se_privacy is not None
         assert row.se_privacy <= row.se * (1 + 1e-9)
         assert row.level == 0.95
     assert (found.n, len(found), found.insufficient) == (60, 5, {})

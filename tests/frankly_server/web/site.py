@@ -115,7 +115,7 @@ def captured_logs() -> Iterator[io.StringIO]:
     root.handlers[:], root.level = handlers, level
 
 
-def make_site(home: Path, database_url: str) -> Site:
+def make_site(home: Path, database_url: str, survey: bytes = SURVEY) -> Site:
     """Migrate, make keys, publish the survey, make API keys."""
     settings = Settings(home=home, database_url=SecretStr(database_url))
     database = Database(database_url)
@@ -123,7 +123,7 @@ def make_site(home: Path, database_url: str) -> Site:
     database.close()
     services = Services.open(settings, FixedClock(NOW))
     services.keys.init()
-    services.surveys.apply(services.surveys.parse_definition(SURVEY))
+    services.surveys.apply(services.surveys.parse_definition(survey))
     published = services.surveys.publish("habits")
     return Site(
         settings=settings,

@@ -11,7 +11,11 @@ import pytest
 from flask import Flask
 from frankly_protocol.problems import Problem
 
-from tests.frankly_server.web.site import Site
+from tests.frankly_server.web.site import SURVEY, Site, make_site
+
+# Under this prior the most informative mechanism tells daily from the rest, and nothing more.
+PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +98,21 @@ def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) 
     }
     for (path, method), answer in answers.items():
         check_declared(spec, path, method, answer)
+
+
+def test_a_choice_that_cannot_be_told_has_no_row(tmp_path: Path, sqlite_url: str) -> None:
+    """Accepted in writing by the admin; the answer is still of the declared shape, and no number stands for it."""
+    block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
+    merged = block.replace(b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true")
+    site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, merged + PRIOR))
+    for number in range(20):
+        assert site.send(site.report(number, y=[number % 2, number % 2])).status_code == 201
+    answer = site.estimates()
+    check_declared(site.client.get("/openapi.json").json, "/v1/surveys/{survey_id}/estimates", "GET", answer)
+    drinks = answer.json["questions"][1]
+    assert (drinks["status"], [row["choice"] for row in drinks["rows"]]) == ("ok", ["daily"])
+    assert "not_identifiable" in drinks["rows"][0]["flags"]
+    site.services.close()
 
 
 def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) -> None:
