@@ -22,6 +22,7 @@ from frankly_sdk.errors import (
     NetworkError,
     PolicyRefused,
     StoreError,
+    SurveyClosed,
     UnknownChoice,
 )
 from frankly_sdk.explain import Explanation
@@ -48,6 +49,7 @@ __all__ = [
     "RollbackDetected",
     "StoreError",
     "Survey",
+    "SurveyClosed",
     "UnknownChoice",
     "UnsupportedDocument",
     "__version__",

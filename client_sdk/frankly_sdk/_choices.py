@@ -1,31 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checking what the app passes as answers, without ever repeating it."""
+"""The truth, on its short way from the app to the sampler: never shown, never stored, never put into an error."""
 
 from collections.abc import Mapping
+from typing import Never
 
-from frankly_protocol.blocks import Question
+from frankly_protocol.blocks import Block, Question
 
 from frankly_sdk.errors import UnknownChoice
 
 
-def checked_choices(questions: Mapping[str, Question], given: object) -> dict[str, str]:
-    """Return question id → choice id for exactly `questions`.
+class Choices:
+    """Question id → choice id as the app gave them, redacted wherever Python would show them.
 
-    Raises UnknownChoice, which lists what would be valid.
+    Checks return their error instead of raising it: a traceback keeps every local variable of the frames it passed,
+    and crash reporters send those away.
     """
-    if not isinstance(given, Mapping):
-        raise UnknownChoice(None, list(questions), "answers are given as a mapping of question id to choice id")
-    found: dict[str, str] = {}
-    for name, question in questions.items():
-        valid = [choice.id for choice in question.choices]
-        if name not in given:
-            raise UnknownChoice(name, valid, "this question has no answer")
-        value = given[name]
-        if type(value) is not str:
-            raise UnknownChoice(name, valid, "a choice is named by its id, a text")
-        if value not in valid:
-            raise UnknownChoice(name, valid, "the answer is not one of the choices")
-        found[name] = value
-    if len(given) != len(questions):
-        raise UnknownChoice(None, list(questions), "there is an answer to a question that the survey does not ask")
-    return found
+
+    __slots__ = ("_given",)
+
+    def __init__(self, given: object) -> None:
+        # Copied: a mapping that gives something else on a second look must not get past the checks.
+        self._given = dict(given) if isinstance(given, Mapping) else None
+
+    def fault(self, questions: Mapping[str, Question]) -> UnknownChoice | None:
+        """Return what is wrong, with what would be valid; None if exactly `questions` are answered by their choices."""
+        given = self._given
+        if given is None:
+            return UnknownChoice(None, list(questions), "answers are given as a mapping of question id to choice id")
+        for name, question in questions.items():
+            valid = [choice.id for choice in question.choices]
+            if name not in given:
+                return UnknownChoice(name, valid, "this question has no answer")
+            if type(given[name]) is not str:
+                return UnknownChoice(name, valid, "a choice is named by its id, a text")
+            if given[name] not in valid:
+                return UnknownChoice(name, valid, "the answer is not one of the choices")
+        if len(given) != len(questions):
+            return UnknownChoice(None, list(questions), "there is an answer to a question that the survey does not ask")
+        return None
+
+    def row(self, block: Block) -> int:
+        """Return the block's true row; call it after `fault` found nothing."""
+        return block.truth(self.public())
+
+    def public(self) -> Mapping[str, str]:
+        """Return the choices themselves: for the sampler, and for public questions, whose answers leave in clear."""
+        return self._given or {}
+
+    def __repr__(self) -> str:
+        return "Choices(…)"
+
+    def __reduce__(self) -> Never:
+        raise TypeError("answers are not copied, stored or sent")

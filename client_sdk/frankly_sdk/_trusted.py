@@ -9,11 +9,11 @@ from datetime import datetime
 
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope, pae
 from frankly_protocol.errors import DocumentRejected, Equivocation, RollbackDetected
 from frankly_protocol.trust import Role
 
-from frankly_sdk.link import SurveyLink
+from frankly_sdk.link import SurveyLink, require_secure
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +25,32 @@ class Remembered:
     envelope: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A document that passed, and the ids of the publisher's keys that really signed it."""
+
+    document: SurveyDocument
+    signed_by: tuple[str, ...]
+
+
 def accept_survey(
     data: bytes, link: SurveyLink, publisher: Role, remembered: Remembered | None, now: datetime
-) -> SurveyDocument:
+) -> Accepted:
     """Return the document in the envelope `data`, steps (1) to (9) passed.
 
-    Raises DocumentRejected or one of its kinds; nothing may be sent then.
+    Raises DocumentRejected or one of its kinds, or InsecureTransport; nothing may be sent then.
     """
     envelope = Envelope.from_bytes(data, SURVEY_TYPE)  # (1) (2)
     payload = envelope.verify(publisher.keys, publisher.threshold)  # (3)
     document = SurveyDocument.parse(payload)  # (4) (5)
     if document.survey != link.survey:
         raise DocumentRejected("pin", "this is another survey's document", "survey")
+    require_secure(document.collect_url, "collect_url")
     document.require_window(now)  # (6)
     _require_not_older(document, remembered)  # (7)
     require_pin(link, digest_of(payload))  # (8)
     document.require_private()  # (9)
-    return document
+    return Accepted(document, _signers(envelope, publisher))
 
 
 def require_pin(link: SurveyLink, digest: str) -> None:
@@ -57,3 +66,10 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
         raise RollbackDetected(f"version {document.version} is older than version {remembered.version}, seen before")
     if document.digest != remembered.digest:
         raise Equivocation(f"version {document.version} has been seen here with other content")
+
+
+def _signers(envelope: Envelope, publisher: Role) -> tuple[str, ...]:
+    message = pae(envelope.payload_type, envelope.payload)
+    given = {signature.key_id: signature.value for signature in envelope.signatures}
+    keys = [key for key in publisher.keys if key.key_id in given and key.verifies(given[key.key_id], message)]
+    return tuple(key.key_id for key in keys)

@@ -9,23 +9,24 @@ with Client.open(link, store="answers.db") as client:
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from frankly_protocol.clock import Clock, SystemClock
+from frankly_protocol.clock import Clock, SystemClock, format_time
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.errors import RandomnessError
+from frankly_protocol.errors import ClockError, RandomnessError
 from frankly_protocol.mechanisms.dense import RandomBits
 from frankly_protocol.report import Report
 
-from frankly_sdk._choices import checked_choices
-from frankly_sdk._opening import Opened, open_survey
+from frankly_sdk._choices import Choices
+from frankly_sdk._opening import Opened, Opening
 from frankly_sdk.delivery import Delivery
-from frankly_sdk.errors import AlreadyAnswered
+from frankly_sdk.errors import AlreadyAnswered, SurveyClosed
 from frankly_sdk.explain import Explanation, explain
-from frankly_sdk.link import SurveyLink, require_secure
+from frankly_sdk.link import SurveyLink
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.store import Sealed, Store
@@ -54,16 +55,25 @@ class Survey:
         return explain(self.document, self.signed_by, language)
 
 
-class Client:
-    """One install answering one survey. Use `Client.open`; safe to share between threads."""
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a client works with."""
 
-    def __init__(self, opened: Opened, policy: Policy, store: Store, delivery: Delivery, randbits: RandomBits) -> None:
+    policy: Policy
+    store: Store
+    delivery: Delivery
+    clock: Clock
+    randbits: RandomBits
+    closing: ExitStack
+
+
+class Client:
+    """One install answering one survey. Use `Client.open`; safe to share between threads and across a fork."""
+
+    def __init__(self, opened: Opened, parts: _Parts) -> None:
         self.survey = Survey(opened.document, opened.signed_by)
         self._pinned = opened.pinned
-        self._policy = policy
-        self._store = store
-        self._delivery = delivery
-        self._randbits = randbits
+        self._parts = parts
 
     @classmethod
     def open(
@@ -79,34 +89,29 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         timer: Callable[[], float] = time.monotonic,
     ) -> Self:
-        """Fetch and verify a survey (steps 1 to 10); a survey seen before opens without network.
+        """Deliver what an earlier run could not, then fetch and verify a survey (steps 1 to 10).
 
-        link : ``https://host/s/ID#sha256=…``. store : path of this install's store file. keys : bytes of the keys
-        document shipped with the app; without it the server's first one is trusted and remembered. The others exist for
-        tests.
+        A survey seen before opens without network. link : ``https://host/s/ID#sha256=…``. store : path of this
+        install's store file. keys : bytes of the keys document shipped with the app; without it the server's first one
+        is trusted and remembered. transport : stays the caller's to close. The others exist for tests.
 
-        Raises LinkError, StoreError, NetworkError, DocumentRejected and its kinds, PolicyRefused. Nothing is sent then.
+        Raises LinkError, StoreError, NetworkError, DocumentRejected and its kinds, PolicyRefused. Nothing of a new
+        answer has been drawn or sent then.
         """
         wanted = SurveyLink.parse(link)
-        policy = policy or Policy()
-        own = transport or HttpTransport(timer)
-        try:
-            remembered = Store(Path(store))
-        except BaseException:
-            own.close()
-            raise
-        try:
-            opened = open_survey(wanted, remembered, own, keys, (clock or SystemClock()).now())
-            require_secure(opened.document.collect_url)
-            if remembered.answer(wanted.survey) is None:  # (10); what has been answered is spent already
-                policy.check(opened.document, pinned=opened.pinned, spent=remembered.spent())
-            client = cls(opened, policy, remembered, Delivery(own, remembered, sleep, timer), randbits)
-            client.flush(timeout_s=0)  # what an earlier run could not deliver
-        except BaseException:
-            remembered.close()
-            own.close()
-            raise
-        return client
+        policy, clock = policy or Policy(), clock or SystemClock()
+        with ExitStack() as undo:
+            if transport is None:
+                transport = own = HttpTransport(timer)
+                undo.callback(own.close)
+            kept = Store(Path(store))
+            undo.callback(kept.close)
+            delivery = Delivery(transport, kept, sleep, timer)
+            delivery.flush(timeout_s=0)  # whatever becomes of the survey: it may be closed by now, or be another one
+            opened = Opening(wanted, kept, transport, clock.now()).survey(keys)
+            if kept.answer(wanted.survey) is None:  # (10); what has been answered is spent already
+                policy.check(opened.document, pinned=opened.pinned, spent=kept.spent())
+            return cls(opened, _Parts(policy, kept, delivery, clock, randbits, undo.pop_all()))
 
     def answer(
         self, choices: Mapping[str, str], *, strata: Mapping[str, str] | None = None, patience_s: float = 10
@@ -117,56 +122,75 @@ class Client:
         patience_s : how long to keep trying before returning ``queued``; the sealed bytes are sent again at the next
         start or `flush`.
 
-        Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before), PolicyRefused,
-        StoreError, RandomnessError. Delivery problems come back in the receipt.
+        Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before), SurveyClosed,
+        PolicyRefused, StoreError, RandomnessError. Delivery problems come back in the receipt.
         """
+        truth, public = Choices(choices), Choices(strata or {})
+        del choices, strata
         document = self.survey.document
-        public = checked_choices({q.id: q for q in document.strata}, strata or {})
-        truths = checked_choices(document.questions, choices)
-        sealed = self._seal(document, truths, public)
+        fault = truth.fault(document.questions) or public.fault({q.id: q for q in document.strata})
+        if fault is not None:
+            raise fault
+        sealed = self._seal(document, truth, public)
         if sealed is None:
-            raise AlreadyAnswered(self._deliver_again(patience_s)) from None
-        return self._delivery.deliver(sealed, patience_s)
+            raise AlreadyAnswered(self._deliver_again(patience_s))
+        return self._parts.delivery.deliver(sealed, patience_s)
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
-        """Send what is still sealed in this store, each for at most about `timeout_s` seconds; return the receipts."""
-        return [self._delivery.deliver(sealed, timeout_s) for sealed in self._store.outbox()]
+        """Send what is still sealed in this store, for about `timeout_s` seconds; return a receipt for each report."""
+        return self._parts.delivery.flush(timeout_s)
 
     def close(self) -> None:
-        """Close the store and the connections; sealed reports stay in the store."""
-        self._delivery.transport.close()
-        self._store.close()
+        """Close the store and the client's own connections; sealed reports stay in the store."""
+        self._parts.closing.close()
 
-    def _seal(self, document: SurveyDocument, truths: Mapping[str, str], public: Mapping[str, str]) -> Sealed | None:
+    def _seal(self, document: SurveyDocument, truth: Choices, public: Choices) -> Sealed | None:
         """Draw and write under one lock, durably, before any socket is touched; None if there is an answer already.
 
         Whoever comes second, in another thread or process, waits for the lock and then finds the first one's row: no
-        second value is ever drawn.
+        second value is ever drawn. What can fail, fails before the draw.
         """
-        with self._store.transaction():
-            if self._store.answer(document.survey) is not None:
+        store, length = self._parts.store, document.report_length
+        with store.transaction():
+            if store.answer(document.survey) is not None:
                 return None
-            self._policy.check(document, pinned=self._pinned, spent=self._store.spent())
-            symbols = tuple(block.mechanism.sample(block.truth(truths), self._randbits) for block in document.blocks)
-            report_id = self._draw_id()
-            body = Report(document.digest, report_id, symbols, public).to_bytes(document.report_length)
-            sealed = Sealed(document.survey, document.collect_url, report_id, body, "sealed")
-            self._store.seal(sealed, document.form_level)
-        return sealed
+            self._require_open(document)
+            self._parts.policy.check(document, pinned=self._pinned, spent=store.spent())
+            store.reserve(document.survey, document.digest, document.collect_url, length, document.form_level)
+            report = self._draw(document, truth, public)
+            if report is None:
+                raise RandomnessError
+            return store.seal(document.survey, report.id, report.to_bytes(length))
 
-    def _draw_id(self) -> str:
+    def _draw(self, document: SurveyDocument, truth: Choices, public: Choices) -> Report | None:
+        """Draw every block's symbol and the report's id; None if the random source failed.
+
+        The source's own error is dropped: its traceback holds the true rows.
+        """
+        randbits = self._parts.randbits
         try:
-            return f"{self._randbits(128):032x}"
-        except (OSError, NotImplementedError):
-            raise RandomnessError from None
+            symbols = tuple(block.mechanism.sample(truth.row(block), randbits) for block in document.blocks)
+            return Report(document.digest, f"{randbits(128):032x}", symbols, public.public())
+        except Exception:  # noqa: BLE001
+            return None
+
+    def _require_open(self, document: SurveyDocument) -> None:
+        now = self._parts.clock.now()
+        try:
+            document.require_window(now)
+        except ClockError:
+            if now < document.closes:
+                raise
+            closed = f"the survey closed at {format_time(document.closes)}, this device's clock says {format_time(now)}"
+            raise SurveyClosed(closed) from None
 
     def _deliver_again(self, patience_s: float) -> Receipt:
-        kept = self._store.answer(self.survey.document.survey)
+        kept = self._parts.store.answer(self.survey.document.survey)
         if kept is not None and kept.state == "sealed":
-            return self._delivery.deliver(kept, patience_s)
+            return self._parts.delivery.deliver(kept, patience_s)
         if kept is not None and kept.state == "refused":
-            return Receipt("refused", "refused", "the server refused the first answer for good")
-        return Receipt("sent", "accepted", "the server has stored the first answer")
+            return Receipt("refused", kept.code, "the server refused the first answer for good")
+        return Receipt("sent", kept.code if kept else "accepted", "the server has stored the first answer")
 
     def __enter__(self) -> Self:
         return self

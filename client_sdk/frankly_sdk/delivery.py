@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sending sealed bytes until somebody acknowledges them: the same bytes every time (docs/protocol.md §7)."""
 
+import contextlib
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
-from frankly_sdk.errors import LinkError, NetworkError
+from frankly_sdk.errors import LinkError, NetworkError, StoreError
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.store import Sealed, Store
 from frankly_sdk.transport import Answer, Transport
@@ -18,6 +21,9 @@ _LONGEST_RETRY_AFTER_S = 24 * 3600.0
 _RECEIPT_BYTES = 64 * 2**10
 _ACKNOWLEDGED = ("accepted", "duplicate")
 _TRY_AGAIN = frozenset({408, 425, 429})
+_REST = "the server asked to be left alone for a while; the answer will be sent later"
+_LATER = "the server cannot take the answer right now; it will be sent again"
+_STRANGER = "what answered was not the survey's server; the answer will be sent again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +37,43 @@ class Delivery:
     store: Store
     sleep: Callable[[float], None]
     timer: Callable[[], float]
+    _not_before: dict[str, float] = field(default_factory=dict)
+
+    def flush(self, timeout_s: float) -> list[Receipt]:
+        """Try every sealed report of the store, each at least once unless its server is found to be out of reach."""
+        deadline = self.timer() + timeout_s
+        receipts, unreachable = [], set()
+        for sealed in self.store.outbox():
+            server = urlsplit(sealed.collect_url).netloc
+            if server in unreachable:
+                receipts.append(_queued("network", "the server could not be reached; it will be tried again"))
+                continue
+            receipts.append(self.deliver(sealed, max(0.0, deadline - self.timer())))
+            if receipts[-1].code == "network":
+                unreachable.add(server)
+        return receipts
 
     def deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
         """Send until acknowledged or finally refused, at most for about `patience_s` seconds; then it stays queued."""
-        deadline = self.timer() + patience_s
-        wait_s = _FIRST_WAIT_S
-        while True:
+        now = self.timer()
+        deadline, wait_s = now + patience_s, _FIRST_WAIT_S
+        pause_s = max(0.0, self._not_before.get(sealed.collect_url, 0.0) - now)
+        receipt = _queued("waiting", _REST)
+        while now + pause_s <= deadline:
+            if pause_s:
+                self.sleep(pause_s)
             receipt, asked_s = self._once(sealed)
             if receipt.status != "queued":
-                self.store.close_answer(sealed.survey, receipt.status)
-                return receipt
-            # Jitter keeps a crowd that failed together from returning together; `secrets` is all a device draws from.
-            pause_s = max(asked_s, wait_s * (0.5 + secrets.randbelow(1000) / 1000))
-            if self.timer() + pause_s > deadline:
-                return receipt
-            self.sleep(pause_s)
+                # If erasing fails now, the next start sends the same bytes, hears "duplicate" and erases them then.
+                with contextlib.suppress(StoreError):
+                    self.store.close_answer(sealed.survey, receipt.status, receipt.code)
+                break
+            now = self.timer()
+            if asked_s:
+                self._not_before[sealed.collect_url] = now + asked_s
+            pause_s = max(asked_s, wait_s * _jitter())
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+        return receipt
 
     def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
         """Send once; return what came of it and how many seconds the server asked to wait."""
@@ -58,24 +85,29 @@ class Delivery:
             return _queued(error.code, error.detail), 0.0
         except LinkError as error:
             return Receipt("refused", error.code, error.detail), 0.0
-        body = _body(answer)
-        if answer.status in (200, 201):
-            return _acknowledgement(sealed, body), 0.0
-        code = body.get("code")
-        code = code if isinstance(code, str) and code.isascii() and len(code) <= 64 else f"http_{answer.status}"
-        # A survey that has not opened yet answers 409 with Retry-After: the report is fine, only early.
-        if answer.status in _TRY_AGAIN or answer.status >= 500 or code == "too_early":
-            words = "the server cannot take the answer right now; it will be sent again"
-            return _queued(code, words), _retry_after(answer.retry_after)
-        return Receipt("refused", code, f"the server refused the report for good ({answer.status}, {code})"), 0.0
+        return _judge(answer, sealed.report_id), _retry_after(answer.retry_after)
 
 
-def _acknowledgement(sealed: Sealed, body: dict[str, object]) -> Receipt:
-    """Only our own receipt body counts: a proxy's page with status 200 must not make us erase anything."""
-    status = body.get("status")
-    if body.get("id") == sealed.report_id and status in _ACKNOWLEDGED:
-        return Receipt("sent", str(status), "the server has stored the randomised answer")
-    return _queued("no_receipt", "what answered was not the survey's server; the answer will be sent again")
+def _judge(answer: Answer, report_id: str) -> Receipt:
+    """Say what an answer means. Only what our own server says can make us erase anything.
+
+    A page with status 200 is no acknowledgement, and a 404 from a gateway that does not know us is no refusal.
+    """
+    body = _body(answer)
+    if answer.status in (200, 201) and body.get("id") == report_id and body.get("status") in _ACKNOWLEDGED:
+        return Receipt("sent", str(body["status"]), "the server has stored the randomised answer")
+    if answer.status < 300:
+        return _queued("no_receipt", _STRANGER)
+    problem = Problem.from_code(str(body.get("code")))
+    if problem is None or problem.status != answer.status:
+        busy = answer.status in _TRY_AGAIN or answer.status >= 500
+        return _queued(f"http_{answer.status}", _LATER if busy else _STRANGER)
+    # A survey that has not opened yet answers 409 with Retry-After: the report is fine, only early.
+    if answer.status in _TRY_AGAIN or answer.status >= 500 or problem is Problem.TOO_EARLY:
+        return _queued(problem.code, _LATER)
+    if problem is Problem.CLOSED:
+        return Receipt("refused", problem.code, "the survey has closed; the randomised answer was erased")
+    return Receipt("refused", problem.code, f"the server refused the report for good: {problem.title}")
 
 
 def _queued(code: str, detail: str) -> Receipt:
@@ -95,3 +127,11 @@ def _retry_after(text: str | None) -> float:
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= 12):
         return 0.0
     return min(float(text), _LONGEST_RETRY_AFTER_S)
+
+
+def _jitter() -> float:
+    """Return a factor from 0.5 to 1.5, so that a crowd that failed together does not return together."""
+    try:
+        return 0.5 + secrets.randbelow(1000) / 1000
+    except (OSError, NotImplementedError):
+        return 1.0  # no noise comes from here: what is sent was drawn and sealed before

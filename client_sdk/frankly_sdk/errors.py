@@ -4,12 +4,13 @@
 FranklyError                 (frankly_protocol.errors)
  ├─ DocumentRejected …       the signed document failed a numbered step; nothing was sent, do not retry
  ├─ RandomnessError          the system gave no random bits; nothing was drawn or sent
- ├─ LinkError                the link is not a survey link
+ ├─ LinkError                the link, or the address reports go to, cannot be used
  │   └─ InsecureTransport    http:// to anything but this machine
  ├─ PolicyRefused            honest document, but it asks for more than this app allows
  │   └─ BudgetExceeded       together with what this install has already spent
  ├─ UnknownChoice            the app passed something that is not one of the choices (a developer's mistake)
  ├─ AlreadyAnswered          this install has answered this survey; the first value stands
+ ├─ SurveyClosed             the survey's time ran out before anything was drawn
  ├─ StoreError               the store cannot be used; nothing was drawn or sent
  └─ NetworkError             the server could not be reached or talked nonsense; a retry may help
 """
@@ -17,22 +18,23 @@ FranklyError                 (frankly_protocol.errors)
 from collections.abc import Sequence
 
 from frankly_protocol.errors import FranklyError
+from frankly_protocol.problems import Problem
 
 from frankly_sdk.receipt import Receipt
 
 
 class LinkError(FranklyError):
-    """The link cannot be used; the detail shows the form it should have."""
+    """An address cannot be used; the detail shows the form it should have. ``field`` is link or collect_url."""
 
-    def __init__(self, detail: str, code: str = "link") -> None:
-        super().__init__(detail, code=code, field="link")
+    def __init__(self, detail: str, code: str = "link", field: str = "link") -> None:
+        super().__init__(detail, code=code, field=field)
 
 
 class InsecureTransport(LinkError):
     """The address is not https, and not this machine's own."""
 
-    def __init__(self, detail: str) -> None:
-        super().__init__(detail, "insecure_transport")
+    def __init__(self, detail: str, field: str = "link") -> None:
+        super().__init__(detail, "insecure_transport", field)
 
 
 class PolicyRefused(FranklyError):
@@ -67,6 +69,13 @@ class AlreadyAnswered(FranklyError):
     def __init__(self, receipt: Receipt) -> None:
         super().__init__("this survey has been answered here; the first answer stands", code="already_answered")
         self.receipt = receipt
+
+
+class SurveyClosed(FranklyError):
+    """The survey takes no more answers; nothing was drawn. If a server says so later, the receipt has this code."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, code=Problem.CLOSED.code, field="closes")
 
 
 class StoreError(FranklyError):

@@ -1,32 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain words about a survey (acceptance step 11): what is asked, what leaves, and what that can tell anybody."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 from frankly_protocol.audit import ln_up
-from frankly_protocol.blocks import Block
+from frankly_protocol.blocks import Block, Choice
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.report import Report
 
 LIMITS = (
     "What this cannot protect: your network address is visible to whoever runs the server unless you use a relay; a "
-    "device or operating system in strange hands sees everything; nobody can stop somebody from making you answer."
+    "device or operating system in strange hands sees everything; nobody can stop somebody from making you answer, and "
+    "nobody can check that an answer is true. If this app's memory is erased it no longer knows that you have "
+    "answered; answering again then would tell more about you."
 )
+_MAX_TABLE = 64  # chances; more than that is no longer read by anybody
 
 
 @dataclass(frozen=True, slots=True)
 class BlockExplanation:
     """One block in words and figures.
 
-    guess : chance that the best guess from what leaves is right, if all answers were equally likely before;
-    blind : the same chance without it. ratio : how far odds can move, E. ceiling : the same under any prior; None if
-    infinite.
+    same : least and greatest chance, over the answers, that what leaves names the true answer; None if the symbols do
+    not correspond to answers. guess : chance that the best guess from what leaves is right, if all answers were equally
+    likely before; blind : the same chance without it. ratio : how far odds can move, E. ceiling : the same under any
+    prior; None if infinite.
     """
 
     block: str
     questions: tuple[str, ...]
+    same: tuple[Fraction, Fraction] | None
     guess: Fraction
     blind: Fraction
     ratio: Fraction
@@ -36,13 +42,17 @@ class BlockExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything worth knowing before answering; `str()` of it is what to show."""
+    """Everything worth knowing before answering; `str()` of it is what to show.
+
+    leaves : the report with words where random things will stand. example : a report of this very shape and length.
+    """
 
     title: str
     blocks: tuple[BlockExplanation, ...]
     form_nats: str
     signed_by: tuple[str, ...]
     leaves: str
+    example: bytes
     words: str
 
     def __str__(self) -> str:
@@ -53,58 +63,120 @@ def explain(document: SurveyDocument, signed_by: Sequence[str], language: str | 
     """Explain a verified document; `language` is one of the document's, the first by default."""
     chosen = language if language in document.languages else document.languages[0]
     blocks = tuple(_block(block, chosen) for block in document.blocks)
-    nats = ln_up(document.form_level.level)
     leaves = _leaves(document)
     lines = [
         document.title[chosen],
         *([document.consent[chosen]] if document.consent else []),
         "Your answers are randomised here, on this device. Only random symbols leave it; your answers never do.",
+        *([_public(document, chosen)] if document.strata else []),
         *(block.words for block in blocks),
-        f"Answering everything costs {nats} nats: no combination of what leaves moves odds by more than "
-        f"×{_times(document.form_level.level)}.",
-        f"What leaves, once, as {document.report_length} bytes: {leaves}",
+        _ledger(document),
+        f"What leaves, once, as {document.report_length} bytes (spaces fill the end): {leaves}",
         f"Signed by: {', '.join(key[:16] for key in signed_by)}. A signature says who made the survey, not that a "
         "prior is true.",
         LIMITS,
     ]
-    return Explanation(document.title[chosen], blocks, nats, tuple(signed_by), leaves, "\n\n".join(lines))
+    nats = ln_up(document.form_level.level)
+    words = "\n\n".join(lines)
+    return Explanation(document.title[chosen], blocks, nats, tuple(signed_by), leaves, _example(document), words)
 
 
 def _block(block: Block, language: str) -> BlockExplanation:
     asked = tuple(question.text[language] for question in block.questions)
-    columns = list(zip(*block.mechanism.weights, strict=True))
-    answers = block.mechanism.answers
+    mechanism = block.mechanism
     # Bayes vulnerability under equally likely answers: Σ_y max_x Q(y|x) / a.
-    guess = Fraction(sum(max(column) for column in columns), block.mechanism.denominator * answers)
-    blind = Fraction(1, answers)
+    best = sum(max(column) for column in zip(*mechanism.weights, strict=True))
+    guess = Fraction(best, mechanism.denominator * mechanism.answers)
+    blind = Fraction(1, mechanism.answers)
+    same = _same(block)
     lines = [
-        " ".join(asked),
-        f"  Whoever guesses your answer from what leaves is right {_percent(guess)} of the time; by guessing blindly, "
-        f"{_percent(blind)}.",
-        f"  {_promise(block)}",
+        *(f"{question.text[language]} ({_choices(question.choices, language)})" for question in block.questions),
+        *_chances(block, same, language),
+        f"Whoever guesses from what leaves is right {_percent(guess)} of the time; by guessing blindly, "
+        f"{_percent(blind)}, if all answers are equally common.",
+        _promise(block),
     ]
-    if guess == 1:
-        lines.append("  Your answer to this is sent unchanged.")
-    return BlockExplanation(block.id, asked, guess, blind, block.ratio, block.ceiling, "\n".join(lines))
+    words = "\n  ".join(lines)
+    return BlockExplanation(block.id, asked, same, guess, blind, block.ratio, block.ceiling, words)
+
+
+def _same(block: Block) -> tuple[Fraction, Fraction] | None:
+    """Return the range of the chances on the diagonal if every symbol y speaks for answer y more than for any other."""
+    weights = block.mechanism.weights
+    if block.mechanism.reports != block.mechanism.answers:
+        return None
+    for y, column in enumerate(zip(*weights, strict=True)):
+        if any(w >= column[y] for x, w in enumerate(column) if x != y):
+            return None
+    chances = [block.mechanism.probability(x, x) for x in range(len(weights))]
+    return min(chances), max(chances)
+
+
+def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str) -> Iterator[str]:
+    """Say how often what leaves names the truth, or list the chances of every symbol."""
+    if same is not None and same[0] == 1:
+        yield "Your answer to this is sent unchanged."
+    elif same is not None:
+        low, high = map(_percent, same)
+        chance = low if same[0] == same[1] else f"{low} to {high}, depending on the answer"
+        yield f"What leaves names your true answer with a chance of {chance}; otherwise it names another one."
+    elif block.mechanism.answers * block.mechanism.reports > _MAX_TABLE:
+        yield (
+            f"What leaves is one of {block.mechanism.reports} symbols that do not stand for answers; their chances for "
+            "every answer are listed in the signed survey."
+        )
+    else:
+        yield "What leaves is a symbol that does not stand for one answer:"
+        labels = product(*([c.label[language] for c in question.choices] for question in block.questions))
+        for x, label in enumerate(labels):
+            row = ((y, block.mechanism.probability(y, x)) for y in range(block.mechanism.reports))
+            told = ", ".join(f"{y} with a chance of {_percent(chance)}" for y, chance in row if chance)
+            yield f"  if your answer is {' / '.join(label)}: {told}."
 
 
 def _promise(block: Block) -> str:
     if block.prior is None:
         times = _times(block.ratio)
         return f"Nobody’s odds between two answers of yours change by more than ×{times}, whatever they know."
-    what = {
-        "lip": f"Nobody’s belief about your “{block.prior.secret}” changes by more than ×{_times(block.ratio)}",
-        "secret-ldp": f"Nobody’s odds about your “{block.prior.secret}” change by more than ×{_times(block.ratio)}",
-    }[block.notion]
     ceiling = (
         "Without that, there is no limit: some symbols rule out some answers for certain."
         if block.ceiling is None
         else f"Without that, odds change by at most ×{_times(block.ceiling)}."
     )
     return (
-        f"{what}, as long as this published table is true: {block.prior.source}. {ceiling} "
-        "The answer itself is protected by that second limit only."
+        f"{_about(block.notion, block.prior.secret, block.ratio)}, as long as this published table is true: "
+        f"{block.prior.source}. {ceiling} The answer itself is protected by that second limit only."
     )
+
+
+def _about(notion: str, secret: str, ratio: Fraction | None) -> str:
+    if notion == "lip":
+        return f"Nobody’s belief about your “{secret}” changes by more than ×{_times(ratio)}"
+    return f"Nobody’s odds about your “{secret}” change by more than ×{_times(ratio)}"
+
+
+def _ledger(document: SurveyDocument) -> str:
+    """Say what the whole form costs, and which block counts how (DESIGN §3.6)."""
+    form = document.form_level
+    counted = ", ".join(f"{line.block} by its {line.counted_by}, {ln_up(line.value)}" for line in form.lines)
+    secrets = {block.secret: block.notion for block in document.blocks if block.secret is not None}
+    if secrets:
+        promises = [_about(notion, secret, form.level) for secret, notion in secrets.items()]
+        together = f"{'; '.join(promises)}, by everything that leaves taken together and if the tables are true."
+    else:
+        together = f"By everything that leaves, nobody’s odds about you change by more than ×{_times(form.level)}."
+    return f"Answering everything costs {ln_up(form.level)} nats ({counted}). {together}"
+
+
+def _public(document: SurveyDocument, language: str) -> str:
+    asked = "; ".join(question.text[language] for question in document.strata)
+    return f"These answers leave as you give them, not randomised: {asked}"
+
+
+def _example(document: SurveyDocument) -> bytes:
+    strata = {question.id: question.choices[0].id for question in document.strata}
+    symbols = tuple(0 for _ in document.blocks)
+    return Report(document.digest, "0" * 32, symbols, strata).to_bytes(document.report_length)
 
 
 def _leaves(document: SurveyDocument) -> str:
@@ -117,8 +189,15 @@ def _leaves(document: SurveyDocument) -> str:
     )
 
 
+def _choices(choices: Sequence[Choice], language: str) -> str:
+    return " / ".join(choice.label[language] for choice in choices)
+
+
 def _percent(share: Fraction) -> str:
-    return f"{float(share) * 100:.1f}%"
+    """Return a share in per cent; only what is certain reads as 0 or 100."""
+    # rounding: to the nearest tenth, for reading only; promises are rounded up, in `_times`.
+    tenths = min(max(round(share * 1000), 1), 999) if 0 < share < 1 else int(share * 1000)
+    return f"{tenths // 10}.{tenths % 10}%"
 
 
 def _times(ratio: Fraction | None) -> str:

@@ -27,7 +27,7 @@ class SurveyLink:
         require_secure(text)
         path = _PATH.fullmatch(parts.path)
         pin = _PIN.fullmatch(parts.fragment)
-        if path is None or parts.query or parts.username is not None or (parts.fragment and pin is None):
+        if path is None or parts.query or (parts.fragment and pin is None):
             raise LinkError("a survey link looks like https://host/s/ID#sha256=…: copy it whole")
         digest = f"sha256:{pin.group(1)}" if pin else None
         return cls(f"{parts.scheme}://{parts.netloc}", path.group(1), digest)
@@ -44,14 +44,16 @@ class SurveyLink:
         return f"{url}?digest={self.digest}" if self.digest else url
 
 
-def require_secure(url: str) -> None:
-    """Raise InsecureTransport unless `url` is https, or http to this machine itself."""
+def require_secure(url: str, field: str = "link") -> None:
+    """Raise InsecureTransport unless `url` is https, or http to this machine itself; LinkError if it names a user."""
     parts = _split(url)
+    if parts.username is not None or parts.password is not None:
+        raise LinkError("an address with a user name in it could tell devices apart", field=field)
     if parts.scheme == "https" and parts.hostname:
         return
     if parts.scheme == "http" and parts.hostname and _is_loopback(parts.hostname):
         return
-    raise InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone")
+    raise InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone", field)
 
 
 def _split(url: str) -> SplitResult:

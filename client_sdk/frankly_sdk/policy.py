@@ -35,19 +35,16 @@ class Policy:
 
     def check(self, document: SurveyDocument, *, pinned: bool, spent: Sequence[FormLevel]) -> None:
         """Raise PolicyRefused or BudgetExceeded unless the survey may be answered on top of what was `spent`."""
-        if not pinned and not self.allow_unpinned:
-            raise PolicyRefused(
-                "unpinned", "use the link that ends in #sha256=…, so that everyone gets the same survey"
-            )
         self._check_ceilings(document, pinned)
+        if not pinned and not self.allow_unpinned:
+            words = "use the link that ends in #sha256=…, so that everyone gets the same survey"
+            raise PolicyRefused("unpinned", words)
         form = document.form_level
-        if form.level is None:
-            reason = (
-                "two blocks rest on a prior about one secret, so together they promise nothing; see the ledger rule"
-            )
-            raise PolicyRefused("composition", reason, "blocks")
-        if form.level > self._limit:
+        if form.level is None or form.level > self._limit:
             asked = f"the survey costs {ln_up(form.level)} nats, this app allows {self.cap}"
+            if sum(block.prior is not None for block in document.blocks) > 1:
+                words = f"only one promise per secret that rests on a prior counts as stated, so {asked}"
+                raise PolicyRefused("composition", words, "blocks")
             raise PolicyRefused("cap", asked, "blocks")
         total = ledger_total([*spent, form])
         if total is None or total > self._limit:

@@ -2,7 +2,8 @@
 """What one install remembers: an SQLite file with full sync, so that what is sealed stays sealed through a power cut.
 
 The truth is never written. A rollback journal is used, not a write-ahead log: erased symbols would live on in a log.
-With journal_mode=TRUNCATE and synchronous=FULL, SQLite syncs the journal's end too, so a commit cannot be undone later.
+With journal_mode=TRUNCATE and synchronous=FULL, SQLite syncs the journal's end too, so a commit cannot be undone later
+(a journal that is deleted instead may come back after a power cut, and take the sealed value with it).
 """
 
 import contextlib
@@ -22,160 +23,213 @@ from frankly_sdk.errors import StoreError
 
 _VERSION = 1
 _BUSY_S = 15.0
+_SEALED = "survey, digest, collect_url, report_id, body, state, code"
+_MAX_EVIDENCE = 16  # envelopes: enough to show, too few to fill a disk with
+_PRAGMAS = ("synchronous=FULL", "secure_delete=ON", "fullfsync=ON")
 _SCHEMA = """
 CREATE TABLE keys (origin TEXT PRIMARY KEY, envelope BLOB NOT NULL);
 CREATE TABLE surveys (survey TEXT PRIMARY KEY, version INTEGER NOT NULL, digest TEXT NOT NULL, envelope BLOB NOT NULL);
 CREATE TABLE evidence (digest TEXT PRIMARY KEY, envelope BLOB NOT NULL);
 CREATE TABLE answers (
-    survey TEXT PRIMARY KEY, collect_url TEXT NOT NULL, report_id TEXT NOT NULL, body BLOB,
-    state TEXT NOT NULL CHECK (state IN ('sealed', 'sent', 'refused')),
-    level TEXT NOT NULL, ceiling TEXT
-);
+    survey TEXT PRIMARY KEY, digest TEXT NOT NULL, collect_url TEXT NOT NULL,
+    report_id TEXT NOT NULL, body BLOB, state TEXT NOT NULL CHECK (state IN ('sealed', 'sent', 'refused')),
+    code TEXT NOT NULL, level TEXT NOT NULL, ceiling TEXT
+)
 """
+
+# Held through every transaction and every fork: a fork in the middle of one would leave a child that believes it holds
+# the lock, and whose exit would roll the parent's transaction back. It also covers the making of new files.
+_GATE = threading.RLock()
+os.register_at_fork(before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release)
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """One survey's answer: the exact bytes to send while `state` is ``sealed``, afterwards None."""
+    """One survey's answer: the exact bytes to send while `state` is ``sealed``, afterwards None.
+
+    digest : of the document that was answered. code : why it is in this state, as in a receipt.
+    """
 
     survey: str
+    digest: str
     collect_url: str
     report_id: str = field(repr=False)
     body: bytes | None = field(repr=False)
-    state: str
+    state: str = "sealed"
+    code: str = ""
+
+
+@dataclass(slots=True)
+class _Connection:
+    """SQLite's handle, with the process it belongs to; the lock keeps other threads out of a transaction."""
+
+    db: sqlite3.Connection
+    pid: int
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    ready: bool = False
 
 
 class Store:
-    """One store file. Safe to use from several threads; several processes may open the same file.
+    """One store file. Safe to use from several threads and after a fork; several processes may open the same file.
 
     Raises StoreError, from every method, if the file cannot be read or written.
     """
 
     def __init__(self, path: Path) -> None:
-        self._lock = threading.RLock()
-        with _translated(path):
-            # Made by us with mode 0600 before SQLite opens it: nobody else may read what this install has answered.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            self._path = path
-            self._db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-            for pragma in ("journal_mode=TRUNCATE", "synchronous=FULL", "secure_delete=ON", "fullfsync=ON"):
-                self._db.execute(f"PRAGMA {pragma}").fetchall()
-        self._create()
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Hold the write lock of this file; commit durably at the end, roll back on any error."""
-        with self._lock:
-            with _translated(self._path):
-                self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
-            try:
-                with _translated(self._path):
-                    self._db.execute("COMMIT")
-            except StoreError:
-                with contextlib.suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
-
-    def keys(self, origin: str) -> bytes | None:
-        """Return the keys envelope accepted last from a server."""
-        row = self._one("SELECT envelope FROM keys WHERE origin = ?", origin)
-        return None if row is None else row[0]
-
-    def survey(self, survey: str) -> Remembered | None:
-        """Return the document accepted last for a survey."""
-        row = self._one("SELECT version, digest, envelope FROM surveys WHERE survey = ?", survey)
-        return None if row is None else Remembered(*row)
-
-    def remember(self, origin: str, keys: bytes, survey: str, document: Remembered) -> None:
-        """Keep accepted keys and an accepted document, in one transaction."""
-        with self.transaction():
-            self._run("INSERT OR REPLACE INTO keys VALUES (?, ?)", origin, keys)
-            values = (survey, document.version, document.digest, document.envelope)
-            self._run("INSERT OR REPLACE INTO surveys VALUES (?, ?, ?, ?)", *values)
-
-    def keep_evidence(self, documents: dict[str, bytes]) -> None:
-        """Keep envelopes that contradict each other, by digest."""
-        with self.transaction():
-            for digest, envelope in documents.items():
-                self._run("INSERT OR IGNORE INTO evidence VALUES (?, ?)", digest, envelope)
-
-    def evidence(self) -> dict[str, bytes]:
-        """Return the envelopes kept as evidence, by digest."""
-        with self._lock, _translated(self._path):
-            return dict(self._db.execute("SELECT digest, envelope FROM evidence"))
-
-    def answer(self, survey: str) -> Sealed | None:
-        """Return what was sealed for a survey, None if it has not been answered here."""
-        row = self._one("SELECT survey, collect_url, report_id, body, state FROM answers WHERE survey = ?", survey)
-        return None if row is None else Sealed(*row)
-
-    def outbox(self) -> list[Sealed]:
-        """Return every sealed report that is not acknowledged yet."""
-        wanted = (
-            "SELECT survey, collect_url, report_id, body, state FROM answers WHERE state = 'sealed' ORDER BY survey"
-        )
-        with self._lock, _translated(self._path):
-            return [Sealed(*row) for row in self._db.execute(wanted)]
-
-    def seal(self, sealed: Sealed, form: FormLevel) -> None:
-        """Write a sealed report with what it costs; call it inside `transaction`, whose end makes it durable."""
-        level, ceiling = _text(form.level), _text(form.ceiling)
-        values = (sealed.survey, sealed.collect_url, sealed.report_id, sealed.body, sealed.state, level, ceiling)
-        self._run("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", *values)
-
-    def close_answer(self, survey: str, state: str) -> None:
-        """Erase symbols and id of an acknowledged or finally refused report; its cost stays, and that there was one."""
-        with self.transaction():
-            self._run("UPDATE answers SET state = ?, body = NULL, report_id = '' WHERE survey = ?", state, survey)
-
-    def spent(self) -> list[FormLevel]:
-        """Return the cost of every survey answered here; it never shrinks and never renews itself."""
-        with self._lock, _translated(self._path):
-            rows = self._db.execute("SELECT level, ceiling FROM answers ORDER BY survey").fetchall()
-            return [FormLevel(_ratio(level), _ratio(ceiling), ()) for level, ceiling in rows]
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            self._db.close()
-
-    def _create(self) -> None:
+        self._path = path
+        self._current = self._connect()
         try:
-            if self._version() != _VERSION:
-                with self.transaction():
-                    self._migrate()
+            self._is_ready()
         except BaseException:
             self.close()
             raise
 
-    def _version(self) -> int:
-        row = self._one("PRAGMA user_version")
-        return 0 if row is None else int(row[0])
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the write lock of this file; commit durably at the end, roll back on any error."""
+        own = self._own()
+        with own.lock, _GATE:
+            self._run("BEGIN IMMEDIATE")
+            try:
+                self._create()
+                yield
+                self._run("COMMIT")
+            except BaseException:
+                own.ready = False  # what was created here is undone as well
+                with contextlib.suppress(sqlite3.Error):
+                    own.db.execute("ROLLBACK")
+                raise
 
-    def _migrate(self) -> None:
-        version = self._version()
-        if version == _VERSION:
-            return  # another process was faster
-        if version > _VERSION:
-            raise StoreError("the store was written by a newer version of the app; update the app")
-        for statement in _SCHEMA.strip().split(";\n"):
-            self._run(statement)
-        self._run(f"PRAGMA user_version = {_VERSION}")
+    def keys(self, origin: str) -> bytes | None:
+        """Return the keys envelope accepted last from a server."""
+        return next((row[0] for row in self._rows("SELECT envelope FROM keys WHERE origin = ?", origin)), None)
 
-    def _one(self, statement: str, *values: object) -> tuple[Any, ...] | None:
-        with self._lock, _translated(self._path):
-            row: tuple[Any, ...] | None = self._db.execute(statement, values).fetchone()
-            return row
+    def survey(self, survey: str) -> Remembered | None:
+        """Return the document accepted last for a survey."""
+        rows = self._rows("SELECT version, digest, envelope FROM surveys WHERE survey = ?", survey)
+        return next((Remembered(*row) for row in rows), None)
+
+    def remember(self, origin: str, keys: bytes, survey: str, document: Remembered) -> None:
+        """Keep accepted keys and an accepted document; a version never gives way to a lower one."""
+        with self.transaction():
+            self._run("INSERT OR REPLACE INTO keys VALUES (?, ?)", origin, keys)
+            self._run(
+                "INSERT INTO surveys VALUES (?, ?, ?, ?) ON CONFLICT (survey) DO UPDATE SET version = excluded.version,"
+                " digest = excluded.digest, envelope = excluded.envelope WHERE excluded.version > version",
+                *(survey, document.version, document.digest, document.envelope),
+            )
+
+    def keep_evidence(self, documents: dict[str, bytes]) -> None:
+        """Keep envelopes that contradict each other, by digest; the first ones, if there are very many."""
+        with self.transaction():
+            for digest, envelope in documents.items():
+                self._run(
+                    "INSERT OR IGNORE INTO evidence SELECT ?, ? WHERE (SELECT count(*) FROM evidence) < ?",
+                    *(digest, envelope, _MAX_EVIDENCE),
+                )
+
+    def evidence(self) -> dict[str, bytes]:
+        """Return the envelopes kept as evidence, by digest."""
+        return dict(self._rows("SELECT digest, envelope FROM evidence"))
+
+    def answer(self, survey: str) -> Sealed | None:
+        """Return what was sealed for a survey, None if it has not been answered here."""
+        rows = self._rows(f"SELECT {_SEALED} FROM answers WHERE survey = ?", survey)  # noqa: S608  a constant
+        return next((Sealed(*row) for row in rows), None)
+
+    def outbox(self) -> list[Sealed]:
+        """Return every sealed report that is not acknowledged yet."""
+        rows = self._rows(f"SELECT {_SEALED} FROM answers WHERE state = 'sealed' ORDER BY survey")  # noqa: S608
+        return [Sealed(*row) for row in rows]
+
+    def reserve(self, survey: str, digest: str, collect_url: str, length: int, form: FormLevel) -> None:
+        """Enter the cost of an answer and room for its report of `length` bytes; call it inside `transaction`.
+
+        SQLite now opens and fills its journal: a disk that is full or not writable says so before anything is drawn.
+        """
+        self._run(
+            "INSERT INTO answers VALUES (?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?)",
+            *(survey, digest, collect_url, "0" * 32, length, _text(form.level), _text(form.ceiling)),
+        )
+
+    def seal(self, survey: str, report_id: str, body: bytes) -> Sealed:
+        """Fill the room reserved; call it inside the same `transaction`, whose end makes it durable."""
+        self._run("UPDATE answers SET report_id = ?, body = ? WHERE survey = ?", report_id, body, survey)
+        sealed = self.answer(survey)
+        if sealed is None:
+            raise StoreError("nothing was reserved for this answer; nothing was sent")
+        return sealed
+
+    def close_answer(self, survey: str, state: str, code: str) -> None:
+        """Erase symbols and id of an acknowledged or finally refused report; its cost stays, and that there was one."""
+        with self.transaction():
+            self._run(
+                "UPDATE answers SET state = ?, code = ?, body = NULL, report_id = ''"
+                " WHERE survey = ? AND state = 'sealed'",
+                *(state, code, survey),
+            )
+
+    def spent(self) -> list[FormLevel]:
+        """Return the cost of every survey answered here; it never shrinks and never renews itself."""
+        rows = self._rows("SELECT level, ceiling FROM answers ORDER BY survey")
+        return [FormLevel(_ratio(level), _ratio(ceiling), ()) for level, ceiling in rows]
+
+    def close(self) -> None:
+        """Close the file."""
+        own = self._own()
+        with own.lock, contextlib.suppress(sqlite3.Error):
+            own.db.close()
+
+    def _own(self) -> _Connection:
+        """Return this process's connection: SQLite's handles must not be used on the other side of a fork."""
+        if self._current.pid != os.getpid():
+            self._current = self._connect()
+        return self._current
+
+    def _connect(self) -> _Connection:
+        with _translated(self._path), _GATE:
+            # Made by us with mode 0600 before SQLite opens it: nobody else may read what this install has answered. A
+            # file that exists is never opened here, for closing it would drop every lock this process has on it.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            if self._path.stat().st_mode & 0o077:
+                self._path.chmod(0o600)
+            db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            try:
+                if db.execute("PRAGMA journal_mode=TRUNCATE").fetchone() != ("truncate",):
+                    raise StoreError("the store cannot be written durably; nothing was sent")
+                for pragma in _PRAGMAS:
+                    db.execute(f"PRAGMA {pragma}")
+            except BaseException:
+                db.close()
+                raise
+            return _Connection(db, os.getpid())
+
+    def _is_ready(self) -> bool:
+        """Tell whether the tables are there; a store is made with the first thing it has to remember."""
+        own = self._own()
+        with own.lock, _translated(self._path):
+            if not own.ready:
+                (version,) = own.db.execute("PRAGMA user_version").fetchone()
+                if version not in (0, _VERSION):
+                    raise StoreError("the store was written by a newer version of the app; update the app")
+                own.ready = version == _VERSION
+            return own.ready
+
+    def _create(self) -> None:
+        if not self._is_ready():
+            for statement in _SCHEMA.split(";"):
+                self._run(statement)
+            self._run(f"PRAGMA user_version = {_VERSION}")
+
+    def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        own = self._own()
+        with own.lock, _translated(self._path):
+            return own.db.execute(statement, values).fetchall() if self._is_ready() else []
 
     def _run(self, statement: str, *values: object) -> None:
         with _translated(self._path):
-            self._db.execute(statement, values)
+            self._own().db.execute(statement, values)
 
 
 @contextlib.contextmanager

@@ -97,7 +97,7 @@ CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
     (
         lambda: FakeServer(document=replace(GOOD, collect_url="http://evil.example/")),
         InsecureTransport,
-        "link",
+        "collect_url",
     ),
 ]
 
@@ -133,7 +133,7 @@ def test_outside_the_window_both_times_are_shown(days: int, field: str, tmp_path
 
 UNPINNED = f"https://collect.example/s/{GOOD.survey}"
 POLICIES = [
-    (Policy(), "unpinned"),
+    (Policy(), "ceiling"),
     (Policy(allow_unpinned=True), "ceiling"),
     (Policy(allow_unpinned=True, max_ceiling="3"), "ceiling"),
 ]
@@ -148,6 +148,9 @@ def test_without_a_pin_prior_based_promises_are_refused(policy: Policy, reason: 
 
 def test_without_a_pin_prior_free_promises_may_be_allowed(tmp_path: Path) -> None:
     server = FakeServer(document=survey(ldp_block()))
+    with pytest.raises(PolicyRefused) as caught:
+        server.open(tmp_path / "s.db", link=UNPINNED)
+    assert caught.value.reason == "unpinned"
     with server.open(tmp_path / "s.db", link=UNPINNED, policy=Policy(allow_unpinned=True)) as client:
         assert client.answer({"affair": "no"}).status == "sent"
 

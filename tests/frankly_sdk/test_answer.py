@@ -240,7 +240,12 @@ REPLIES: list[tuple[list[Answer | Exception], str, str, int]] = [
     ([problem(410, "closed")], "refused", "closed", 1),
     ([problem(409, "id_conflict")], "refused", "id_conflict", 1),
     ([problem(422, "symbol_unknown")], "refused", "symbol_unknown", 1),
-    ([Answer(404, "text/html", None, b"<html>")], "refused", "http_404", 1),
+    ([problem(404, "survey_unknown")], "refused", "survey_unknown", 1),
+    # What no server of ours has said must not erase anything: gateways and log-in pages, with any status.
+    ([Answer(404, "text/html", None, b"<html>")], "sent", "accepted", 2),
+    ([Answer(410, "text/html", None, b"<html>")] * 50, "queued", "http_410", 0),
+    ([problem(403, "closed")] * 50, "queued", "http_403", 0),
+    ([Answer(301, "text/html", None, b"")] * 50, "queued", "http_301", 0),
     ([NetworkError("down")] * 50, "queued", "network", 4),
 ]
 
