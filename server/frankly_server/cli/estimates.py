@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly estimates`: an analyst's table, asked over HTTP with an API key."""
+"""`frankly estimates`: an analyst's table, asked over HTTP with an API key, or on the server's own machine without."""
 
 import re
 from dataclasses import asdict
@@ -9,6 +9,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, results, table, write_json
+from frankly_server.cli.opening import open_services
 from frankly_server.client import Analyst, Estimate, Estimates
 
 _LINK = re.compile(r"(?P<url>https?://[^/]+(?:/.+)?)/s/(?P<survey>[0-9a-f]{32})(?:#.*)?")
@@ -17,30 +18,59 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @click.command()
 @click.argument("survey")
-@click.option("--url", envvar="FRANKLY_URL", help="The server [default: the link's, else http://127.0.0.1:8000].")
-@click.option(
-    "--key", envvar="FRANKLY_API_KEY", required=True, help="An API key; better set FRANKLY_API_KEY than type it."
-)
+@click.option("--url", envvar="FRANKLY_URL", help="The server to ask about an id [default: this machine].")
+@click.option("--key", envvar="FRANKLY_API_KEY", help="An API key; better set FRANKLY_API_KEY than type it.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence, strictly between 0 and 1.")
 @click.option("--census", is_flag=True, help="The respondents are everybody: margins of the privacy noise alone.")
 @click.option("--simultaneous", is_flag=True, help="Margins for all choices of a question at once.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
 @json_option
 def estimates(
-    survey: str, url: str | None, key: str, level: float, census: bool, simultaneous: bool, as_csv: bool, as_json: bool
+    survey: str,
+    url: str | None,
+    key: str | None,
+    level: float,
+    census: bool,
+    simultaneous: bool,
+    as_csv: bool,
+    as_json: bool,
 ) -> None:
-    """Show estimates of a SURVEY, given by its id or its link, each beside its margin."""
+    """Show estimates of a SURVEY, each beside its margin.
+
+    A link, or an id with --url, asks that server with an API key. A name or an id alone reads this machine's database.
+    """
     link = _LINK.fullmatch(survey)
-    if link is None and not _ID.fullmatch(survey):
-        raise InvalidInput(Problem.SURVEY_UNKNOWN, "give the survey's link, or its id of 32 hex digits", "SURVEY")
-    where = url or (link["url"] if link else "http://127.0.0.1:8000")
-    found = Analyst(where, key).estimates(link["survey"] if link else survey, level, census, simultaneous)
+    if link or url:
+        found = _remote(link, survey, url, key).estimates(
+            link["survey"] if link else survey, level, census, simultaneous
+        )
+    else:
+        found = _local(survey, level, census, simultaneous)
     if as_csv:
         click.echo(found.to_csv(), nl=False)
     elif as_json:
         write_json(_json(found))
     else:
         _show(found)
+
+
+def _remote(link: re.Match[str] | None, survey: str, url: str | None, key: str | None) -> Analyst:
+    """Return the client of the server that the link or --url names."""
+    if not key:
+        raise InvalidInput(Problem.USAGE, "an API key is needed: set FRANKLY_API_KEY, or use --key", "key")
+    if link is None and not _ID.fullmatch(survey):
+        raise InvalidInput(Problem.SURVEY_UNKNOWN, "give the survey's link, or its id of 32 hex digits", "SURVEY")
+    return Analyst(url or (link["url"] if link else ""), key)
+
+
+def _local(survey: str, level: float, census: bool, simultaneous: bool) -> Estimates:
+    """Return the estimates from this machine's database: whoever can open it needs no API key."""
+    with open_services() as services:
+        ids = {line.name: line.survey_id for line in services.surveys.list()}
+        body = services.analysis.estimates(
+            ids.get(survey, survey), level=level, census=census, simultaneous=simultaneous
+        )
+    return Estimates.from_json(body)
 
 
 def _json(found: Estimates) -> dict[str, object]:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly estimates` on the server's own machine: by name or id, no API key, no HTTP."""
+
+from pathlib import Path
+
+import pytest
+from frankly_server.cli.opening import open_services
+
+from tests.frankly_server.cli.conftest import Frankly
+
+
+@pytest.fixture
+def counted(ready: Frankly, survey_file: Path) -> Frankly:
+    """A published survey with 60 reports, 'habits', and a draft called 'draft'."""
+    ready("survey", "apply", survey_file)
+    published = ready("survey", "publish", "habits", "--json").json
+    with open_services() as services:
+        reports = [
+            {"v": 1, "doc": published["digest"], "id": f"{i:032x}", "y": [i % 2, i % 3], "strata": {"region": "north"},
+             "token": None}
+            for i in range(60)
+        ]  # fmt: skip
+        services.intake.accept_batch(published["survey"], reports)
+    survey_file.write_text(survey_file.read_text().replace("name: habits", "name: draft"))
+    ready("survey", "apply", survey_file)
+    return ready
+
+
+def test_by_name_and_by_id(counted: Frankly) -> None:
+    named = counted("estimates", "habits", "--census", "--json")
+    assert named.code == 0
+    assert (named.json["n"], len(named.json["rows"])) == (60, 5)
+    assert counted("estimates", named.json["survey"], "--census", "--json").json == named.json
+    assert counted("estimates", "habits").out.count("±") == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        (["nothing"], 3, "survey_unknown"),
+        (["draft"], 3, "survey_unknown"),
+        (["habits", "--level", "95"], 3, "confidence_range"),
+        (["habits", "--level", "nan"], 3, "confidence_range"),
+        (["0" * 32, "--url", "https://surveys.example.org"], 2, "usage"),
+        (["https://surveys.example.org/s/" + "0" * 32], 2, "usage"),
+    ],
+)
+def test_refusals(counted: Frankly, arguments: list[str], code: int, problem: str) -> None:
+    done = counted("estimates", *arguments, "--json")
+    assert (done.code, done.problem["code"], done.out) == (code, problem, "")
