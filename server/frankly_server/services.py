@@ -4,7 +4,6 @@
 from typing import Self
 
 from frankly_protocol.clock import Clock
-from frankly_protocol.errors import FranklyError
 
 from frankly_server.analysis import Analysis
 from frankly_server.intake import Intake
@@ -38,9 +37,8 @@ class Services:
         database = Database(settings.store_url())
         try:
             database.check()
-        except FranklyError:
-            database.close()
-            raise
+        finally:
+            database.close()  # processes forked from here open connections of their own
         return cls(settings, database, clock)
 
     def check_start(self) -> None:
@@ -49,6 +47,7 @@ class Services:
         Raises UnsafeStore, StoreUnavailable or InvalidInput(key_file): one line each.
         """
         self.database.check()
+        self.database.close()  # processes forked from here open connections of their own
         self.keys.check()
 
     def check_health(self) -> None:
@@ -56,5 +55,5 @@ class Services:
         self.database.check()
 
     def close(self) -> None:
-        """Close the database's connections."""
+        """Close the database's connections; using a service opens new ones."""
         self.database.close()

@@ -26,10 +26,13 @@ from frankly_server.surveys.priors import prior_of
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What `apply` did, or would do: ``created``, ``updated`` or ``unchanged``, and the differing fields."""
+    """What `apply` did, or would do: ``created``, ``updated`` or ``unchanged``, and the differing fields.
+
+    survey_id : None for a survey that a dry run would create.
+    """
 
     status: str
-    survey_id: str
+    survey_id: str | None
     name: str
     diff: Sequence[str]
 
@@ -101,10 +104,10 @@ class Surveys:
         with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
             row = tx.surveys.by_name(definition.name)
             if row is None:
-                row = SurveyRow(secrets.token_hex(16), definition.name, new)
-                if not dry_run:
-                    tx.surveys.add(row)
-                return Change("created", row.id, row.name, differences({}, loads(new)))
+                survey_id = None if dry_run else secrets.token_hex(16)
+                if survey_id is not None:
+                    tx.surveys.add(SurveyRow(survey_id, definition.name, new))
+                return Change("created", survey_id, definition.name, differences({}, loads(new)))
             if row.definition == new:
                 return Change("unchanged", row.id, row.name, [])
             if not dry_run:

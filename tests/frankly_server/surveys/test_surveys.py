@@ -60,10 +60,10 @@ def test_apply_is_idempotent(make: Make) -> None:
     surveys = make()
     definition = parse_definition(FILE.encode())
     tried = surveys.apply(definition, dry_run=True)
-    assert (tried.status, surveys.list()) == ("created", [])
+    assert (tried.status, tried.survey_id, surveys.list()) == ("created", None, [])
     made = surveys.apply(definition)
     assert made.status == "created"
-    assert re.fullmatch("[0-9a-f]{32}", made.survey_id)
+    assert re.fullmatch("[0-9a-f]{32}", made.survey_id or "")
     assert "+ blocks[0].epsilon: 1" in made.diff
     again = surveys.apply(definition)
     assert (again.status, again.survey_id, again.diff) == ("unchanged", made.survey_id, [])
