@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transactions keep all or nothing, and the server refuses databases that would not."""
 
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from frankly_server.store import Database, StoreUnavailable, SurveyRow, UnsafeStore, upgrade
 from frankly_server.store.engines import check_durability
+from sqlalchemy import event
 from structlog.testing import capture_logs
 
 from tests.frankly_server.samples import SURVEY, row
@@ -122,3 +125,49 @@ def test_malformed_names_match_nothing(sqlite: Database) -> None:
             assert tx.documents.latest(text) is None
             assert tx.documents.get("sha256:" + text) is None
             assert tx.documents.versions(text) == []
+
+
+def test_a_pool_without_free_connections_is_unavailable(sqlite: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool: Any = sqlite.engine.pool
+    monkeypatch.setattr(pool, "_timeout", 0.01)
+    held = [sqlite.engine.connect() for _ in range(pool.size())]
+    with pytest.raises(StoreUnavailable), sqlite.reading("one too many") as tx:
+        tx.surveys.all()
+    for connection in held:
+        connection.close()
+    with sqlite.reading("free again") as tx:
+        assert tx.surveys.all() == []
+
+
+def test_a_file_locked_by_another_program_is_unavailable(sqlite: Database, sqlite_url: str) -> None:
+    event.listen(sqlite.engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout=10"))
+    sqlite.close()
+    other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with sqlite.reading("reads go on") as tx:
+        assert tx.surveys.all() == []
+    with pytest.raises(StoreUnavailable), sqlite.transaction("write") as tx:
+        tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
+    other.execute("ROLLBACK")
+    other.close()
+    with sqlite.transaction("write") as tx:
+        tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
+
+
+def test_writers_do_not_wait_for_each_other_to_time_out(database: Database) -> None:
+    def write(number: int) -> None:
+        with database.transaction("write") as tx:
+            tx.surveys.add(SurveyRow(f"{number:032x}", f"s{number}", "{}"))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(64)))
+    with database.reading("look") as tx:
+        assert len(tx.surveys.all()) == 64
+
+
+def test_a_reader_sees_one_moment(database: Database) -> None:
+    with database.reading("look") as tx:
+        before = tx.surveys.all()
+        with database.transaction("write") as other:
+            other.surveys.add(SurveyRow(SURVEY, "s", "{}"))
+        assert tx.surveys.all() == before == []
