@@ -45,9 +45,8 @@ class Refused(FranklyError):
 class Estimate:
     """The share of one choice, beside its uncertainty.
 
-    estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling (None
-    where the two cannot be told apart). margin : half-width
-    of [low, high] at `level`. epsilon, ceiling : nats as text. documents : digests whose reports count.
+    estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling (None where the two
+    cannot be told apart). margin : half-width of [lo, hi] at `level`. epsilon, ceiling : nats as text. documents : digests whose reports count.
     """
 
     question: str
@@ -58,8 +57,8 @@ class Estimate:
     se_privacy: float | None
     se_sampling: float | None
     margin: float
-    low: float
-    high: float
+    lo: float
+    hi: float
     level: float
     method: str
     n: int
@@ -76,10 +75,10 @@ class Estimate:
         values: dict[str, Any] = {name: row[name] for name in _COPIED}
         label = row["label"].get(language) or next(iter(row["label"].values()))
         values |= {"documents": tuple(row["documents"]), "flags": tuple(row["flags"])}
-        return cls(label=label, low=row["lo"], high=row["hi"], **values)
+        return cls(label=label, **values)
 
 
-_OWN = frozenset({"label", "low", "high", "documents", "flags"})
+_OWN = frozenset({"label", "documents", "flags"})
 _COPIED = tuple(field.name for field in fields(Estimate) if field.name not in _OWN)
 
 
