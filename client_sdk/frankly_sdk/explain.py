@@ -67,7 +67,7 @@ def explain(document: SurveyDocument, signed_by: Sequence[str], language: str | 
     lines = [
         document.title[chosen],
         *([document.consent[chosen]] if document.consent else []),
-        "Your answers are randomised here, on this device. Only random symbols leave it; your answers never do.",
+        "Your answers are randomised here, on this device; only what is listed below leaves it.",
         *([_public(document, chosen)] if document.strata else []),
         *(block.words for block in blocks),
         _ledger(document),

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Killed at any instruction: what other processes would find on disk then, opened again and finished.
+
+While a client answers, every line and every opcode of the SDK is traced, and the store's files are copied as they are
+at that moment: this is what a SIGKILL leaves behind. Each distinct state is then opened by a new client.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import frankly_sdk
+import pytest
+from frankly_sdk import AlreadyAnswered, Client
+from frankly_sdk.store import Store
+
+from tests.frankly_protocol.samples import ldp_block, survey
+from tests.frankly_sdk.fakes import ANSWERS, FakeServer
+
+SDK = str(Path(frankly_sdk.__file__).parent)
+NAME = "s.db"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The store's files, and how many times the report had been handed to the network."""
+
+    files: tuple[tuple[str, bytes], ...]
+    posted: int
+
+
+def moments(folder: Path, server: FakeServer, action: Callable[[], object]) -> tuple[list[Moment], int]:
+    """Run `action` and return the distinct moments in their order, and how many points were looked at."""
+    found: dict[Moment, None] = {}
+    points = 0
+
+    def look(frame: FrameType, _event: str, _argument: Any) -> Any:
+        nonlocal points
+        if not frame.f_code.co_filename.startswith(SDK):
+            return None
+        frame.f_trace_opcodes = True
+        points += 1
+        files = tuple((path.name, path.read_bytes()) for path in sorted(folder.iterdir()))
+        found.setdefault(Moment(files, len(server.posted)))
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return list(found), points
+
+
+def values_on_the_wire(moment: Moment, first: FakeServer, folder: Path) -> set[bytes]:
+    """Start again from a moment, answer (something else) to the end, and return every value the server ever saw."""
+    folder.mkdir()
+    for name, data in moment.files:
+        (folder / name).write_bytes(data)
+    again = FakeServer(document=first.document)
+    with again.open(folder / NAME) as client:
+        try:
+            client.answer({"affair": "no", "marriage": "bad"})
+        except AlreadyAnswered as late:
+            assert late.receipt.status == "sent"
+    store = Store(folder / NAME)
+    kept = store.answer(first.document.survey)
+    assert kept is not None
+    assert (kept.state, kept.body) == ("sent", None)
+    store.close()
+    return {*first.posted[: moment.posted], *again.posted}
+
+
+def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> None:
+    server, folder = FakeServer(), tmp_path / "first"
+    folder.mkdir()
+    with server.open(folder / NAME) as client:
+        found, points = moments(folder, server, lambda: client.answer(ANSWERS))
+    assert points > 500
+    assert len(found) >= 5, "before, journal, sealed, sent, erased"
+    for i, moment in enumerate(found):
+        assert len(values_on_the_wire(moment, server, tmp_path / str(i))) == 1, i
+
+
+def test_sending_before_the_seal_is_durable_would_be_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wrong order, on purpose: this way of looking must find it."""
+    server, folder = FakeServer(), tmp_path / "first"
+    folder.mkdir()
+    write = Store.seal
+
+    def send_first(store: Store, survey: str, report_id: str, body: bytes) -> Any:
+        server.post("", body, 0)
+        return write(store, survey, report_id, body)
+
+    with server.open(folder / NAME) as client, monkeypatch.context() as wrong:
+        wrong.setattr(Store, "seal", send_first)
+        found, _ = moments(folder, server, lambda: client.answer(ANSWERS))
+    seen = [values_on_the_wire(moment, server, tmp_path / str(i)) for i, moment in enumerate(found)]
+    assert max(map(len, seen)) == 2
+
+
+def test_the_store_is_the_same_whatever_the_truth_is(tmp_path: Path) -> None:
+    """With the same draws and the same symbol, no byte of the store depends on the answer, at any moment."""
+    document = survey(ldp_block())
+    stores: list[list[bytes]] = []
+    for truth in ("no", "yes"):
+        server, folder = FakeServer(document=document), tmp_path / truth
+        folder.mkdir()
+        # The greatest draw sends symbol 1 for either truth.
+        with server.open(folder / NAME, randbits=lambda bits: 2**bits - 1) as client:
+            found, _ = moments(folder, server, _answering(client, truth))
+        # The journal is left out: SQLite puts a random number into its head.
+        stores.append(list(dict.fromkeys(dict(moment.files)[NAME] for moment in found)))
+    assert stores[0] == stores[1]
+    assert len(stores[0]) >= 3
+
+
+def _answering(client: Client, truth: str) -> Callable[[], object]:
+    return lambda: client.answer({"affair": truth})

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store: private, locked, forked, full, and bounded."""
+
+import os
+import resource
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from frankly_protocol.audit import FormLevel
+from frankly_sdk import AlreadyAnswered, StoreError
+from frankly_sdk._trusted import Remembered
+from frankly_sdk.store import Store
+
+from tests.frankly_sdk.fakes import ANSWERS, FakeServer
+
+FORM = FormLevel(Fraction(3), None, ())
+
+
+def never(_bits: int) -> int:
+    raise AssertionError("nothing may be drawn")
+
+
+def test_the_file_is_private_even_if_it_was_not(tmp_path: Path) -> None:
+    (tmp_path / "s.db").touch(mode=0o644)
+    (tmp_path / "s.db").chmod(0o644)
+    Store(tmp_path / "s.db").close()
+    assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
+
+
+def test_opening_a_second_store_drops_no_lock_of_the_first(tmp_path: Path) -> None:
+    """POSIX forgets all locks of a process when it closes any descriptor of the file."""
+    path = tmp_path / "s.db"
+    store = Store(path)
+    grab = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0, isolation_level=None).execute('BEGIN IMMEDIATE')"
+    with store.transaction():
+        Store(path).close()
+        tried = subprocess.run([sys.executable, "-c", grab], capture_output=True, text=True)
+    assert "locked" in tried.stderr
+    store.close()
+
+
+def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    begun, may_end = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with store.transaction():
+            begun.set()
+            may_end.wait(10)
+            store.reserve("ab", "sha256:1", "https://host", 10, FORM)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    begun.wait(10)
+    # The fork below blocks until the writer is done; this lets it be.
+    threading.Timer(0.05, may_end.set).start()
+    child = os.fork()
+    if child == 0:
+        found = store.answer("ab")
+        store.keep_evidence({"sha256:2": b"from the child"})
+        store.close()
+        os._exit(0 if found is not None else 1)
+    _, status = os.waitpid(child, 0)
+    writer.join()
+    assert status == 0
+    assert store.evidence() == {"sha256:2": b"from the child"}
+    store.close()
+
+
+def test_after_a_fork_parent_and_child_send_one_value(tmp_path: Path) -> None:
+    server = FakeServer()
+    reader, writer = os.pipe()
+    with server.open(tmp_path / "s.db") as client:
+        child = os.fork()
+        try:
+            client.answer(ANSWERS)
+        except AlreadyAnswered:
+            pass
+        finally:
+            if child == 0:
+                os.write(writer, b"".join(server.posted))
+                os._exit(0)
+        os.waitpid(child, 0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as said:
+        values = {*server.posted, said.read()} - {b""}
+    assert len(values) == 1
+
+
+@pytest.fixture
+def no_space() -> Iterator[None]:
+    """Let no file of this process grow beyond a page, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_noticed_before_anything_is_drawn(
+    tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    with server.open(tmp_path / "s.db", randbits=never) as client:
+        with capfd.disabled():
+            request.getfixturevalue("no_space")
+        with pytest.raises(StoreError):
+            client.answer(ANSWERS)
+    assert server.posted == []
+
+
+def test_a_store_that_may_not_be_written_stops_everything() -> None:
+    """Root may write anything, so root becomes nobody for a moment."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.db"
+        server = FakeServer()
+        server.open(path, randbits=never).close()
+        path.chmod(0o400)
+        Path(folder).chmod(0o555)
+        was_root = os.geteuid() == 0
+        if was_root:
+            os.seteuid(65534)
+        try:
+            with pytest.raises(StoreError):
+                server.open(path, randbits=never).answer(ANSWERS)
+        finally:
+            if was_root:
+                os.seteuid(0)
+            Path(folder).chmod(0o700)
+    assert server.posted == []
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        Store(tmp_path / "missing" / "s.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    for version in (1, 3, 2):
+        store.remember("https://host", b"keys", "ab", Remembered(version, f"sha256:{version}", b""))
+    kept = store.survey("ab")
+    store.close()
+    assert kept is not None
+    assert kept.version == 3
+
+
+def test_evidence_cannot_fill_the_disk(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    for i in range(40):
+        store.keep_evidence({f"sha256:{i}": b"first", f"sha256:{i}, other": b"second"})
+    assert len(store.evidence()) == 16
+    store.close()
+
+
+def test_a_closed_answer_stays_as_it_is(tmp_path: Path) -> None:
+    """A slower process that hears something else later does not change what the faster one wrote."""
+    store = Store(tmp_path / "s.db")
+    with store.transaction():
+        store.reserve("ab", "sha256:1", "https://host", 10, FORM)
+        store.seal("ab", "0" * 32, b"0123456789")
+    store.close_answer("ab", "sent", "accepted")
+    store.close_answer("ab", "refused", "closed")
+    kept = store.answer("ab")
+    store.close()
+    assert kept is not None
+    assert (kept.state, kept.code, kept.body) == ("sent", "accepted", None)
+
+
+def test_two_rows_for_one_survey_cannot_exist(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    for _ in range(2):
+        with pytest.raises((StoreError, KeyError)), store.transaction():
+            store.reserve("ab", "sha256:1", "https://host", 10, FORM)
+            store.reserve("ab", "sha256:1", "https://host", 10, FORM)
+    assert store.answer("ab") is None  # the failed transaction left nothing
+    store.close()
+
+
+def test_a_journal_is_empty_between_transactions(tmp_path: Path) -> None:
+    with FakeServer().open(tmp_path / "s.db") as client:
+        client.answer(ANSWERS)
+        assert {path.name: path.stat().st_size for path in tmp_path.glob("*-*")} == {"s.db-journal": 0}
+    with sqlite3.connect(tmp_path / "s.db") as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
