@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 
 from frankly_server.store.reports import ReportRow, Reports
 from frankly_server.store.schema import counts, documents
-from frankly_server.store.upsert import insert_or_add
+from frankly_server.store.upsert import add_to
 
 _SLOTS: Final = 64
 
@@ -49,7 +49,7 @@ class Counts:
         slot = 0 if self._connection.dialect.name == "sqlite" else int(rows[0].id[:2], 16) % _SLOTS
         # Sorted: transactions that meet in a slot take its rows in one order and cannot deadlock.
         values = [{**key._asdict(), "slot": slot, "n": n} for key, n in sorted(_tally(rows).items())]
-        self._connection.execute(insert_or_add(self._connection.dialect.name, counts), values)
+        add_to(self._connection, counts, values)
 
     def of_document(self, digest: str) -> Mapping[CountKey, int]:
         """Return the counts of one document, slots added up."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, select
 
 from frankly_server.store.schema import day_counts
-from frankly_server.store.upsert import insert_or_add
+from frankly_server.store.upsert import add_to
 
 
 class Days:
@@ -19,7 +19,7 @@ class Days:
         """Add to the counters of one day (``YYYY-MM-DD``)."""
         if events:
             rows = [{"survey": survey_id, "day": day, "event": event, "n": n} for event, n in sorted(events.items())]
-            self._connection.execute(insert_or_add(self._connection.dialect.name, day_counts), rows)
+            add_to(self._connection, day_counts, rows)
 
     def of_survey(self, survey_id: str) -> dict[tuple[str, str], int]:
         """Return (day, event) -> n for one survey."""
