@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which claim of which paper is shown by which test: a decorator and a table.
 
-`python -m tests.papers.registry` prints the table.
+`python -m tests.papers` prints the table.
 """
 
 import importlib
 import pkgutil
-import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -35,10 +34,3 @@ def collect() -> dict[str, list[str]]:
         if module.name.startswith("test_"):
             importlib.import_module(f"tests.papers.{module.name}")
     return CLAIMS
-
-
-if __name__ == "__main__":
-    from tests.papers import registry  # the copy the tests know, not this one
-
-    for claim, names in sorted(registry.collect().items()):
-        sys.stdout.write(f"{claim:28} {', '.join(sorted(set(names)))}\n")

@@ -112,7 +112,7 @@ def minimise_trace(
     ----------
     U : shape (n, a), one column of a mechanism per row, zero rows for slack variables. C : shape (m, n).
     d : shape (m,). W : shape (t, a), the targets, of rank a (else A would be singular at the optimum); the identity for
-    all shares. start : shape (n,), positive; default equal weights. tolerance : duality gap relative to f at which to stop.
+    all shares. start : shape (n,), positive; default equal weights. tolerance : duality gap relative to f to stop at.
 
     Returns
     -------

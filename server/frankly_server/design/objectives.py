@@ -16,6 +16,7 @@ from frankly_server import rational
 OBJECTIVES = ("variance", "information")
 EXACT_ANSWERS = 64
 """Up to this size the variance is inverted exactly; beyond, in floats (the exact inverse takes minutes at 256)."""
+_LIMIT_SHIFT = 200
 
 Weights = Sequence[Sequence[int]]
 
@@ -56,20 +57,19 @@ def normalised(value: float, counts: Sequence[int]) -> float:
 def variance(weights: Weights, counts: Sequence[int]) -> float:
     """Return Σ_x [(QᵀD⁻¹Q)⁻¹ − p pᵀ]_xx with D = diag(Qp), the total variance of the unbiased shares at n = 1.
 
-    The truth is taken to be the design prior p (DESIGN §7). Reports that have no mass under p are left out, as they
-    never occur there; the variance is infinite if the others do not identify the shares.
+    The truth is taken to be the design prior p (DESIGN §7); where p is zero the limit is meant, computed at 2^-200.
+    Infinite if the shares are not identifiable.
     """
-    total, row_sum = sum(counts), sum(weights[0])
-    columns = [c for c in zip(*weights, strict=True) if sum(n * w for n, w in zip(counts, c, strict=True))]
-    possible = list(zip(*columns, strict=True))
-    if rational.rank(possible) < len(weights):
+    if rational.rank(weights) < len(weights):
         return math.inf
+    total, row_sum = sum(counts), max(map(sum, weights))
     sampling = math.fsum((n / total) ** 2 for n in counts)
-    if len(weights) > EXACT_ANSWERS:
-        return _trace_of_inverse(np.array([[w / row_sum for w in row] for row in possible]), counts) - sampling
-    gram, _, scale = rational.normal_equations(possible, counts)
+    if len(weights) > EXACT_ANSWERS and all(counts):
+        return _trace_of_inverse(np.array([[w / row_sum for w in row] for row in weights]), counts) - sampling
+    positive = [n << _LIMIT_SHIFT or 1 for n in counts]
+    gram, _, scale = rational.normal_equations(weights, positive)
     # gram = Σ_y W_xy W_x'y · scale/u_y with u = total·row_sum·Qp, hence A = gram · total / (row_sum · scale).
-    trace = sum(rational.inverse_diagonal(gram)) * row_sum * scale / total
+    trace = sum(rational.inverse_diagonal(gram)) * row_sum * scale / sum(positive)
     return float(trace) - sampling
 
 

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine: what it refuses, what it repairs, and that its figures are those of the published whole numbers."""
+
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.audit import Claim, ceiling, level_for, require_private, worst
+from frankly_protocol.errors import InvalidInput
+from frankly_server.design import Design, DesignRequest, Prior, design
+from frankly_server.design.families import grr
+
+from tests.frankly_server.maths import random_epsilon, random_prior
+
+CORRELATED = [[120, 300, 500, 700, 80], [50, 20, 30, 40, 50]]
+FLAT = [[1, 1, 1, 1, 1]]
+
+
+def ask(rows: Any, notion: str = "ldp", epsilon: str = "1", **options: Any) -> Design:
+    return design(DesignRequest(Prior.from_rows(rows), notion, Fraction(epsilon), **options))
+
+
+BAD: list[tuple[str, dict[str, Any], str, str]] = [
+    ("unknown notion", {"notion": "rldp"}, "unsupported", "notion"),
+    ("unknown mechanism", {"mechanism": "oue"}, "unsupported", "mechanism"),
+    ("unknown objective", {"objective": "hamming"}, "unsupported", "objective"),
+    ("grr under lip", {"notion": "lip", "mechanism": "grr"}, "unsupported", "notion"),
+    ("warner under secret-ldp", {"notion": "secret-ldp", "mechanism": "warner"}, "unsupported", "notion"),
+    ("warner for five answers", {"mechanism": "warner"}, "unsupported", "mechanism"),
+    ("identity", {"notion": "lip", "epsilon": "3"}, "identity_mechanism", "epsilon"),
+    ("empty choice", {"rows": [[1, 0], [2, 0]], "notion": "lip"}, "choice_unprotected", "prior.joint[0][1]"),
+    ("empty secret", {"rows": [[1, 2], [0, 0]], "notion": "secret-ldp"}, "secret_empty", "prior.joint[1]"),
+    ("too large", {"rows": [[1] * 20]}, "optimiser_limit", "mechanism"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        ask(**{"rows": CORRELATED, **options})
+    assert (caught.value.code, caught.value.field) == (code, field)
+
+
+@pytest.mark.parametrize("notion", ["ldp", "secret-ldp", "lip"])
+@pytest.mark.parametrize("objective", ["variance", "information"])
+def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(notion: str, objective: str) -> None:
+    rng = random.Random(41)
+    for _ in range(8):
+        prior, epsilon = random_prior(rng, rng.randint(2, 6), 3), random_epsilon(rng)
+        found = design(DesignRequest(prior, notion, epsilon, objective=objective, accept_identity=True))
+        assert found.level == level_for(epsilon)
+        require_private(found.mechanism, Claim(notion, found.level, found.joint))
+        assert (found.joint is None) == (notion == "ldp")
+        assert found.ceiling == ceiling(found.mechanism)
+        Q = np.array(found.mechanism.weights) / 2.0**48
+        p = prior.probabilities()
+        A = (Q / (p @ Q)) @ Q.T
+        assert found.variance == pytest.approx(np.trace(np.linalg.inv(A)) - p @ p, rel=1e-6)
+        logs = np.log(np.where(Q > 0, Q / (p @ Q), 1.0))
+        assert found.information == pytest.approx(p @ np.sum(Q * logs, axis=1), rel=1e-6, abs=1e-12)
+        assert found.normalised_information == pytest.approx(found.information / -(p @ np.log(p)), rel=1e-12)
+        assert found.value == (found.variance if objective == "variance" else found.information)
+        assert found.identifiable
+        assert found.rank == prior.answers
+        assert found.estimable == tuple(f"answer {x}" for x in range(prior.answers))
+
+
+@pytest.mark.parametrize("notion", ["ldp", "secret-ldp", "lip"])
+def test_variance_designs_are_certified_at_every_size(notion: str) -> None:
+    rng = random.Random(42)
+    for answers in range(2, 9):
+        for epsilon in ("0.01", "0.7", "8"):
+            prior = random_prior(rng, answers, 2)
+            found = design(DesignRequest(prior, notion, Fraction(epsilon), accept_identity=True))
+            assert found.certified
+            assert found.bound is not None
+            assert found.bound <= found.value * (1 + 1e-9)
+
+
+def test_the_identity_needs_a_yes_and_says_so() -> None:
+    with pytest.raises(InvalidInput, match="sends answers unchanged"):
+        ask(CORRELATED, "lip", "3")
+    found = ask(CORRELATED, "lip", "3", accept_identity=True)
+    assert found.identity
+    assert found.ceiling is None
+    assert found.certified
+    assert found.gap == 0
+    assert found.mechanism.weights == tuple(tuple((1 << 48) * (x == y) for y in range(5)) for x in range(5))
+    p = np.array([170, 320, 530, 740, 130]) / 1890
+    assert found.variance == pytest.approx(1 - p @ p, rel=1e-12)
+    assert found.normalised_information == pytest.approx(1, rel=1e-12)
+
+
+def test_no_other_design_is_called_the_identity() -> None:
+    assert not ask(CORRELATED, "lip", "0.1").identity
+    assert not ask(FLAT, "ldp", "8").identity
+
+
+def test_the_most_informative_mechanism_is_repaired_or_accepted() -> None:
+    # Three unequal answers at a small level: two reports carry the most information and identify only one contrast.
+    rows, options = [[5, 3, 2]], {"epsilon": "0.1", "objective": "information"}
+    raw = ask(rows, **options, accept_unidentifiable=True)
+    assert (raw.rank, raw.identifiable, raw.mechanism.reports) == (2, False, 2)
+    assert raw.certified
+    assert math.isinf(raw.variance)
+    assert len(raw.estimable) == 2
+    repaired = ask(rows, **options)
+    assert repaired.identifiable
+    assert raw.information * 0.99 <= repaired.information * (1 + 1e-7) < raw.information
+    assert repaired.bound == raw.bound
+    assert not repaired.certified  # the gap shows what the repair gave up
+    least = ask(rows, epsilon="0.1")
+    assert least.variance <= repaired.variance < math.inf
+
+
+def test_what_cannot_be_estimated_is_listed() -> None:
+    found = ask([[5, 3, 2]], epsilon="0.1", objective="information", accept_unidentifiable=True)
+    groups = found.mechanism.weights
+    same = [x for x in range(3) if groups.count(groups[x]) == 2]
+    alone = next(x for x in range(3) if x not in same)
+    assert set(found.estimable) == {f"answer {alone}", f"answer {same[0]} + answer {same[1]}"}
+
+
+@pytest.mark.parametrize("answers", [2, 3, 8, 64, 256])
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "10"])
+def test_grr_meets_its_level_to_the_last_unit(answers: int, epsilon: str) -> None:
+    level = level_for(Fraction(epsilon))
+    mechanism = grr(answers, level)
+    ratio = worst(mechanism, "ldp").ratio
+    assert ratio is not None
+    assert ratio <= Fraction(*level)
+    on, off = mechanism.weights[0][0], mechanism.weights[0][1]
+    assert Fraction(on + answers - 1, off - 1) > Fraction(*level)  # one unit less off the diagonal breaks it
+
+
+def test_families_are_described_without_a_bound() -> None:
+    found = ask(CORRELATED, mechanism="grr")
+    assert (found.bound, found.gap, found.certified, found.eta) == (None, None, False, 0)
+    assert found.mechanism_name == "grr"
+    assert found.mechanism == grr(5, found.level)
+
+
+def test_answers_without_mass_are_protected_by_ldp() -> None:
+    found = ask([[3, 0, 4]])
+    assert found.identifiable
+    assert found.certified
+    require_private(found.mechanism, Claim("ldp", found.level))
+
+
+def test_equal_requests_give_equal_mechanisms() -> None:
+    assert ask(CORRELATED, "lip", "0.1") == ask(CORRELATED, "lip", "0.1")

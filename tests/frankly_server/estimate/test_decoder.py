@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decoder is exactly unbiased, in fractions, by arithmetic that shares nothing with it."""
+
+import random
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server import rational
+from frankly_server.estimate.decoder import decoder, shares
+
+from tests.frankly_server.maths import random_mechanism, random_shares
+
+TRIALS = 200
+
+
+def frequencies(mechanism: DenseMechanism, p: list[Fraction]) -> list[Fraction]:
+    """λ = Qp, in fractions."""
+    return [
+        sum((p[x] * mechanism.probability(y, x) for x in range(mechanism.answers)), Fraction(0))
+        for y in range(mechanism.reports)
+    ]
+
+
+def test_200_random_mechanisms_are_unbiased_with_difference_zero() -> None:
+    # E[v·counts/n] = v·λ for every n; shapes square and not, random truths and design priors.
+    rng = random.Random(61)
+    for _ in range(TRIALS):
+        answers = rng.randint(2, 6)
+        mechanism = random_mechanism(rng, answers, answers + rng.randint(0, 4))
+        prior = tuple(rng.randint(0, 50) for _ in range(answers))
+        found = decoder(mechanism, shares(answers), prior if any(prior) else None)
+        p = random_shares(rng, answers)
+        expected = frequencies(mechanism, p)
+        for x, row in enumerate(found.rows):
+            assert row is not None
+            assert sum(v * rate for v, rate in zip(row, expected, strict=True)) - p[x] == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_mean_over_every_outcome_is_the_truth(n: int) -> None:
+    rng = random.Random(62 + n)
+    for _ in range(6):
+        mechanism = random_mechanism(rng, 3, 4, bits=8)
+        found = decoder(mechanism, shares(3), None)
+        p = random_shares(rng, 3)
+        rates = frequencies(mechanism, p)
+        mean = [Fraction(0)] * 3
+        for outcome in product(range(4), repeat=n):
+            counts = [outcome.count(y) for y in range(4)]
+            chance = prod((rates[y] for y in outcome), start=Fraction(1))
+            mean = [m + chance * v for m, v in zip(mean, found.apply(counts), strict=True) if v is not None]
+        assert mean == p
+
+
+def test_it_is_the_formula_of_the_design() -> None:
+    # V = W (QᵀD₀⁻¹Q)⁻¹ QᵀD₀⁻¹ with D₀ = diag(Qp₀), in floats.
+    rng = random.Random(63)
+    for _ in range(20):
+        mechanism = random_mechanism(rng, 4, 7)
+        p0 = [rng.randint(1, 30) for _ in range(4)]
+        Q = np.array(mechanism.weights).T / 2.0**48  # usual orientation: row = report
+        D = np.diag(1 / (Q @ (np.array(p0) / sum(p0))))
+        V = np.linalg.solve(Q.T @ D @ Q, Q.T @ D)
+        found = np.array([[float(v) for v in row or ()] for row in decoder(mechanism, shares(4), tuple(p0)).rows])
+        np.testing.assert_allclose(found, V, rtol=1e-6, atol=1e-9)
+
+
+def test_at_the_design_prior_no_other_unbiased_decoder_varies_less() -> None:
+    rng = random.Random(64)
+    for _ in range(20):
+        mechanism = random_mechanism(rng, 3, 6)
+        p0 = tuple(rng.randint(1, 9) for _ in range(3))
+        p = [Fraction(n, sum(p0)) for n in p0]
+        rates = frequencies(mechanism, p)
+        best = decoder(mechanism, shares(3), p0).rows
+        other = decoder(mechanism, shares(3), (1, 50, 1)).rows
+        for mine, theirs in zip(best, other, strict=True):
+            assert mine is not None
+            assert theirs is not None
+            spread = [sum(v * v * r for v, r in zip(row, rates, strict=True)) for row in (mine, theirs)]
+            assert spread[0] <= spread[1] * (1 + Fraction(1, 2**60))  # weights are rounded to 64 bits
+
+
+def test_identifiable_targets_of_a_deficient_mechanism_and_only_these() -> None:
+    # Answers 1 and 2 are reported alike: only their sum can be told, and what follows from it.
+    mechanism = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
+    targets = tuple(tuple(map(Fraction, row)) for row in ((1, 0, 0), (0, 1, 0), (0, 1, 1), (2, 5, 5), (1, 1, 0)))
+    found = decoder(mechanism, targets, None)
+    assert [row is not None for row in found.rows] == [True, False, True, True, False]
+    assert found.rank == 2
+    for p in ([1, 0, 0], [0, 1, 0], [0, 0, 1]):
+        rates = frequencies(mechanism, [Fraction(v) for v in p])
+        for target, row in zip(targets, found.rows, strict=True):
+            if row is not None:
+                assert sum(v * r for v, r in zip(row, rates, strict=True)) == sum(
+                    w * v for w, v in zip(target, p, strict=True)
+                )
+
+
+def test_a_deficient_mechanism_gets_the_rows_of_the_pseudo_inverse() -> None:
+    rng = random.Random(65)
+    mechanism = random_mechanism(rng, 4, 3)  # fewer reports than answers
+    columns = list(zip(*mechanism.weights, strict=True))
+    target = tuple(Fraction(a + 2 * b - c, 2**48) for a, b, c in zip(*columns, strict=True))
+    found = decoder(mechanism, (target,), (1, 2, 3, 4)).rows[0]
+    assert found is not None
+    Q = np.array(mechanism.weights).T / 2.0**48
+    D = np.diag(1 / (Q @ np.array([0.1, 0.2, 0.3, 0.4])))
+    expected = np.array([float(v) for v in target]) @ np.linalg.pinv(Q.T @ D @ Q) @ Q.T @ D
+    np.testing.assert_allclose([float(v) for v in found], expected, rtol=1e-6)
+
+
+def test_a_design_prior_that_leaves_reports_without_mass_is_replaced() -> None:
+    mechanism = DenseMechanism(4, ((16, 0), (0, 16)))
+    found = decoder(mechanism, shares(2), (1, 0))
+    assert found.fallback
+    assert found.rows == ((1, 0), (0, 1))
+    assert not decoder(mechanism, shares(2), (1, 1)).fallback
+
+
+def test_without_reports_there_is_no_estimate() -> None:
+    mechanism = DenseMechanism(4, ((12, 4), (4, 12)))
+    assert decoder(mechanism, shares(2), None).apply([0, 0]) == (None, None)
+
+
+def test_exact_linear_algebra() -> None:
+    assert rational.rank([[1, 2], [2, 4], [0, 1]]) == 2
+    assert rational.row_echelon([[2, 4, 2], [1, 2, 3]]) == ((1, 2, 0), (0, 0, 1))
+    assert rational.solve([[2, 1], [1, 1]], [[1], [0]]) == ((1,), (-1,))
+    assert rational.inverse_diagonal([[2, 1], [1, 1]]) == (1, 2)
+    assert rational.whole([Fraction(1, 2), Fraction(-2, 3)]) == [3, -4]
+    with pytest.raises(ZeroDivisionError):
+        rational.solve([[1, 1], [1, 1]], [[1], [0]])
+    with pytest.raises(ValueError, match="mass"):
+        rational.normal_equations([[1, 0], [1, 0]], [1, 1])

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates: every variance by enumeration of all outcomes, every flag, every refusal."""
+
+import random
+from fractions import Fraction
+from itertools import permutations, product
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.estimate import Estimate, estimate
+from frankly_server.estimate.decoder import decoder, shares
+
+from tests.frankly_server.estimate.test_decoder import frequencies
+from tests.frankly_server.maths import random_mechanism, random_shares
+
+WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
+DEFICIENT = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
+
+
+def values(found: Estimate) -> np.ndarray:
+    return np.array([v for v in found.unbiased if v is not None])
+
+
+def parts(found: Estimate) -> tuple[np.ndarray, np.ndarray]:
+    """The estimate and its covariance."""
+    assert found.covariance is not None
+    return values(found), np.array(found.covariance, dtype=float)
+
+
+def counted(outcome: tuple[int, ...], reports: int) -> list[int]:
+    return [outcome.count(y) for y in range(reports)]
+
+
+@pytest.mark.parametrize("targets", ["shares", [[1, -1, 0], [0, 1, 1]]])
+def test_the_covariance_is_unbiased(targets: Any) -> None:
+    # Independent draws: E[T] is the covariance of the estimate, both over every outcome of n = 3.
+    rng = random.Random(81)
+    for _ in range(3):
+        mechanism, p = random_mechanism(rng, 3, 4, bits=8), random_shares(rng, 3)
+        rates = [float(v) for v in frequencies(mechanism, p)]
+        total = sum_of(
+            (prod(rates[y] for y in outcome), *parts(estimate(mechanism, counted(outcome, 4), targets=targets)))
+            for outcome in product(range(4), repeat=3)
+        )
+        W = np.eye(3) if targets == "shares" else np.array(targets)
+        truth = W @ np.array([float(v) for v in p])
+        mean, second, covariance = total
+        np.testing.assert_allclose(mean, truth, atol=1e-9 * np.abs(second).max() + 1e-12)
+        np.testing.assert_allclose(covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-10)
+
+
+def sum_of(cases: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return E[v], E[v vᵀ] and E[C] over cases (chance, v, C)."""
+    mean: Any = 0
+    second: Any = 0
+    covariance: Any = 0
+    for chance, value, spread in cases:
+        mean, second = mean + chance * value, second + chance * np.outer(value, value)
+        covariance = covariance + chance * spread
+    return mean, second, covariance
+
+
+def outcomes(mechanism: DenseMechanism, people: tuple[int, ...], n: int) -> Any:
+    """Yield (chance, reports) of drawing n people without replacement and randomising their answers."""
+    samples = list(permutations(people, n))
+    for sample in samples:
+        for chance, reports in everyone(mechanism, sample):
+            yield chance / len(samples), reports
+
+
+def everyone(mechanism: DenseMechanism, people: tuple[int, ...]) -> Any:
+    """Yield (chance, reports) of randomising the answers of all these people."""
+    for reports in product(range(mechanism.reports), repeat=len(people)):
+        yield prod(float(mechanism.probability(y, x)) for y, x in zip(reports, people, strict=True)), reports
+
+
+def test_a_finite_population_and_a_census_are_exactly_unbiased() -> None:
+    rng = random.Random(82)
+    people, n = (0, 0, 1, 2), 2
+    truth = np.array([0.5, 0.25, 0.25])
+    for _ in range(2):
+        mechanism = random_mechanism(rng, 3, 3, bits=8)
+        mean, second, covariance = sum_of(
+            (chance, *parts(estimate(mechanism, counted(reports, 3), population=4)))
+            for chance, reports in outcomes(mechanism, people, n)
+        )
+        np.testing.assert_allclose(mean, truth, atol=1e-9)
+        np.testing.assert_allclose(covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-9)
+        mean, second, covariance = sum_of(
+            (chance, *parts(estimate(mechanism, counted(reports, 3), census=True)))
+            for chance, reports in everyone(mechanism, people)
+        )
+        np.testing.assert_allclose(mean, truth, atol=1e-9)
+        np.testing.assert_allclose(covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-9)
+
+
+def test_the_parts_make_up_the_whole() -> None:
+    found = estimate(WARNER, [300, 700])
+    for whole, privacy, sampling in zip(found.se, found.se_privacy, found.se_sampling, strict=True):
+        assert whole is not None
+        assert privacy is not None
+        assert sampling is not None
+        assert whole**2 == pytest.approx(privacy**2 + sampling**2, rel=1e-12)
+    # By hand at λ = 0.7: per report privacy costs ¾·¼/(½)² = 0.75, whatever the answer, and both λ(1−λ)/(½)².
+    assert found.unbiased == pytest.approx((0.1, 0.9))
+    assert found.se_privacy[1] == pytest.approx(sqrt(0.75 / 1000), rel=1e-9)
+    assert found.se[1] == pytest.approx(sqrt(0.7 * 0.3 / 0.25 / 999), rel=1e-9)
+
+
+def test_population_shrinks_only_the_sampling_part() -> None:
+    plain, finite, all_of_them = (
+        estimate(WARNER, [300, 700], **options) for options in ({}, {"population": 2000}, {"census": True})
+    )
+    assert plain.se_privacy == finite.se_privacy == all_of_them.se_privacy
+    assert finite.se_sampling[0] == pytest.approx((plain.se_sampling[0] or 0) * sqrt(0.5), rel=1e-12)
+    assert all_of_them.se_sampling == (0, 0)
+    assert all_of_them.se == pytest.approx(all_of_them.se_privacy)
+    assert (all_of_them.worst_case_se[0] or 0) < (finite.worst_case_se[0] or 0) < (plain.worst_case_se[0] or 0)
+    assert estimate(WARNER, [300, 700], population=1000).se == pytest.approx(all_of_them.se)
+
+
+def test_the_worst_case_bounds_every_truth() -> None:
+    rng = random.Random(83)
+    mechanism = random_mechanism(rng, 3, 4)
+    found = estimate(mechanism, [25, 25, 25, 25])
+    V = np.array([[float(v) for v in row or ()] for row in decoder(mechanism, shares(3), None).rows])
+    for _ in range(200):
+        p = random_shares(rng, 3)
+        rates = np.array([float(v) for v in frequencies(mechanism, p)])
+        spread = (V**2 @ rates - np.array([float(v) for v in p]) ** 2) / 100
+        assert np.all(np.sqrt(spread) <= np.array(found.worst_case_se, dtype=float) * (1 + 1e-9))
+
+
+def test_no_reports_give_a_typed_answer_without_numbers() -> None:
+    found = estimate(WARNER, [0, 0])
+    assert found.n == 0
+    assert found.unbiased == found.se == found.worst_case_se == found.projected == found.margins.clt == (None, None)
+    assert found.covariance is None
+    assert found.flags == ("no_reports",)
+    assert found.identifiable
+
+
+def test_one_report_has_no_covariance_but_a_worst_case() -> None:
+    found = estimate(WARNER, [1, 0])
+    assert found.unbiased == (1.5, -0.5)
+    assert found.covariance is None
+    assert found.se == found.margins.clt == (None, None)
+    assert found.worst_case_se == (1.0, 1.0)  # 1/(2k) with k = ½
+    assert found.margins.chebyshev == pytest.approx((sqrt(20), sqrt(20)))
+    assert found.flags == ("one_report", "outside_simplex")
+
+
+def test_estimates_are_never_clipped_and_projections_are_labelled() -> None:
+    found = estimate(WARNER, [90, 10])
+    assert found.unbiased == pytest.approx((1.3, -0.3))
+    assert found.projected == (1.0, 0.0)
+    assert "outside_simplex" in found.flags
+    assert "sampling_part_negative" in found.flags
+    assert found.se_sampling == (0, 0)
+
+
+def test_what_is_not_identifiable_has_no_number() -> None:
+    found = estimate(DEFICIENT, [400, 600])
+    assert found.unbiased[0] == pytest.approx(0.3)
+    assert found.unbiased[1:] == (None, None)
+    assert (found.rank, found.identifiable) == (2, False)
+    assert found.flags == ("not_identifiable",)
+    assert found.se[0] == pytest.approx(sqrt(0.24 / 0.25 / 999))
+    assert found.se[1:] == found.worst_case_se[1:] == (None, None)
+    assert found.se_privacy == (None, None, None)
+    assert found.covariance is not None
+    assert found.covariance[1] == (None, None, None)
+    assert found.projected == (None, None, None)
+
+
+def test_identifiable_targets_of_a_deficient_mechanism() -> None:
+    found = estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]])
+    assert found.unbiased == pytest.approx((0.7,))
+    assert found.identifiable
+    assert estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]], census=True).covariance is None  # the split is unknown
+
+
+def test_an_ill_conditioned_mechanism_is_flagged() -> None:
+    one = 1 << 48
+    nearly = DenseMechanism(48, ((one // 2 + 2**20, one // 2 - 2**20), (one // 2, one // 2)))
+    assert "ill_conditioned" in estimate(nearly, [5, 5]).flags
+    assert "ill_conditioned" not in estimate(WARNER, [5, 5]).flags
+
+
+def test_the_result_does_not_lose_precision_with_many_reports() -> None:
+    # The covariance of 10^15 reports, where λ − λ² is the same but 1/n is not.
+    found = estimate(WARNER, [4 * 10**14, 6 * 10**14])
+    assert found.unbiased == pytest.approx((0.3, 0.7), rel=1e-15)
+    assert found.se[0] == pytest.approx(sqrt(0.24 / 0.25 / 10**15), rel=1e-12)
+
+
+BAD: list[tuple[str, dict[str, Any], str, str]] = [
+    ("too few counts", {"counts": [1]}, "counts_invalid", "counts"),
+    ("no list", {"counts": "12"}, "counts_invalid", "counts"),
+    ("negative", {"counts": [1, -1]}, "counts_invalid", "counts[1]"),
+    ("float", {"counts": [1.0, 1]}, "counts_invalid", "counts[0]"),
+    ("true", {"counts": [True, 1]}, "counts_invalid", "counts[0]"),
+    ("population too small", {"population": 9}, "counts_invalid", "population"),
+    ("population a float", {"population": 100.0}, "counts_invalid", "population"),
+    ("population and census", {"population": 100, "census": True}, "counts_invalid", "population"),
+    ("level 95", {"level": 95}, "confidence_range", "level"),
+    ("targets empty", {"targets": []}, "targets_invalid", "targets"),
+    ("targets in words", {"targets": "sums"}, "targets_invalid", "targets"),
+    ("target too long", {"targets": [[1, 0], [1, 0, 0]]}, "targets_invalid", "targets[1]"),
+    ("target of text", {"targets": [["1", 0]]}, "targets_invalid", "targets[0]"),
+    ("prior too long", {"design_prior": [1, 2, 3]}, "prior_shape", "design_prior"),
+    ("prior of zeros", {"design_prior": [0, 0]}, "prior_value", "design_prior"),
+    ("prior negative", {"design_prior": [1, -1]}, "prior_value", "design_prior"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
+    given = {"counts": [5, 5], **options}
+    with pytest.raises(InvalidInput) as caught:
+        estimate(WARNER, given.pop("counts"), **given)
+    assert (caught.value.code, caught.value.field) == (code, field)
+
+
+def test_fractions_are_targets() -> None:
+    assert estimate(WARNER, [3, 7], targets=[[Fraction(1, 2), Fraction(1, 2)]]).unbiased == (0.5,)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly estimate --json` of DESIGN §7."""
+
+import json
+from typing import Any
+
+import pytest
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_server.estimate.interface import estimate_json
+
+GIVEN = {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": [300, 700]}
+OUT = {
+    "n", "unbiased", "covariance", "se", "se_privacy", "se_sampling", "worst_case_se", "margins", "projected", "rank",
+    "identifiable", "flags",
+}  # fmt: skip
+
+
+def ask(**options: Any) -> Any:
+    given = parse_json(json.dumps({**GIVEN, **options}).encode(), decimals=True)
+    return json.loads(json.dumps(estimate_json(given)))
+
+
+def test_an_estimate_in_words() -> None:
+    found = ask()
+    assert set(found) == OUT
+    assert set(found["margins"]) == {"clt", "chebyshev", "chebyshev_plugin", "simultaneous"}
+    assert found["n"] == 1000
+    assert found["unbiased"] == pytest.approx([0.1, 0.9])
+    assert found["margins"]["clt"][0] == pytest.approx(1.959963985 * found["se"][0])
+    assert found["identifiable"] is True
+
+
+def test_every_option_is_taken() -> None:
+    found = ask(design_prior=[0.25, 0.75], targets=[[0.5, 0], [1, -1]], population=2000, census=False, level=0.9)
+    assert found["unbiased"] == pytest.approx([0.05, -0.8])
+    assert found["margins"]["clt"][0] == pytest.approx(1.644853627 * found["se"][0])
+    assert ask(design_prior=None, population=None, targets="shares", census=True)["se_sampling"] == [0, 0]
+
+
+def test_no_reports() -> None:
+    found = ask(counts=[0, 0])
+    assert found["unbiased"] == [None, None]
+    assert found["flags"] == ["no_reports"]
+
+
+BAD: list[tuple[str, dict[str, Any], str, str]] = [
+    ("unknown key", {"beta": 0.01}, "field_unknown", "beta"),
+    ("row off by one", {"weights": [[12, 4], [4, 13]]}, "weights_invalid", "weights[1]"),
+    ("weight as decimal", {"weights": [[12.0, 4], [4, 12]]}, "field_type", "weights[0][0]"),
+    ("ragged", {"weights": [[12, 4], [16]]}, "field_type", "weights"),
+    ("bits as text", {"bits": "4"}, "field_type", "bits"),
+    ("bits too many", {"bits": 64}, "weights_invalid", "bits"),
+    ("counts missing one", {"counts": [3]}, "counts_invalid", "counts"),
+    ("counts null", {"counts": None}, "counts_invalid", "counts"),
+    ("level one", {"level": 1}, "confidence_range", "level"),
+    ("level null", {"level": None}, "confidence_range", "level"),
+    ("targets a word", {"targets": "share"}, "targets_invalid", "targets"),
+    ("target null", {"targets": [[None, 1]]}, "field_type", "targets[0][0]"),
+    ("target absurd", {"targets": [["1e-99", 1]]}, "field_type", "targets[0][0]"),
+    ("prior a number", {"design_prior": 1}, "prior_shape", "design_prior"),
+    ("prior empty", {"design_prior": []}, "prior_shape", "design_prior"),
+    ("prior negative", {"design_prior": [1.5, -0.5]}, "prior_value", "design_prior"),
+    ("population true", {"population": True}, "field_type", "population"),
+    ("census as number", {"census": 1}, "field_type", "census"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        ask(**options)
+    assert (caught.value.code, caught.value.field) == (code, field)
+
+
+def test_missing_fields_are_named() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        estimate_json({"weights": [[12, 4], [4, 12]], "bits": 4})
+    assert (caught.value.code, caught.value.field) == ("field_missing", "counts")
