@@ -47,15 +47,15 @@ TEST: dict[str, Callable[[], bool]] = BUILD | {
 
 
 def step(words: str, *commands: Sequence[str]) -> None:
-    """Run commands quietly under one line of progress; on failure print what they said and exit 1."""
-    print(f"  {words} … ", end="", flush=True)
+    """Run commands quietly under one line of progress on stderr; on failure print what they said and exit 1."""
+    print(f"  {words} … ", end="", flush=True, file=sys.stderr)
     start = time.monotonic()
     for command in commands:
         done = subprocess.run(command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True)
         if done.returncode:
-            print("failed")
+            print("failed", file=sys.stderr)
             sys.exit(f"{done.stdout[-4000:]}\nfailed: {' '.join(command)}")
-    print(f"{time.monotonic() - start:.1f} s", flush=True)
+    print(f"{time.monotonic() - start:.1f} s", flush=True, file=sys.stderr)
 
 
 def _as_root(otherwise: str) -> list[str]:
