@@ -4,9 +4,9 @@
 from collections.abc import Iterator
 
 import pytest
-
 from frankly_server.store import Database, upgrade
 from frankly_server.store.schema import metadata
+
 from tests.postgres import PostgresServer
 
 
