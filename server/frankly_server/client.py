@@ -46,7 +46,8 @@ class Estimate:
     """The share of one choice, beside its uncertainty.
 
     estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling (None where the two
-    cannot be told apart). margin : half-width of [lo, hi] at `level`. epsilon, ceiling : nats as text. documents : digests whose reports count.
+    cannot be told apart). margin : half-width of [lo, hi] at `level`. epsilon, ceiling : nats as text. documents :
+    digests whose reports count.
     """
 
     question: str

@@ -122,8 +122,8 @@ class Block:
     """One or more questions randomised together by one mechanism.
 
     The joint answer of several questions is counted in row-major order, the last question fastest.
-    level : (p, q), E = p/q. prior : needed by prior-based notions. design_prior : counts over joint answers that fix the
-    published decoder. ceiling : recomputed and compared when the block is read; None is infinite.
+    level : (p, q), E = p/q. prior : needed by prior-based notions. design_prior : counts over joint answers that fix
+    the published decoder. ceiling : recomputed and compared when the block is read; None is infinite.
     """
 
     id: str

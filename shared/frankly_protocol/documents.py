@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
 
 from frankly_protocol import canonical, schema
 from frankly_protocol.audit import FormLevel, form_level, require_private

@@ -18,7 +18,7 @@ from frankly_protocol.problems import Problem
 class FranklyError(Exception):
     """Anything Frankly refuses.
 
-    Attributes: ``code`` (stable slug), ``detail`` (what is wrong and the way out), ``field`` (the input at fault, or None).
+    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` names the input at fault or is None.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:
@@ -42,7 +42,7 @@ class InvalidInput(FranklyError):
 class DocumentRejected(FranklyError):
     """A document failed acceptance.
 
-    ``reason`` is one of size, envelope, signature, canonical, schema, type, window, version, pin, weights, privacy, keys.
+    ``reason``: size, envelope, signature, canonical, schema, type, window, version, pin, weights, privacy or keys.
     """
 
     def __init__(self, reason: str, detail: str, field: str | None = None) -> None:

@@ -20,7 +20,7 @@ _GUARD_BITS = 64
 def parse_epsilon(value: object, field: str = "epsilon") -> Fraction:
     """Return a privacy level in nats, read exactly.
 
-    Takes a plain decimal string such as "0.5" (whole numbers and Decimals from exact JSON parsing are read the same way).
+    Takes a plain decimal string such as "0.5" (whole numbers and Decimals of exact parsing are read alike).
 
     Raises InvalidInput: eps_not_finite, eps_format, or eps_out_of_range outside [0.01, 10].
     """
@@ -93,7 +93,7 @@ def _exp(r: Fraction, bits: int, *, up: bool) -> Fraction:
     if not 0 <= r <= 64:
         raise ValueError("exp bounds are for r in [0, 64]")
     halvings = max(0, (r.numerator // r.denominator).bit_length())  # so that r / 2^halvings ≤ 1
-    # Each squaring doubles the relative error, at most 8 times here; the guard bits cover that and the series' rounding.
+    # Each squaring doubles the relative error, at most 7 times here; the guard bits cover that and the rounding.
     one = 1 << (bits + _GUARD_BITS)
     total = _series(r / (1 << halvings), one, up=up)
     for _ in range(halvings):

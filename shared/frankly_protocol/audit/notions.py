@@ -30,7 +30,7 @@ Joint = Sequence[Sequence[int]]
 class Claim:
     """What a publisher promises of a mechanism.
 
-    notion : one of NOTIONS. level : (p, q) with E = p/q ≥ 1. joint : counts N[s][x], needed by prior-based notions only.
+    notion : one of NOTIONS. level : (p, q) with E = p/q ≥ 1. joint : counts N[s][x], for prior-based notions only.
     """
 
     notion: str
