@@ -18,7 +18,7 @@ from frankly_protocol.problems import Problem
 class FranklyError(Exception):
     """Anything Frankly refuses.
 
-    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` names the input at fault or is None.
+    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` names the input at fault, or None.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:
