@@ -78,10 +78,14 @@ def values_on_the_wire(moment: Moment, first: FakeServer, folder: Path) -> set[b
 def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> None:
     server, folder = FakeServer(), tmp_path / "first"
     folder.mkdir()
-    with server.open(folder / NAME) as client:
-        found, points = moments(folder, server, lambda: client.answer(ANSWERS))
+
+    def open_and_answer() -> None:
+        with server.open(folder / NAME) as client:
+            assert client.answer(ANSWERS).status == "sent"
+
+    found, points = moments(folder, server, open_and_answer)
     assert points > 500
-    assert len(found) >= 5, "before, journal, sealed, sent, erased"
+    assert len(found) >= 8, "nothing, new, opened, journal, sealed, sent, journal, erased"
     for i, moment in enumerate(found):
         assert len(values_on_the_wire(moment, server, tmp_path / str(i))) == 1, i
 

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer is nowhere: not in errors or their tracebacks, not in logs, reprs, pickles, nor on the wire."""
+
+import copy
+import json
+import logging
+import pickle
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import frankly_protocol
+import frankly_sdk
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_sdk import FranklyError, Policy
+from frankly_sdk._choices import Choices
+from frankly_sdk.store import Store
+
+from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, question, survey
+from tests.frankly_sdk.fakes import FakeServer, problem
+
+CANARY = "c4n4ry"
+OURS = tuple(str(Path(package.__file__).parent) for package in (frankly_sdk, frankly_protocol))
+DOCUMENT = survey(ldp_block(), lip_block())
+ANSWERS = {"affair": "yes", "marriage": CANARY}
+
+
+def with_canary() -> FakeServer:
+    """A server whose second question has the canary among its choices, so that it can be answered."""
+    asked = (question("marriage", "good", CANARY),)
+    return FakeServer(document=survey(ldp_block(), replace(lip_block(), questions=asked)))
+
+
+def broken(_bits: int) -> int:
+    raise OSError("no entropy")
+
+
+def _second_answer(server: FakeServer, path: Path) -> None:
+    with server.open(path) as client:
+        client.answer(ANSWERS)
+        client.answer(ANSWERS)
+
+
+def _no_randomness(server: FakeServer, path: Path) -> None:
+    with server.open(path, randbits=broken) as client:
+        client.answer(ANSWERS)
+
+
+def _half_randomness(server: FakeServer, path: Path) -> None:
+    """The first block is drawn, the second is not."""
+    draws = iter([0])
+    with server.open(path, randbits=lambda _bits: next(draws)) as client:
+        client.answer(ANSWERS)
+
+
+def _not_a_choice(server: FakeServer, path: Path) -> None:
+    with server.open(path) as client:
+        client.answer({"affair": "yes", "marriage": CANARY + "!"})
+
+
+def _unknown_question(server: FakeServer, path: Path) -> None:
+    with server.open(path) as client:
+        client.answer({**ANSWERS, CANARY + "?": "yes"})
+
+
+def _surplus_strata(server: FakeServer, path: Path) -> None:
+    with server.open(path) as client:
+        client.answer(ANSWERS, strata={"region": CANARY})
+
+
+def _over_budget(server: FakeServer, path: Path) -> None:
+    with server.open(path, policy=Policy(cap="1.5")) as client:
+        store = Store(path)
+        with store.transaction():
+            store.reserve("cd" * 16, "sha256:1", "https://host", 1, DOCUMENT.form_level)
+        store.close()
+        client.answer(ANSWERS)
+
+
+def _closed_store(server: FakeServer, path: Path) -> None:
+    client = server.open(path)
+    client.close()
+    client.answer(ANSWERS)
+
+
+def _too_late(server: FakeServer, path: Path) -> None:
+    class Late(FixedClock):
+        looks = iter([NOW])
+
+        def now(self) -> Any:
+            return next(self.looks, NOW + timedelta(days=31))
+
+    with server.open(path, clock=Late(NOW)) as client:
+        client.answer(ANSWERS)
+
+
+ERRORS: list[Callable[[FakeServer, Path], None]] = [
+    _second_answer, _no_randomness, _half_randomness, _not_a_choice, _unknown_question, _surplus_strata, _over_budget,
+    _closed_store, _too_late,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("provoke", ERRORS, ids=lambda function: function.__name__)
+def test_no_error_holds_the_answer_anywhere(
+    provoke: Callable[[FakeServer, Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(FranklyError) as caught:
+        provoke(with_canary(), tmp_path / "s.db")
+    for error in _chain(caught.value):
+        # The survey itself may be shown, and the canary is one of its choices; as an answer it may not.
+        told = "".join(traceback.format_exception(error)).replace(f"valid: good, {CANARY}", "")
+        assert CANARY not in told
+        for function, name, value in _locals(error.__traceback__):
+            assert f"'marriage': '{CANARY}" not in repr(value), (function, name)
+            assert not (isinstance(value, str) and value.startswith(CANARY)), (function, name)
+            assert not (function == "DenseMechanism.sample" and name == "truth")
+    assert CANARY not in caplog.text
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _locals(trace: TracebackType | None) -> Iterator[tuple[str, str, object]]:
+    """Yield the local variables of every frame of the SDK and the protocol: what crash reporters send away."""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename.startswith(OURS):
+            yield from ((code.co_qualname, name, value) for name, value in trace.tb_frame.f_locals.items())
+        trace = trace.tb_next
+
+
+def test_answers_are_redacted_and_do_not_travel() -> None:
+    choices = Choices(ANSWERS)
+    assert CANARY not in f"{choices} {choices!r} {[choices]} {vars(type(choices))}"
+    for carry in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            carry(choices)
+
+
+def test_a_mapping_that_changes_its_mind_is_read_once() -> None:
+    class Fickle(dict[str, str]):
+        reads = 0
+
+        def __getitem__(self, key: str) -> str:
+            Fickle.reads += 1
+            return super().__getitem__(key)
+
+        def keys(self) -> Any:
+            return super().keys()
+
+    choices = Choices(Fickle(ANSWERS))
+    reads = Fickle.reads
+    assert choices.fault(with_canary().document.questions) is None
+    assert Fickle.reads == reads
+
+
+def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> None:
+    """Every truth against every pair of symbols: whatever is answered and drawn, an observer sees the same size."""
+    mechanism = DenseMechanism(4, ((15, 0, 1), (1, 14, 1)))
+    wide = DenseMechanism(4, tuple((1,) * 12 + (4,) for _ in range(2)))
+    blocks = (
+        replace(lip_block(), mechanism=mechanism, level=(40, 1)),
+        replace(ldp_block(), mechanism=wide, level=(1, 1), ceiling=Fraction(1)),
+    )
+    server = FakeServer(document=survey(*blocks))
+    lengths, count = set(), 0
+    for i, (affair, marriage) in enumerate((a, m) for a in ("no", "yes") for m in ("good", "bad")):
+        for u in range(16):
+            with server.open(tmp_path / f"{i}-{u}.db", randbits=_drawing(u), policy=Policy(cap="60")) as client:
+                client.answer({"affair": affair, "marriage": marriage})
+            lengths.add(len(server.posted[-1]))
+            assert set(json.loads(server.posted[-1])) == {"v", "doc", "id", "y", "strata", "token"}
+            count += 1
+    assert count == 64
+    assert lengths == {server.document.report_length}
+
+
+def _drawing(u: int) -> Callable[[int], int]:
+    return lambda bits: u if bits == 4 else 2**bits - 1 - u
+
+
+def test_receipts_never_repeat_what_the_server_says(tmp_path: Path) -> None:
+    """A hostile server's words do not reach the app's screen or log through us."""
+    server = FakeServer(replies=[problem(503, CANARY), problem(422, "symbol_unknown")])
+    with server.open(tmp_path / "s.db") as client:
+        receipt = client.answer({"affair": "yes", "marriage": "good"})
+    assert (receipt.status, receipt.code) == ("refused", "symbol_unknown")
+    assert CANARY not in repr(receipt)
