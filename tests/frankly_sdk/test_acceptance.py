@@ -14,8 +14,10 @@ from frankly_protocol import canonical
 from frankly_protocol.audit import ceiling
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope, Signature
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.trust import Role
 from frankly_sdk import (
     ClockError,
     DocumentRejected,
@@ -28,6 +30,7 @@ from frankly_sdk import (
     UnsupportedDocument,
 )
 from frankly_sdk.store import Store
+from frankly_sdk.transport import Answer
 
 from tests.frankly_protocol.samples import (
     NOW,
@@ -199,3 +202,59 @@ def test_keys_shipped_with_the_app_are_what_counts(tmp_path: Path) -> None:
     with pytest.raises(DocumentRejected):
         # The server's own keys document does not follow from the shipped one.
         FakeServer(envelope=sealed(GOOD.payload(), ROOT)).open(tmp_path / "t.db", keys=shipped)
+
+
+PAGES = [
+    (Answer(200, "text/html", None, b"<html>hotel wifi</html>"), "not_json"),
+    (Answer(503, "application/json", None, b"{}"), "status"),
+    (Answer(301, "text/html", None, b""), "status"),
+    (Answer(404, "application/problem+json", None, b"{}"), "not_found"),
+]
+
+
+@pytest.mark.parametrize(("page", "code"), PAGES, ids=[code for _, code in PAGES])
+@pytest.mark.parametrize("what", ["/v1/keys", "/document"])
+def test_what_is_no_document_is_a_network_error(page: Answer, code: str, what: str, tmp_path: Path) -> None:
+    server = FakeServer()
+    serve = server.get
+    server.get = lambda url, limit: page if what in url else serve(url, limit)  # type: ignore[method-assign]
+    with pytest.raises(NetworkError) as caught:
+        server.open(tmp_path / "s.db")
+    assert caught.value.code == code
+    assert server.posted == []
+
+
+def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of_reach(tmp_path: Path) -> None:
+    server = FakeServer(document=survey(ldp_block()))
+    options: dict[str, Any] = {"link": UNPINNED, "policy": Policy(allow_unpinned=True)}
+    server.open(tmp_path / "s.db", **options).close()
+
+    def down(url: str, _limit: int) -> Answer:
+        raise NetworkError(url)
+
+    server.get = down  # type: ignore[method-assign]
+    with server.open(tmp_path / "s.db", **options) as client:
+        assert client.answer({"affair": "no"}).status == "sent"
+
+
+def test_only_keys_that_really_signed_are_named(tmp_path: Path) -> None:
+    """A signature that does not verify, under the id of a trusted key, is not counted and not shown."""
+    issued = keys_document()
+    both = replace(issued, publisher=Role((PUBLISHER.public, STRANGER.public), 1))
+    envelope = Envelope.from_bytes(sealed(GOOD.payload()), SURVEY_TYPE)
+    forged = replace(envelope, signatures=(*envelope.signatures, Signature(STRANGER.public.key_id, b"x" * 64)))
+    with FakeServer(keys=sealed_keys(both), envelope=forged.to_bytes()).open(tmp_path / "s.db") as client:
+        assert client.survey.signed_by == (PUBLISHER.public.key_id,)
+
+
+def test_expired_keys_are_replaced_and_an_expired_survey_needs_no_new_ones(tmp_path: Path) -> None:
+    server = FakeServer()
+    server.open(tmp_path / "s.db").close()
+    server.fetched.clear()
+    with pytest.raises(ClockError) as caught:
+        server.open(tmp_path / "s.db", clock=FixedClock(NOW + timedelta(days=31)))
+    assert (caught.value.field, server.fetched) == ("closes", [])
+    with pytest.raises(ClockError) as caught:
+        server.open(tmp_path / "s.db", clock=FixedClock(NOW + timedelta(days=301)))
+    assert caught.value.field == "expires"
+    assert [url.rpartition("/")[2] for url in server.fetched] == ["keys"]

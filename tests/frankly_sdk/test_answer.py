@@ -211,6 +211,22 @@ def test_without_randomness_nothing_is_sealed_or_sent(tmp_path: Path) -> None:
     assert _outbox(tmp_path / "s.db") == []
 
 
+def test_the_source_of_a_device_is_the_operating_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing passed in, and the system's source fails: there is no second source to fall back on."""
+
+    def broken(_size: int) -> bytes:
+        raise OSError("no entropy")
+
+    server = FakeServer()
+    with server.open(tmp_path / "s.db") as client:
+        with monkeypatch.context() as patched:
+            patched.setattr("random._urandom", broken)
+            with pytest.raises(RandomnessError):
+                client.answer(ANSWERS)
+        assert server.posted == []
+        assert client.answer(ANSWERS).status == "sent"
+
+
 def test_every_draw_of_a_small_mechanism_reaches_the_wire_as_published(tmp_path: Path) -> None:
     """Four bits, all draws, all truths: what is sent follows the signed rows exactly."""
 

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The explanation says what is true of the signed numbers, and what it cannot promise."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from frankly_sdk.explain import LIMITS
+import pytest
+from frankly_protocol.audit import ceiling
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.report import Report
+from frankly_sdk.explain import LIMITS, explain
 
-from tests.frankly_protocol.samples import PUBLISHER
+from tests.frankly_protocol.samples import PUBLISHER, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
 
@@ -34,3 +39,60 @@ def test_what_leaves_is_shown_in_the_very_form_it_takes(tmp_path: Path) -> None:
     assert sent.decode().startswith(head)
     assert rest == ',"y":[0–1,0–1],"strata":{},"token":null}'
     assert f"{server.document.report_length} bytes" in str(FakeServer().open(tmp_path / "t.db").survey.explain())
+
+
+THREE = DenseMechanism(4, ((9, 4, 3), (3, 4, 9)))
+SAME = DenseMechanism(4, ((16, 0), (0, 16)))
+TURNED = DenseMechanism(4, ((4, 12), (12, 4)))
+WORDS = [
+    (THREE, "if your answer is good: 0 with a chance of 56.2%, 1 with a chance of 25.0%, 2 with a chance of 18.8%."),
+    (SAME, "Your answer to this is sent unchanged."),
+    (TURNED, "if your answer is good: 0 with a chance of 25.0%, 1 with a chance of 75.0%."),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "words"), WORDS, ids=["three symbols", "unchanged", "turned"])
+def test_chances_are_told_as_the_mechanism_has_them(mechanism: DenseMechanism, words: str) -> None:
+    block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism), level=(60, 1))
+    told = explain(survey(block), ())
+    assert words in str(told)
+    assert told.blocks[0].same == ((1, 1) if mechanism is SAME else None)
+
+
+def test_tables_too_long_to_read_are_left_to_the_signed_survey() -> None:
+    wide = DenseMechanism(8, tuple((1,) * 40 + (216,) for _ in range(2)))
+    block = replace(ldp_block(), mechanism=wide, ceiling=ceiling(wide), level=(1, 1))
+    assert "one of 41 symbols" in str(explain(survey(block), ()))
+
+
+def test_almost_certain_is_not_called_certain() -> None:
+    almost = DenseMechanism(48, ((2**48 - 1, 1), (1, 2**48 - 1)))
+    block = replace(lip_block(), mechanism=almost, ceiling=ceiling(almost), level=(60, 1))
+    told = str(explain(survey(block), ()))
+    assert "99.9%" in told
+    assert "100.0%" not in told
+    assert "unchanged" not in told
+
+
+def test_the_ledger_says_which_block_counts_how() -> None:
+    told = str(explain(survey(), ()))
+    assert "costs 1.5000 nats (affair by its ceiling, 1.0000, marriage by its level, 0.5000)" in told
+    assert "belief about your “affair” changes by more than ×4.49, by everything" in told
+    alone = str(explain(survey(ldp_block()), ()))
+    assert "By everything that leaves, nobody’s odds about you change by more than ×2.72." in alone
+
+
+def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) -> None:
+    server = FakeServer()
+    with server.open(tmp_path / "s.db") as client:
+        example = client.survey.explain().example
+        client.answer(ANSWERS)
+    assert len(example) == len(server.posted[0])
+    assert Report.from_bytes(example).doc == server.document.digest
+
+
+def test_public_questions_are_told_to_leave_in_clear() -> None:
+    document = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
+    told = explain(document, ())
+    assert "leave as you give them, not randomised: region?" in str(told)
+    assert '"region":"your public answer"' in told.leaves

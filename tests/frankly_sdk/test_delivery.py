@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting between attempts, what a start delivers, and what closed surveys leave behind."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from frankly_sdk import AlreadyAnswered, ClockError, NetworkError, StoreError, SurveyClosed
+from frankly_sdk.store import Store
+from frankly_sdk.transport import Answer
+
+from tests.frankly_protocol.samples import NOW, survey
+from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem
+
+DOWN = NetworkError("down")
+
+
+class Clockwork:
+    """A timer and its sleep: time passes only while sleeping, and every nap is remembered."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.naps: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        self.now += seconds
+
+
+class Hands:
+    """A clock whose hands are moved by the test."""
+
+    def __init__(self, at: datetime = NOW) -> None:
+        self.at = at
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def _states(path: Path) -> dict[str, tuple[str, str]]:
+    store = Store(path)
+    found = {form: (kept.state, kept.code) for form in ("ab" * 16, "cd" * 16) if (kept := store.answer(form))}
+    store.close()
+    return found
+
+
+def test_waits_double_with_jitter_and_stay_within_patience(tmp_path: Path) -> None:
+    time, server = Clockwork(), FakeServer(replies=[DOWN] * 99)
+    with server.open(tmp_path / "s.db", timer=time, sleep=time.sleep) as client:
+        assert client.answer(ANSWERS, patience_s=20_000).status == "queued"
+    assert sum(time.naps) <= 20_000
+    for i, nap in enumerate(time.naps):
+        base = min(0.5 * 2**i, 3600)
+        assert 0.5 * base <= nap < 1.5 * base
+    assert len({nap / min(0.5 * 2**i, 3600) for i, nap in enumerate(time.naps)}) > 1, "no jitter"
+    assert len(set(server.posted)) == 1
+
+
+WAITS = [
+    ("7", 7.0, 7.5),
+    ("0", 0.25, 0.75),
+    ("-1", 0.25, 0.75),
+    ("soon", 0.25, 0.75),
+    ("٣", 0.25, 0.75),
+    ("1" * 13, 0.25, 0.75),
+]
+
+
+@pytest.mark.parametrize(("said", "least", "most"), WAITS)
+def test_retry_after_is_honoured_if_it_is_a_number_of_seconds(
+    said: str, least: float, most: float, tmp_path: Path
+) -> None:
+    time, server = Clockwork(), FakeServer(replies=[problem(503, "unavailable", said)])
+    with server.open(tmp_path / "s.db", timer=time, sleep=time.sleep) as client:
+        assert client.answer(ANSWERS).status == "sent"
+    (nap,) = time.naps
+    assert least <= nap <= most
+
+
+def test_a_server_that_wants_peace_is_left_alone_but_not_longer_than_a_day(tmp_path: Path) -> None:
+    time, server = Clockwork(), FakeServer(replies=[problem(429, "too_many", "1000000000")])
+    with server.open(tmp_path / "s.db", timer=time, sleep=time.sleep) as client:
+        assert client.answer(ANSWERS).code == "too_many"
+        assert [receipt.code for receipt in client.flush(timeout_s=3600)] == ["waiting"]
+        assert len(server.posted) == 1
+        time.now = 24 * 3600.0
+        assert [receipt.status for receipt in client.flush(timeout_s=0)] == ["sent"]
+        assert client.flush() == []
+    assert time.naps == []
+    assert len(set(server.posted)) == 1
+
+
+def test_jitter_without_randomness_still_delivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_below: int) -> int:
+        raise OSError
+
+    monkeypatch.setattr("frankly_sdk.delivery.secrets.randbelow", broken)
+    with FakeServer(replies=[DOWN]).open(tmp_path / "s.db") as client:
+        assert client.answer(ANSWERS).status == "sent"
+
+
+def test_a_survey_that_closed_before_the_answer_draws_nothing(tmp_path: Path) -> None:
+    clock, server = Hands(), FakeServer()
+
+    def never(_bits: int) -> int:
+        raise AssertionError("nothing may be drawn")
+
+    with server.open(tmp_path / "s.db", clock=clock, randbits=never) as client:
+        clock.at = NOW + timedelta(days=31)
+        with pytest.raises(SurveyClosed) as caught:
+            client.answer(ANSWERS)
+        assert "clock says" in caught.value.detail
+        clock.at = NOW - timedelta(days=2)
+        with pytest.raises(ClockError):
+            client.answer(ANSWERS)
+    assert server.posted == []
+    assert _states(tmp_path / "s.db") == {}
+
+
+def test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts(tmp_path: Path) -> None:
+    """The next start delivers before anything else: that the survey can no longer be opened does not matter."""
+    server = FakeServer(replies=[DOWN] * 99)
+    with server.open(tmp_path / "s.db") as client:
+        client.answer(ANSWERS, patience_s=0)
+    server.replies = [problem(410, "closed")]
+    with pytest.raises(ClockError):
+        server.open(tmp_path / "s.db", clock=Hands(NOW + timedelta(days=31)))
+    assert _states(tmp_path / "s.db") == {"ab" * 16: ("refused", "closed")}
+    assert server.posted[0].rstrip() not in (tmp_path / "s.db").read_bytes()
+    with server.open(tmp_path / "s.db") as again, pytest.raises(AlreadyAnswered) as caught:
+        again.answer(ANSWERS)
+    assert (caught.value.receipt.status, caught.value.receipt.code) == ("refused", "closed")
+    store = Store(tmp_path / "s.db")
+    assert [form.level for form in store.spent()] == [server.document.form_level.level]
+    store.close()
+
+
+def test_opening_one_survey_delivers_what_another_left(tmp_path: Path) -> None:
+    first = FakeServer(replies=[DOWN] * 99)
+    with first.open(tmp_path / "s.db") as client:
+        client.answer(ANSWERS, patience_s=0)
+    other = FakeServer(document=survey(survey_id="cd" * 16))
+    with pytest.raises(NetworkError):
+        other.open(tmp_path / "s.db", link=f"https://other.example/s/{'ef' * 16}", transport=_Refusing(other))
+    assert _states(tmp_path / "s.db") == {"ab" * 16: ("sent", "accepted")}
+    assert other.posted == first.posted[:1]
+
+
+class _Refusing:
+    """Takes reports, serves no documents."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self.post = server.post
+        self.close = server.close
+
+    def get(self, url: str, limit: int) -> Answer:
+        raise NetworkError(f"no {url} within {limit}")
+
+
+def test_a_server_out_of_reach_is_tried_once_in_a_flush(tmp_path: Path) -> None:
+    document = survey(survey().blocks[0])
+    for name in ("ab" * 16, "cd" * 16):
+        server = FakeServer(document=replace(document, survey=name), replies=[DOWN] * 99)
+        server.fetched.clear()
+        with server.open(tmp_path / "s.db") as client:
+            client.answer({"affair": "no"}, patience_s=0)
+    server.posted.clear()
+    with server.open(tmp_path / "s.db") as client:
+        assert len(server.posted) == 1
+        assert [receipt.status for receipt in client.flush(timeout_s=0)] == ["queued", "queued"]
+        assert len(server.posted) == 2
+        server.replies.clear()
+        assert [receipt.status for receipt in client.flush(timeout_s=0)] == ["sent", "sent"]
+
+
+def test_an_erasure_that_fails_is_made_up_for_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = FakeServer()
+    with monkeypatch.context() as patched:
+
+        def full(*_args: object) -> None:
+            raise StoreError("disk full")
+
+        patched.setattr(Store, "close_answer", full)
+        with server.open(tmp_path / "s.db") as client:
+            assert client.answer(ANSWERS).status == "sent"
+    assert _states(tmp_path / "s.db") == {"ab" * 16: ("sealed", "")}
+    server.open(tmp_path / "s.db").close()
+    assert _states(tmp_path / "s.db") == {"ab" * 16: ("sent", "accepted")}
+    assert len(server.posted) == 2
+    assert all(a == b for a, b in pairwise(server.posted))
+
+
+def test_a_transport_that_was_passed_in_stays_open(tmp_path: Path) -> None:
+    server, closed = FakeServer(), []
+    server.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    server.open(tmp_path / "s.db").close()
+    assert closed == []
