@@ -57,10 +57,14 @@ class Allowance(threading.local):
 
 
 class Adapter(HTTPAdapter):
-    """An adapter whose connections read within an allowance; one connection is kept per host."""
+    """An adapter whose connections read within an allowance; one connection is kept per host.
 
-    def __init__(self, allowance: Allowance) -> None:
+    trusted : a file of certificates, or True for the public ones.
+    """
+
+    def __init__(self, allowance: Allowance, trusted: bool | str) -> None:
         self._allowance = allowance
+        self._trusted = trusted
         super().__init__(pool_connections=POOLS, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
@@ -73,7 +77,7 @@ class Adapter(HTTPAdapter):
     ) -> requests.Response:
         """Send one request and return its response, the body unread."""
         prepared = requests.Request(method, url, headers=dict(headers), data=body).prepare()
-        return self.send(prepared, stream=True, timeout=timeout, verify=True)
+        return self.send(prepared, stream=True, timeout=timeout, verify=self._trusted)
 
 
 class _Socket:

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from frankly_sdk.errors import NetworkError
@@ -50,16 +51,18 @@ class Transport(Protocol):
 class HttpTransport:
     """HTTP with nothing in it that could carry an identifier from one request to the next.
 
-    Safe to share between threads; after a fork the child connects anew. timer : seconds from a clock that never runs
-    backwards.
+    Safe to share between threads; after a fork the child connects anew. No proxy is used and the environment is not
+    read. timer : seconds from a clock that never runs backwards. ca_file : certificates to trust instead of the public
+    ones, for a server with a certificate of its own.
     """
 
-    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, timer: Callable[[], float] = time.monotonic, *, ca_file: str | Path | None = None) -> None:
         # requests takes longer to load than everything else in this package together: only who sends pays for it.
         from frankly_sdk._http import Adapter, Allowance  # noqa: PLC0415
 
         self._allowance = Allowance(timer, READ_S)
-        self._connect: Callable[[], Adapter] = lambda: Adapter(self._allowance)
+        trusted = True if ca_file is None else str(ca_file)
+        self._connect: Callable[[], Adapter] = lambda: Adapter(self._allowance, trusted)
         self._adapter, self._pid = self._connect(), os.getpid()
 
     def get(self, url: str, limit: int) -> Answer:

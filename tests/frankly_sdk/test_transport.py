@@ -4,13 +4,21 @@
 import contextlib
 import os
 import socket
+import ssl
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv4Address
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from frankly_sdk import InsecureTransport, NetworkError
 from frankly_sdk.transport import HttpTransport
 
@@ -163,6 +171,50 @@ def test_endless_answers_end_in_bounded_memory(case: str) -> None:
         tracemalloc.stop()
     assert caught.value.code in ("limit", "network", "redirect")
     assert peak < 4 * 2**20
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Certificate and key of 127.0.0.1, signed by itself, in one file."""
+    key = Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    start = datetime.now(UTC) - timedelta(hours=1)
+    built = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), start, start + timedelta(1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, None)
+    )
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file.write_bytes(built.public_bytes(Encoding.PEM) + secret)
+    return file
+
+
+@pytest.fixture
+def secure_url(url: str, certificate: Path) -> Iterator[str]:
+    """The same server behind TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server = Quiet(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_tls_is_checked_and_read_within_the_same_bounds(secure_url: str, certificate: Path) -> None:
+    with contextlib.closing(HttpTransport(ca_file=certificate)) as trusting:
+        assert trusting.get(f"{secure_url}/a", 1000).body == b'{"ok":true}'
+        assert trusting.post(f"{secure_url}/a", b"{}", 1000).status == 200
+        with pytest.raises(NetworkError) as caught:
+            trusting.get(f"{secure_url}/large", 50_000)
+        assert caught.value.code == "limit"
+    with contextlib.closing(HttpTransport()) as stranger, pytest.raises(NetworkError) as caught:
+        stranger.get(f"{secure_url}/a", 1000)
+    assert caught.value.code == "tls"
 
 
 BROKEN = {
