@@ -29,12 +29,14 @@ class Estimate:
 
     n : reports. unbiased : may leave [0, 1], never clipped. covariance : of the unbiased estimates, itself unbiased;
     needs two reports. se : its root diagonal; se_privacy, se_sampling : the two parts it is made of (se² is their
-    sum). worst_case_se : over all possible true shares. margins : half-widths at `level`. projected : targets of the
+    sum). For a census or a finite population the privacy part of these three is at least its value at the projected
+    shares: the unbiased one can fall to 0 or below by chance, and a zero margin would pass noise off as certainty.
+    worst_case_se : over all possible true shares. margins : half-widths at `level`. projected : targets of the
     nearest shares on the simplex (biased; its spread is not `se`). rank : of the mechanism; identifiable : whether
     every target is.
 
     flags : no_reports, one_report, not_identifiable, outside_simplex, privacy_part_negative, sampling_part_negative (a
-    part estimated below 0 is shown as 0), ill_conditioned, design_prior_replaced.
+    part estimated below 0 is shown as 0, or as said above), ill_conditioned, design_prior_replaced.
     """
 
     n: int
@@ -116,15 +118,16 @@ class _Working:
             self.flags.append("outside_simplex")
         total, privacy, sampling = self._covariances()
         worst = self._spread([self._worst_case(i) for i in range(len(self.known))] if self.n else None)
-        se = self._spread(None if total is None else [math.sqrt(max(0.0, v)) for v in np.diagonal(total)])
+        floors = self._privacy_floors()
+        se = self._spread(None if total is None else self._errors(total, privacy, floors))
         return Estimate(
             n=self.n,
             level=level,
             unbiased=tuple(None if v is None else float(v) for v in exact),
             covariance=self._full(total),
             se=se,
-            se_privacy=self._part(privacy, "privacy_part_negative"),
-            se_sampling=self._part(sampling, "sampling_part_negative"),
+            se_privacy=self._part(privacy, floors, "privacy_part_negative"),
+            se_sampling=self._part(sampling, np.zeros(len(self.known)), "sampling_part_negative"),
             worst_case_se=worst,
             margins=margins(se, worst, level),
             projected=self._projected(),
@@ -183,20 +186,42 @@ class _Working:
         c = linear_part(list(self.V[i]), self.Q, self.W[i], self.true_sampling)
         return math.sqrt(max(0.0, worst_case_variance(c, self.W[i], self.true_sampling)) / self.n)
 
-    def _projected(self) -> Values:
+    def _nearest(self) -> FloatArray | None:
+        """Return the shares on the simplex nearest to the unbiased ones, None where these do not exist."""
         if not self.n or self.found.rank < self.found.mechanism.answers:
+            return None
+        return onto_simplex(np.array([float(v) for v in self._shares()]))
+
+    def _projected(self) -> Values:
+        nearest = self._nearest()
+        if nearest is None:
             return (None,) * len(self.found.rows)
-        nearest = onto_simplex(np.array([float(v) for v in self._shares()]))
         return tuple(float(v) for v in self.W @ nearest)
 
-    def _part(self, part: FloatArray | None, flag: str) -> Values:
+    def _privacy_floors(self) -> FloatArray:
+        """Return, per known target, the privacy variance at the projected shares; 0 where all of the variance counts.
+
+        It is a mean over respondents of variances, so it is positive wherever the mechanism adds noise at all.
+        """
+        nearest = self._nearest()
+        if nearest is None or self.estimated_sampling == 1:
+            return np.zeros(len(self.known))
+        parts = [linear_part(list(v), self.Q, w, 0.0) @ nearest for v, w in zip(self.V, self.W, strict=True)]
+        return np.maximum(0.0, np.array(parts)) / self.n
+
+    def _errors(self, total: FloatArray, privacy: FloatArray | None, floors: FloatArray) -> list[float]:
+        """Return the standard errors: of `total`, its privacy part raised to the floors."""
+        raised = np.zeros(len(floors)) if privacy is None else np.maximum(0.0, floors - np.diagonal(privacy))
+        return [math.sqrt(max(0.0, v)) for v in np.diagonal(total) + raised]
+
+    def _part(self, part: FloatArray | None, floors: FloatArray, flag: str) -> Values:
         if part is None:
             return self._spread(None)
         variances = np.diagonal(part)
         # rounding: a part that is zero in exact arithmetic may come out a few units below it
         if np.any(variances < -1e-12 * np.abs(variances).max()):
             self.flags.append(flag)
-        return self._spread([math.sqrt(max(0.0, v)) for v in variances])
+        return self._spread([math.sqrt(v) for v in np.maximum(variances, floors)])
 
     def _spread(self, values: list[float] | None) -> Values:
         """Return one entry per target, None where it is not identifiable or there are no values."""
