@@ -25,7 +25,7 @@ from frankly_server.design.prior import Prior
 from frankly_server.design.vertices import Ray
 
 NEGLIGIBLE = 1e-8
-"""Reports expected less often than this are left to the others."""
+"""A report that no answer sends more often than this is left to the others."""
 _TIGHT = 1e-9
 _CENTRAL = 0.2
 _SCALE_BITS = 112
@@ -80,8 +80,10 @@ def most_informative(rays: Sequence[Ray], prior: Prior) -> Optimum:
     """
     V = scaled(rays, prior)
     gains = ray_information(V, prior)
-    solution = lp(-gains, V.T.copy(), np.ones(V.shape[1]))
-    multipliers = _raised(-solution.dual, gains - V @ -solution.dual, prior)
+    unit = float(np.max(np.abs(gains)))  # the solver's tolerances are absolute
+    solution = lp(-gains / unit, V.T.copy(), np.ones(V.shape[1]))
+    found = -solution.dual * unit
+    multipliers = _raised(found, gains - V @ found, prior)
     return _finished(rays, V, solution.x, float(np.sum(multipliers)), multipliers)
 
 
@@ -165,7 +167,7 @@ def _finished(
     gains: FloatArray | None = None,
 ) -> Optimum:
     """Drop negligible reports, thin the rest out, and make the rows sum to one to machine precision."""
-    kept = np.flatnonzero(theta > NEGLIGIBLE)
+    kept = np.flatnonzero(theta * V.max(axis=1) > NEGLIGIBLE)
     fixed = [V[:, i] * V[:, j] for i in range(V.shape[1]) for j in range(i + 1)]
     if gains is not None:
         fixed.append(gains)
