@@ -69,8 +69,8 @@ class DemoServer:
 
     def start(self, patience_s: float = 20) -> None:
         """Start serving and wait until /health answers."""
-        log = (self.home / "server.log").open("ab")
-        self._process = subprocess.Popen([str(FRANKLY), "serve"], env=self._environment(), stdout=log, stderr=log)
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen([str(FRANKLY), "serve"], env=self._environment(), stdout=log, stderr=log)
         deadline = time.monotonic() + patience_s
         while not self._healthy():
             if self._process.poll() is not None or time.monotonic() > deadline:

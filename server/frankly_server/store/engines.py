@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQLite and PostgreSQL, each set up so that what is committed stays, and checked before anything is promised."""
 
+import os
+from contextlib import suppress
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -66,6 +68,12 @@ def _parse(database_url: str) -> URL:
 
 def _sqlite(url: URL) -> Engine:
     engine = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_S}, **_POOL)
+
+    @event.listens_for(engine, "do_connect")
+    def _make_private(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
+        # Made before SQLite would make it readable for everybody; its WAL takes over the mode.
+        with suppress(OSError):
+            os.close(os.open(arguments[0], os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:

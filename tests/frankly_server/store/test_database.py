@@ -171,3 +171,13 @@ def test_a_reader_sees_one_moment(database: Database) -> None:
         with database.transaction("write") as other:
             other.surveys.add(SurveyRow(SURVEY, "s", "{}"))
         assert tx.surveys.all() == before == []
+
+
+def test_the_file_of_sqlite_is_for_its_owner_alone(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'frankly.db'}")
+    upgrade(database)
+    with database.transaction("write"):
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    database.close()
+    assert modes
+    assert set(modes.values()) == {0o600}, modes
