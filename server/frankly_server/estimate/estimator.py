@@ -8,12 +8,11 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
-from frankly_server.estimate.decoder import Decoder, Targets, decoder, shares
+from frankly_server.estimate.decoder import Decoder, decoder, shares
+from frankly_server.estimate.inputs import checked_counts, checked_prior, checked_targets
 from frankly_server.estimate.margins import Margins, Values, margins, require_level
 from frankly_server.estimate.projection import onto_simplex
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
@@ -84,9 +83,9 @@ def estimate(
     InvalidInput : counts_invalid, targets_invalid, prior_shape, prior_value, confidence_range.
     """
     confidence = require_level(level)
-    n = _checked_counts(mechanism, counts, population, census=census)
-    wanted = shares(mechanism.answers) if targets == "shares" else _checked_targets(mechanism, targets)
-    prior = None if design_prior is None else _checked_prior(mechanism, design_prior)
+    n = checked_counts(mechanism, counts, population, census=census)
+    wanted = shares(mechanism.answers) if targets == "shares" else checked_targets(mechanism, targets)
+    prior = None if design_prior is None else checked_prior(mechanism, design_prior)
     found = decoder(mechanism, wanted, prior)
     return _Working(found, tuple(counts), n, population, census).result(confidence)
 
@@ -244,44 +243,3 @@ def _sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[
     if population is None:
         return 1.0, 1.0
     return 1 - n / population, (population - n) / max(1, population - 1)
-
-
-def _checked_counts(mechanism: DenseMechanism, counts: Sequence[int], population: int | None, *, census: bool) -> int:
-    if not isinstance(counts, list | tuple) or len(counts) != mechanism.reports:
-        words = f"give one count for each of the {mechanism.reports} report symbols"
-        raise InvalidInput(Problem.COUNTS_INVALID, words, "counts")
-    for y, count in enumerate(counts):
-        if type(count) is not int or count < 0:
-            raise InvalidInput(Problem.COUNTS_INVALID, "counts are whole numbers, zero or more", f"counts[{y}]")
-    n = sum(counts)
-    if population is None:
-        return n
-    if type(population) is not int or population < max(1, n):
-        words = f"the population is a whole number, at least the {n} reports received"
-        raise InvalidInput(Problem.COUNTS_INVALID, words, "population")
-    if census:
-        words = "in a census the respondents are the population: leave this out"
-        raise InvalidInput(Problem.COUNTS_INVALID, words, "population")
-    return n
-
-
-def _checked_targets(mechanism: DenseMechanism, targets: Sequence[Sequence[Fraction | int]] | str) -> Targets:
-    words = f'give "shares", or 1 to 4096 rows of {mechanism.answers} numbers'
-    if not isinstance(targets, list | tuple) or not 1 <= len(targets) <= 4096:
-        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
-    for t, row in enumerate(targets):
-        if not isinstance(row, list | tuple) or len(row) != mechanism.answers:
-            raise InvalidInput(Problem.TARGETS_INVALID, words, f"targets[{t}]")
-        if any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in row):
-            raise InvalidInput(Problem.TARGETS_INVALID, "targets hold finite numbers", f"targets[{t}]")
-    return tuple(tuple(Fraction(v) for v in row) for row in targets)
-
-
-def _checked_prior(mechanism: DenseMechanism, prior: Sequence[int]) -> tuple[int, ...]:
-    if not isinstance(prior, list | tuple) or len(prior) != mechanism.answers:
-        words = f"the design prior has one entry for each of the {mechanism.answers} answers"
-        raise InvalidInput(Problem.PRIOR_SHAPE, words, "design_prior")
-    if any(type(n) is not int or n < 0 for n in prior) or not any(prior):
-        words = "the design prior holds whole numbers, zero or more, not all zero"
-        raise InvalidInput(Problem.PRIOR_VALUE, words, "design_prior")
-    return tuple(prior)

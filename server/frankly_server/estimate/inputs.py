@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `estimate` takes, checked once; every refusal names the field."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.problems import Problem
+
+from frankly_server.estimate.decoder import Targets
+
+
+def checked_counts(mechanism: DenseMechanism, counts: Sequence[int], population: int | None, *, census: bool) -> int:
+    """Return the number of reports. Raises InvalidInput(counts_invalid)."""
+    if not isinstance(counts, list | tuple) or len(counts) != mechanism.reports:
+        words = f"give one count for each of the {mechanism.reports} report symbols"
+        raise InvalidInput(Problem.COUNTS_INVALID, words, "counts")
+    for y, count in enumerate(counts):
+        if type(count) is not int or count < 0:
+            raise InvalidInput(Problem.COUNTS_INVALID, "counts are whole numbers, zero or more", f"counts[{y}]")
+    n = sum(counts)
+    if population is None:
+        return n
+    if type(population) is not int or population < max(1, n):
+        words = f"the population is a whole number, at least the {n} reports received"
+        raise InvalidInput(Problem.COUNTS_INVALID, words, "population")
+    if census:
+        words = "in a census the respondents are the population: leave this out"
+        raise InvalidInput(Problem.COUNTS_INVALID, words, "population")
+    return n
+
+
+def checked_targets(mechanism: DenseMechanism, targets: Sequence[Sequence[Fraction | int]] | str) -> Targets:
+    """Return the targets as fractions, 1 to 4096 rows. Raises InvalidInput(targets_invalid)."""
+    words = f'give "shares", or 1 to 4096 rows of {mechanism.answers} numbers'
+    if not isinstance(targets, list | tuple) or not 1 <= len(targets) <= 4096:
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+    for t, row in enumerate(targets):
+        if not isinstance(row, list | tuple) or len(row) != mechanism.answers:
+            raise InvalidInput(Problem.TARGETS_INVALID, words, f"targets[{t}]")
+        if any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in row):
+            raise InvalidInput(Problem.TARGETS_INVALID, "targets hold finite numbers", f"targets[{t}]")
+    return tuple(tuple(Fraction(v) for v in row) for row in targets)
+
+
+def checked_prior(mechanism: DenseMechanism, prior: Sequence[int]) -> tuple[int, ...]:
+    """Return the design prior. Raises InvalidInput: prior_shape or prior_value."""
+    if not isinstance(prior, list | tuple) or len(prior) != mechanism.answers:
+        words = f"the design prior has one entry for each of the {mechanism.answers} answers"
+        raise InvalidInput(Problem.PRIOR_SHAPE, words, "design_prior")
+    if any(type(n) is not int or n < 0 for n in prior) or not any(prior):
+        words = "the design prior holds whole numbers, zero or more, not all zero"
+        raise InvalidInput(Problem.PRIOR_VALUE, words, "design_prior")
+    return tuple(prior)
