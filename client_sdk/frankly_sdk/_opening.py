@@ -40,24 +40,37 @@ class Opening:
     def survey(self, shipped: bytes | None) -> Opened:
         """Return the survey; `shipped` is the keys document that came with the app, if any.
 
-        A pinned survey that this install has accepted before needs no network. New keys are fetched if the ones at hand
-        have expired or did not sign the document; they must follow from the old ones.
+        A pinned survey that this install has accepted before needs no network, unless the keys at hand have expired or
+        did not sign it. Whenever a document is fetched the keys are too, so that a withdrawn publisher is noticed; they
+        must follow from the ones remembered.
 
         Raises DocumentRejected and its kinds, InsecureTransport, NetworkError, StoreError.
         """
         known = shipped or self.store.keys(self.link.origin)
-        if known is not None and (trusted := self._still_good(known)) is not None:
+        trusted = self._still_good(known) if shipped or self._is_cached(self.store.survey(self.link.survey)) else None
+        if known is not None and trusted is not None:
             try:
                 return self._with_keys(known, trusted)
             except DocumentRejected as error:
                 if error.reason != "signature":
                     raise
-        fetched = self._fetch(self.link.keys_url, _KEYS_BYTES)
-        return self._with_keys(fetched, accept_keys(fetched, known, self.now))
+        newest = self._newest_keys(known)
+        return self._with_keys(newest, accept_keys(newest, known, self.now))
 
-    def _still_good(self, known: bytes) -> KeysDocument | None:
+    def _newest_keys(self, known: bytes | None) -> bytes:
         try:
-            return accept_keys(known, known, self.now)
+            return self._fetch(self.link.keys_url, _KEYS_BYTES)
+        except NetworkError:
+            if known is None:
+                raise
+            return known  # out of reach: those at hand count as long as they last
+
+    def _is_cached(self, remembered: Remembered | None) -> bool:
+        return remembered is not None and remembered.digest == self.link.digest
+
+    def _still_good(self, known: bytes | None) -> KeysDocument | None:
+        try:
+            return accept_keys(known, known, self.now) if known is not None else None
         except DocumentRejected:
             return None
 
@@ -76,7 +89,7 @@ class Opening:
 
     def _envelope(self, remembered: Remembered | None) -> bytes:
         """Return the document's envelope: the remembered one if the link pins it, or if the server is out of reach."""
-        if remembered is not None and remembered.digest == self.link.digest:
+        if remembered is not None and self._is_cached(remembered):
             return remembered.envelope
         try:
             return self._fetch(self.link.document_url, MAX_ENVELOPE_BYTES)
@@ -93,7 +106,7 @@ class Opening:
     def _fetch(self, url: str, limit: int) -> bytes:
         answer = self.transport.get(url, limit)
         if answer.status == 404:
-            raise NetworkError("the server knows no such survey; check that the link is whole", "not_found")
+            raise NetworkError("the server does not know this survey; check that the link is whole", "not_found")
         if answer.status != 200:
             raise NetworkError(f"the server answered with status {answer.status}; try again later", "status")
         if answer.content_type != "application/json":

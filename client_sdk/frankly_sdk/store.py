@@ -176,9 +176,10 @@ class Store:
 
     def close(self) -> None:
         """Close the file."""
-        own = self._own()
-        with own.lock, contextlib.suppress(sqlite3.Error):
-            own.db.close()
+        own = self._current
+        if own.pid == os.getpid():
+            with own.lock, contextlib.suppress(sqlite3.Error):
+                own.db.close()
 
     def _own(self) -> _Connection:
         """Return this process's connection: SQLite's handles must not be used on the other side of a fork."""

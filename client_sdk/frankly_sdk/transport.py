@@ -75,7 +75,8 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections."""
-        self._own().close()
+        if self._pid == os.getpid():
+            self._adapter.close()
 
     def _own(self) -> "Adapter":
         """Return this process's connections: a parent and its fork must never write into the same socket."""

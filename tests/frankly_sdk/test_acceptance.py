@@ -193,6 +193,29 @@ def test_rotated_keys_are_followed_when_the_old_root_signed_them(tmp_path: Path)
     assert any(url.endswith("/v1/keys") for url in server.fetched)
 
 
+def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -> None:
+    first = FakeServer(document=survey(ldp_block()))
+    first.open(tmp_path / "s.db").close()
+    rotated = sealed_keys(keys_document(2, publisher=STRANGER))
+    second = FakeServer(document=survey(ldp_block(), survey_id="cd" * 16), keys=rotated)
+    with pytest.raises(DocumentRejected) as caught:
+        second.open(tmp_path / "s.db")
+    assert caught.value.reason == "signature"
+    for served in (sealed_keys(keys_document(3)), sealed_keys(keys_document(2), STRANGER)):
+        second.keys = served  # skips a version; not signed by the root that was known
+        with pytest.raises(DocumentRejected):
+            second.open(tmp_path / "s.db")
+    serve = second.get
+
+    def keys_out_of_reach(url: str, limit: int) -> Answer:
+        if url.endswith("/v1/keys"):
+            raise NetworkError("down")
+        return serve(url, limit)
+
+    second.get = keys_out_of_reach  # type: ignore[method-assign]
+    second.open(tmp_path / "s.db").close()  # the keys at hand are still good
+
+
 def test_keys_shipped_with_the_app_are_what_counts(tmp_path: Path) -> None:
     shipped = sealed_keys(keys_document(root=STRANGER, publisher=PUBLISHER), STRANGER)
     server = FakeServer()

@@ -191,3 +191,22 @@ def test_a_journal_is_empty_between_transactions(tmp_path: Path) -> None:
         assert {path.name: path.stat().st_size for path in tmp_path.glob("*-*")} == {"s.db-journal": 0}
     with sqlite3.connect(tmp_path / "s.db") as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+PRAGMAS = [("journal_mode", "truncate"), ("synchronous", 2), ("secure_delete", 1), ("fullfsync", 1)]
+
+
+@pytest.mark.parametrize(("pragma", "value"), PRAGMAS)
+def test_a_commit_is_durable_and_what_is_erased_is_overwritten(pragma: str, value: object, tmp_path: Path) -> None:
+    """Also in the connection that a fork opens, and for a file that came with other habits."""
+    with sqlite3.connect(tmp_path / "s.db") as database:
+        database.execute("PRAGMA journal_mode=WAL")
+    database.close()
+    store = Store(tmp_path / "s.db")
+    child = os.fork()
+    found = store._own().db.execute(f"PRAGMA {pragma}").fetchone()
+    if child == 0:
+        os._exit(0 if found == (value,) else 1)
+    _, status = os.waitpid(child, 0)
+    store.close()
+    assert (found, status) == ((value,), 0)
