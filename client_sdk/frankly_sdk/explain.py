@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from frankly_protocol.audit import ln_up
+from frankly_protocol.audit import is_endless, ln_up
 from frankly_protocol.blocks import Block, Choice
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.report import Report
@@ -140,7 +140,7 @@ def _promise(block: Block) -> str:
         return f"Nobody’s odds between two answers of yours change by more than ×{times}, whatever they know."
     ceiling = (
         "Without that, there is no limit: some symbols rule out some answers for certain."
-        if block.ceiling is None
+        if is_endless(block.ceiling)
         else f"Without that, odds change by at most ×{_times(block.ceiling)}."
     )
     return (

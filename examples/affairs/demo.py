@@ -108,14 +108,14 @@ def _nats(text: str) -> str:
 
 
 def _ceiling_note(published: dict[str, Any]) -> str:
-    endless = [b["id"] for b in published["blocks"] if b["ceiling"] == "inf"]
+    endless = [b["id"] for b in published["blocks"] if b["rules_out"]]
     if not endless:
         return "Every ceiling is finite: no report rules an answer out, whatever is known beforehand."
     names = ", ".join(endless)
     return (
-        f"The ceiling of block “{names}” is infinite: some of its reports rule some answers out for certain. What is "
-        "limited is what they say about the secret (the affair), and only as far as the pilot’s table is true; the "
-        "answer itself is not protected by this block."
+        f"The ceiling of block “{names}” is infinite, or as good as that: some of its reports rule some answers out "
+        "for certain. What is limited is what they say about the secret (the affair), and only as far as the pilot’s "
+        "table is true; the answer itself is not protected by this block."
     )
 
 

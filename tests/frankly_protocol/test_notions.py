@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from frankly_protocol.audit import Claim, ceiling, require_private, worst
+from frankly_protocol.audit import Claim, ceiling, is_endless, require_private, worst
 from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 from frankly_protocol.mechanisms import DenseMechanism
 from hypothesis import given
@@ -74,6 +74,13 @@ def test_the_identity_is_zero_lip_under_independence_and_its_ceiling_says_what_t
     identity = DenseMechanism(4, ((16, 0), (0, 16)))
     assert worst(identity, "lip", ((1, 1), (2, 2))).ratio == 1
     assert ceiling(identity) is None
+
+
+def test_a_few_units_in_place_of_a_zero_are_told_like_a_zero() -> None:
+    nearly = DenseMechanism(48, ((2**48 - 3, 3), (3, 2**48 - 3)))
+    assert is_endless(ceiling(nearly))
+    assert is_endless(None)
+    assert not is_endless(Fraction(2**24))
 
 
 WARNER = DenseMechanism(4, ((12, 4), (4, 12)))

@@ -16,8 +16,8 @@ from frankly_server.surveys.drafting import Progress as Report
 MAX_FILE_BYTES = 8 * 2**20
 _COUNTED = {"level": "its level", "ceiling": "its ceiling"}
 _ENDLESS = (
-    "∞ as a ceiling: some reports rule some answers out. The promise about the secret holds under the published prior; "
-    "it says nothing to somebody who knows more than that prior."
+    "∞, or more than 16, as a ceiling: some reports rule some answers out. The promise about the secret holds under "
+    "the published prior; it says nothing to somebody who knows more than that prior."
 )
 _UNCHANGED = "Answers are sent unchanged in: {}. They say about the secret no more than the promise allows."
 
@@ -94,7 +94,7 @@ def _progress() -> Iterator[Report]:
 def _published(found: Published) -> dict[str, object]:
     blocks = [
         {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
-         "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged}
+         "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out}
         for b in found.blocks
     ]  # fmt: skip
     return {
@@ -116,7 +116,7 @@ def _show(found: Published) -> None:
     columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "the form counts")
     out.print(table(title, columns, [_row(block) for block in found.blocks]))
     out.print(f"The whole form: {found.form_epsilon} of a budget of {found.budget} nats.", markup=False)
-    if any(block.ceiling == "inf" for block in found.blocks):
+    if any(block.rules_out for block in found.blocks):
         out.print(_ENDLESS, markup=False)
     if unchanged := [block.id for block in found.blocks if block.answers_unchanged]:
         out.print(_UNCHANGED.format(", ".join(unchanged)), markup=False)

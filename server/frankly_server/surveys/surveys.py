@@ -8,7 +8,7 @@ from datetime import datetime
 from json import loads
 
 from frankly_protocol import canonical
-from frankly_protocol.audit import ln_up
+from frankly_protocol.audit import is_endless, ln_up
 from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
@@ -39,7 +39,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PublishedBlock:
-    """What a published block promises; epsilon and ceiling are nats as text, ``inf`` if there is no finite bound."""
+    """What a published block promises; epsilon and ceiling are nats as text, ``inf`` if there is no finite bound.
+
+    rules_out : some reports all but rule some answers out; the ceiling is infinite or as good as that.
+    """
 
     id: str
     mechanism: str
@@ -48,6 +51,7 @@ class PublishedBlock:
     ceiling: str
     counted_by: str
     answers_unchanged: bool
+    rules_out: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +192,7 @@ class Surveys:
                 ceiling=ln_up(block.ceiling),
                 counted_by=counted[block.id],
                 answers_unchanged=sends_unchanged(document, i),
+                rules_out=is_endless(block.ceiling),
             )
             for i, block in enumerate(document.blocks)
         ]

@@ -3,7 +3,7 @@
 
 from frankly_protocol.audit.bounds import exp_lower, exp_upper, level_for, ln_up, parse_epsilon, parse_nats
 from frankly_protocol.audit.ledger import FormLevel, LedgerLine, form_level, ledger_total
-from frankly_protocol.audit.notions import NOTIONS, Claim, Worst, ceiling, require_private, worst
+from frankly_protocol.audit.notions import NOTIONS, Claim, Worst, ceiling, is_endless, require_private, worst
 
 __all__ = [
     "NOTIONS",
@@ -15,6 +15,7 @@ __all__ = [
     "exp_lower",
     "exp_upper",
     "form_level",
+    "is_endless",
     "ledger_total",
     "level_for",
     "ln_up",

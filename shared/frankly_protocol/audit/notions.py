@@ -86,6 +86,15 @@ def ceiling(mechanism: DenseMechanism) -> Fraction | None:
     return worst(mechanism, "ldp").ratio
 
 
+def is_endless(ratio: Fraction | None) -> bool:
+    """Tell whether a ceiling is as good as none: infinite, or beyond 2^24 (16.6 nats).
+
+    Rounding turns some zeros of an optimum into a few units of 2^-48. Such a report rules an answer out all the same,
+    so people are told the same.
+    """
+    return ratio is None or ratio > 1 << 24
+
+
 _Ratio = tuple[int, int, int, tuple[int, int]]
 
 
