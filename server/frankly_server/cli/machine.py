@@ -53,7 +53,11 @@ def _plain(value: Any) -> str:
 def design(as_json: bool) -> None:
     """Design a mechanism: reads a prior, a notion and a level on standard input."""
     started = time.monotonic()
-    _answer(lambda asked: design_json(asked) | {"seconds": round(time.monotonic() - started, 3)}, "design", as_json)
+
+    def timed(asked: dict[str, Any]) -> dict[str, Any]:
+        return design_json(asked, time.monotonic) | {"seconds": round(time.monotonic() - started, 3)}
+
+    _answer(timed, "design", as_json)
 
 
 @click.command()

@@ -6,6 +6,7 @@
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -24,10 +25,24 @@ from frankly_server.design.quantise import BITS, Quantised, quantise
 from frankly_server.design.rank import estimable, rank
 
 MECHANISMS = ("optimal", *FAMILIES)
-GAP = 1e-6
-"""A design is certified if it is proven to lie within this relative distance of the optimum."""
 REPAIR_LOSS = 0.01
 """The share of the information given up, at most, to make every share estimable."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far to go.
+
+    gap : relative distance from the proven bound up to which a design is called certified, in (0, 1].
+    out_of_time : asked between the steps; once it says so, no further step is begun.
+    """
+
+    gap: float = 1e-6
+    out_of_time: Callable[[], bool] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +52,7 @@ class DesignRequest:
     prior : public counts. notion : ldp, secret-ldp or lip. epsilon : nats, from `parse_epsilon`.
     mechanism : optimal, grr or warner. objective : what `optimal` optimises, variance or information.
     accept_identity : take an optimum that sends answers unchanged. accept_unidentifiable : take the most informative
-    mechanism as it is, even if some shares cannot be estimated from it.
+    mechanism as it is, even if some shares cannot be estimated from it. limits : see `Limits`.
     """
 
     prior: Prior
@@ -47,6 +62,7 @@ class DesignRequest:
     objective: str = "variance"
     accept_identity: bool = False
     accept_unidentifiable: bool = False
+    limits: Limits = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +73,8 @@ class Design:
     ceiling : leakage under every prior as a ratio, None if infinite. information, normalised_information : nats, share
     of H(X). variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
     value, bound, gap : the objective reached, the proven bound of any mechanism of the notion, their distance; bound
-    and gap are None for families. certified : gap within GAP of the value. rank : exact; identifiable : rank equals the
-    number of answers; estimable : in words, what can be estimated. eta : share of constant noise mixed in by rounding.
+    and gap are None for families. certified : gap within the limit, relative to the value. rank : exact;
+    identifiable : rank equals the number of answers; estimable : in words, what can be estimated. eta : share of constant noise mixed in by rounding.
     identity : every report reveals the answer.
     """
 
@@ -134,7 +150,9 @@ def _identity(request: DesignRequest) -> DenseMechanism:
 
 def _optimum(request: DesignRequest, level: Level) -> programme.Optimum:
     prior = request.prior
+    _require_time(request)
     rays = rays_of(request.notion, level, prior)
+    _require_time(request)
     if request.objective == "variance":
         return programme.least_variance(rays, prior)
     best = programme.most_informative(rays, prior)
@@ -149,6 +167,12 @@ def _optimum(request: DesignRequest, level: Level) -> programme.Optimum:
         words = "the most informative mechanism does not let every share be estimated: use the objective variance"
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "objective")
     return best
+
+
+def _require_time(request: DesignRequest) -> None:
+    if request.limits.out_of_time():
+        words = "the time is up before there is a mechanism: allow more seconds, or use the mechanism grr"
+        raise InvalidInput(Problem.OPTIMISER_LIMIT, words, "limits.seconds")
 
 
 def _described(request: DesignRequest, claim: Claim, quantised: Quantised, optimum: programme.Optimum | None) -> Design:
@@ -178,7 +202,7 @@ def _described(request: DesignRequest, claim: Claim, quantised: Quantised, optim
         value=value,
         bound=bound,
         gap=gap,
-        certified=gap is not None and gap <= GAP * abs(value),
+        certified=gap is not None and gap <= request.limits.gap * abs(value),
         rank=size,
         identifiable=size == mechanism.answers,
         estimable=estimable(mechanism),

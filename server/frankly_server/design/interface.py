@@ -6,7 +6,8 @@ taken; infinite figures travel as the string "inf".
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -15,21 +16,28 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.design.engine import Design, DesignRequest, Limits, design
 from frankly_server.design.measures import measure
 from frankly_server.design.prior import SUM_TOLERANCE, Prior
 from frankly_server.records import flag, number, record, table, whole
 
 _REQUIRED = frozenset({"prior", "notion", "epsilon"})
-_OPTIONAL = frozenset({"mechanism", "objective", "accept_identity", "accept_unidentifiable"})
+_OPTIONAL = frozenset({"mechanism", "objective", "method", "limits", "accept_identity", "accept_unidentifiable"})
+_METHODS = ("auto", "vertices")
 
 
-def design_json(obj: Any) -> dict[str, Any]:
+def _no_time() -> float:
+    return 0.0
+
+
+def design_json(obj: Any, timer: Callable[[], float] = _no_time) -> dict[str, Any]:
     """Design a mechanism from a JSON request.
 
-    In: prior {"joint"}, notion, epsilon; optional mechanism, objective, accept_identity (default false) and
-    accept_unidentifiable (default true: nothing is published here, and the answer says what cannot be estimated; false
-    gives up at most 1% of the information to make every share estimable).
+    In: prior {"joint"}, notion, epsilon; optional mechanism, objective, method ("auto" and "vertices" are the same
+    exact route), limits {"seconds", "gap"}, and two that default to true because nothing is published here and the
+    answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and accept_unidentifiable
+    (false gives up at most 1% of the information to make every share estimable).
+    timer : seconds from a clock that never runs backwards, for limits.seconds.
 
     Out: kind, bits, weights, matrix, information, information_bound (null unless it was the objective),
     normalised_information, variance, gap, certified, rank, identifiable, measures, parameters.
@@ -37,6 +45,8 @@ def design_json(obj: Any) -> dict[str, Any]:
     Raises InvalidInput, naming the field.
     """
     given = record(obj, _REQUIRED, _OPTIONAL)
+    if given.get("method", "auto") not in _METHODS:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the methods are {', '.join(_METHODS)}", "method")
     prior = _prior(given["prior"])
     request = DesignRequest(
         prior=prior,
@@ -44,8 +54,9 @@ def design_json(obj: Any) -> dict[str, Any]:
         epsilon=parse_epsilon(given["epsilon"]),
         mechanism=given.get("mechanism", "optimal"),
         objective=given.get("objective", "variance"),
-        accept_identity=flag(given.get("accept_identity", False), "accept_identity"),
+        accept_identity=flag(given.get("accept_identity", True), "accept_identity"),
         accept_unidentifiable=flag(given.get("accept_unidentifiable", True), "accept_unidentifiable"),
+        limits=_limits(given.get("limits", {}), timer),
     )
     return _design_body(design(request), prior)
 
@@ -67,6 +78,19 @@ def measure_json(obj: Any) -> dict[str, Any]:
         words = f"the prior has {prior.answers} answers, the mechanism {len(weights)}"
         raise InvalidInput(Problem.PRIOR_SHAPE, words, "prior.joint")
     return _finite(measure(weights, prior))
+
+
+def _limits(value: Any, timer: Callable[[], float]) -> Limits:
+    """Read limits; the time begins now."""
+    given = record(value, frozenset(), frozenset({"seconds", "gap"}), "limits")
+    seconds = number(given.get("seconds", 3600), "limits.seconds")
+    gap = number(given.get("gap", Decimal("1e-6")), "limits.gap")
+    if seconds <= 0:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a positive number of seconds", "limits.seconds")
+    if not Decimal("1e-12") <= gap <= 1:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a relative gap from 1e-12 to 1", "limits.gap")
+    deadline = timer() + float(seconds)
+    return Limits(gap=float(gap), out_of_time=lambda: timer() > deadline)
 
 
 def _prior(value: Any) -> Prior:

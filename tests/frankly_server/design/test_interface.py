@@ -80,6 +80,27 @@ def test_floats_and_decimals_of_a_prior_are_the_same_counts() -> None:
     )
 
 
+def test_the_identity_is_returned_with_a_note() -> None:
+    found = design_json({**DESIGN, "epsilon": "5"})
+    assert found["parameters"]["identity"] is True
+    assert found["measures"]["ceiling"] == "inf"
+    assert found["information"] == pytest.approx(found["information_bound"] or found["information"])
+
+
+def test_a_gap_is_what_certified_means() -> None:
+    loose = design_json(read({**DESIGN, "limits": {"seconds": 60, "gap": 0.5}, "method": "vertices"}))
+    tight = design_json(read({**DESIGN, "limits": {"gap": 1e-12}}))
+    assert (loose["certified"], tight["gap"]) == (True, loose["gap"])
+    assert tight["certified"] == (tight["gap"] <= 1e-12 * tight["variance"])
+
+
+def test_when_the_time_is_up_no_further_step_is_begun() -> None:
+    ticks = iter(range(0, 1000, 10))
+    with pytest.raises(InvalidInput) as caught:
+        design_json(read({**DESIGN, "limits": {"seconds": 5}}), lambda: next(ticks))
+    assert (caught.value.code, caught.value.field) == ("optimiser_limit", "limits.seconds")
+
+
 BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
     ("no object", [], "field_type", None),
     ("unknown key", {**DESIGN, "variance_cap": 1}, "field_unknown", "variance_cap"),
@@ -99,7 +120,12 @@ BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
     ("objective", {**DESIGN, "objective": None}, "unsupported", "objective"),
     ("flag as text", {**DESIGN, "accept_identity": "yes"}, "field_type", "accept_identity"),
     ("flag as number", {**DESIGN, "accept_unidentifiable": 1}, "field_type", "accept_unidentifiable"),
-    ("identity", {**DESIGN, "epsilon": "5"}, "identity_mechanism", "epsilon"),
+    ("identity", {**DESIGN, "epsilon": "5", "accept_identity": False}, "identity_mechanism", "epsilon"),
+    ("method", {**DESIGN, "method": "guess"}, "unsupported", "method"),
+    ("limits a number", {**DESIGN, "limits": 60}, "field_type", "limits"),
+    ("limit unknown", {**DESIGN, "limits": {"memory": 1}}, "field_unknown", "limits.memory"),
+    ("no seconds", {**DESIGN, "limits": {"seconds": 0}}, "field_type", "limits.seconds"),
+    ("gap of two", {**DESIGN, "limits": {"gap": 2}}, "field_type", "limits.gap"),
 ]
 
 
