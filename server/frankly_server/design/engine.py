@@ -74,8 +74,8 @@ class Design:
     of H(X). variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
     value, bound, gap : the objective reached, the proven bound of any mechanism of the notion, their distance; bound
     and gap are None for families. certified : gap within the limit, relative to the value. rank : exact;
-    identifiable : rank equals the number of answers; estimable : in words, what can be estimated. eta : share of constant noise mixed in by rounding.
-    identity : every report reveals the answer.
+    identifiable : rank equals the number of answers; estimable : in words, what can be estimated. eta : share of
+    constant noise mixed in by rounding. identity : every report reveals the answer.
     """
 
     mechanism: DenseMechanism

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from frankly_server.estimate.decoder import Decoder, decoder, shares
 from frankly_server.estimate.inputs import checked_counts, checked_prior, checked_targets
 from frankly_server.estimate.margins import Margins, Values, margins, require_level
+from frankly_server.estimate.poisoning import Poisoning, checked_beta, poisoning
 from frankly_server.estimate.projection import onto_simplex
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
@@ -30,7 +31,8 @@ class Estimate:
     needs two reports. se : its root diagonal; se_privacy, se_sampling : the two parts it is made of (se² is their
     sum). For a census or a finite population the privacy part of these three is at least its value at the projected
     shares: the unbiased one can fall to 0 or below by chance, and a zero margin would pass noise off as certainty.
-    worst_case_se : over all possible true shares. margins : half-widths at `level`. projected : targets of the
+    worst_case_se : over all possible true shares. margins : half-widths at `level`. poisoning : how far
+    fake reports can have moved the estimates. projected : targets of the
     nearest shares on the simplex (biased; its spread is not `se`). rank : of the mechanism; identifiable : whether
     every target is.
 
@@ -47,6 +49,7 @@ class Estimate:
     se_sampling: Values
     worst_case_se: Values
     margins: Margins
+    poisoning: Poisoning
     projected: Values
     rank: int
     identifiable: bool
@@ -68,6 +71,7 @@ def estimate(
     population: int | None = None,
     census: bool = False,
     level: float = 0.95,
+    beta: Fraction = Fraction(1, 100),
 ) -> Estimate:
     """Estimate W·p from noisy counts; the work does not depend on the number of reports.
 
@@ -77,17 +81,19 @@ def estimate(
     answers published with the mechanism, for the decoder's weights (None: uniform). targets : rows of W over answers,
     or "shares". population : N, if the respondents are drawn without replacement from N people. census : the
     respondents are the whole population, so only privacy adds noise [Thesis 6.5]. level : of the margins, in (0, 1).
+    beta : share of all received reports that are fake, in [0, 1), for the poisoning bound.
 
     Raises
     ------
-    InvalidInput : counts_invalid, targets_invalid, prior_shape, prior_value, confidence_range.
+    InvalidInput : field_type (beta), counts_invalid, targets_invalid, prior_shape, prior_value, confidence_range.
     """
     confidence = require_level(level)
     n = checked_counts(mechanism, counts, population, census=census)
     wanted = shares(mechanism.answers) if targets == "shares" else checked_targets(mechanism, targets)
     prior = None if design_prior is None else checked_prior(mechanism, design_prior)
+    share = checked_beta(beta)
     found = decoder(mechanism, wanted, prior)
-    return _Working(found, tuple(counts), n, population, census).result(confidence)
+    return _Working(found, tuple(counts), n, population, census).result(confidence, share)
 
 
 class _Working:
@@ -107,7 +113,7 @@ class _Working:
         denominator = found.mechanism.denominator
         self.Q = np.array([[w / denominator for w in row] for row in found.mechanism.weights])
 
-    def result(self, level: float) -> Estimate:
+    def result(self, level: float, beta: Fraction) -> Estimate:
         """Assemble the estimate."""
         self._flag_inputs()
         exact = self.found.apply(self.counts)
@@ -129,6 +135,7 @@ class _Working:
             se_sampling=self._part(sampling, np.zeros(len(self.known)), "sampling_part_negative"),
             worst_case_se=worst,
             margins=margins(se, worst, level),
+            poisoning=poisoning(self.found, exact, beta),
             projected=self._projected(),
             rank=self.found.rank,
             identifiable=len(self.known) == len(self.found.rows),

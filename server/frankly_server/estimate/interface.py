@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly estimate --json`: a JSON object in, a JSON object out (DESIGN §7)."""
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ from frankly_server.estimate.estimator import estimate
 from frankly_server.records import flag, number, record, table, whole
 
 _REQUIRED = frozenset({"weights", "bits", "counts"})
-_OPTIONAL = frozenset({"design_prior", "targets", "population", "census", "level"})
+_OPTIONAL = frozenset({"design_prior", "targets", "population", "census", "level", "beta"})
 _MAX_EXPONENT = 60
 
 
@@ -21,7 +22,7 @@ def estimate_json(obj: Any) -> dict[str, Any]:
     """Estimate from a JSON request; objects come from `parse_json(..., decimals=True)`, so decimals are read exactly.
 
     In: weights, bits, counts; optional design_prior (null, counts or decimals), targets ("shares" or rows), population
-    (null or N), census (default false), level (default 0.95). Out: `Estimate.to_json`.
+    (null or N), census (default false), level (default 0.95), beta (default 0.01). Out: `Estimate.to_json`.
 
     Raises InvalidInput, naming the field.
     """
@@ -39,6 +40,7 @@ def estimate_json(obj: Any) -> dict[str, Any]:
         population=None if population is None else whole(population, "population"),
         census=flag(given.get("census", False), "census"),
         level=given.get("level", 0.95),
+        beta=_fraction(given.get("beta", Decimal("0.01")), "beta"),
     ).to_json()
 
 

@@ -12,7 +12,7 @@ from frankly_server.estimate.interface import estimate_json
 GIVEN = {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": [300, 700]}
 OUT = {
     "n", "unbiased", "covariance", "se", "se_privacy", "se_sampling", "worst_case_se", "margins", "projected", "rank",
-    "identifiable", "flags",
+    "identifiable", "flags", "poisoning",
 }  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_no_reports() -> None:
 
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
-    ("unknown key", {"beta": 0.01}, "field_unknown", "beta"),
+    ("unknown key", {"alpha": 0.01}, "field_unknown", "alpha"),
     ("row off by one", {"weights": [[12, 4], [4, 13]]}, "weights_invalid", "weights[1]"),
     ("weight as decimal", {"weights": [[12.0, 4], [4, 12]]}, "field_type", "weights[0][0]"),
     ("ragged", {"weights": [[12, 4], [16]]}, "field_type", "weights"),
