@@ -65,6 +65,14 @@ def test_tables_that_are_no_mechanism_are_refused(bits: Any, weights: Any, field
     assert (caught.value.code, caught.value.field) == ("weights_invalid", field)
 
 
+@pytest.mark.parametrize(
+    ("weights", "unchanged"),
+    [(((16, 0), (0, 16)), True), (((9, 7, 0), (0, 0, 16)), True), (((16, 0), (1, 15)), False)],
+)
+def test_answers_are_sent_unchanged_if_every_report_has_one_truth(weights: Any, unchanged: bool) -> None:
+    assert DenseMechanism(4, weights).sends_unchanged is unchanged
+
+
 def test_without_randomness_nothing_is_drawn() -> None:
     def broken(_bits: int) -> int:
         raise OSError("no entropy")

@@ -182,7 +182,7 @@ def _described(request: DesignRequest, claim: Claim, quantised: Quantised, optim
     if size < mechanism.answers and not request.accept_unidentifiable:
         words = "only these can be estimated: " + "; ".join(estimable(mechanism))
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "objective")
-    identity = all(sum(w > 0 for w in column) == 1 for column in zip(*mechanism.weights, strict=True))
+    identity = mechanism.sends_unchanged
     information = objectives.information(mechanism.weights, shares)
     variance = objectives.variance(mechanism.weights, shares)
     value = variance if request.objective == "variance" else information

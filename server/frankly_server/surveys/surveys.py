@@ -191,10 +191,10 @@ class Surveys:
                 epsilon=ln_up(block.ratio),
                 ceiling=ln_up(block.ceiling),
                 counted_by=counted[block.id],
-                answers_unchanged=sends_unchanged(document, i),
+                answers_unchanged=block.mechanism.sends_unchanged,
                 rules_out=is_endless(block.ceiling),
             )
-            for i, block in enumerate(document.blocks)
+            for block in document.blocks
         ]
         return Published(
             status=status,
@@ -218,12 +218,6 @@ class Surveys:
 def read_document(row: DocumentRow) -> SurveyDocument:
     """Return a stored document, read from its signed bytes."""
     return SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
-
-
-def sends_unchanged(document: SurveyDocument, block: int) -> bool:
-    """Tell whether a block's mechanism sends answers as they are: every report has one possible truth."""
-    columns = zip(*document.blocks[block].mechanism.weights, strict=True)
-    return all(sum(map(bool, column)) == 1 for column in columns)
 
 
 def _state(document: SurveyDocument, now: datetime) -> str:

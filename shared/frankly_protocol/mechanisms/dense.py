@@ -72,6 +72,11 @@ class DenseMechanism:
         """How many symbols can be sent (columns)."""
         return len(self.weights[0])
 
+    @property
+    def sends_unchanged(self) -> bool:
+        """Whether every report has one possible truth only: answers are sent as they are, under whatever names."""
+        return all(sum(map(bool, column)) == 1 for column in zip(*self.weights, strict=True))
+
     def probability(self, y: int, x: int) -> Fraction:
         """Return Q(y|x) exactly."""
         return Fraction(self.weights[x][y], self.denominator)
