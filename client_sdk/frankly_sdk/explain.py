@@ -18,6 +18,7 @@ LIMITS = (
     "answered; answering again then would tell more about you."
 )
 _MAX_TABLE = 64  # chances; more than that is no longer read by anybody
+_NEVER = Fraction(1, 1 << 24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
         labels = product(*([c.label[language] for c in question.choices] for question in block.questions))
         for x, label in enumerate(labels):
             row = ((y, block.mechanism.probability(y, x)) for y in range(block.mechanism.reports))
-            told = ", ".join(f"{y} with a chance of {_percent(chance)}" for y, chance in row if chance)
+            # Rounding leaves a few units of 2^-48 where an optimum has zeros: never, for any reader.
+            told = ", ".join(f"{y} with a chance of {_percent(chance)}" for y, chance in row if chance > _NEVER)
             yield f"  if your answer is {' / '.join(label)}: {told}."
 
 
@@ -139,13 +141,15 @@ def _promise(block: Block) -> str:
         times = _times(block.ratio)
         return f"Nobody’s odds between two answers of yours change by more than ×{times}, whatever they know."
     ceiling = (
-        "Without that, there is no limit: some symbols rule out some answers for certain."
+        "Without that, there is no limit: some symbols rule out some answers for certain. The answer itself is not "
+        "protected."
         if is_endless(block.ceiling)
-        else f"Without that, odds change by at most ×{_times(block.ceiling)}."
+        else f"Without that, odds change by at most ×{_times(block.ceiling)}, which is also what protects the answer "
+        "itself."
     )
     return (
         f"{_about(block.notion, block.prior.secret, block.ratio)}, as long as this published table is true: "
-        f"{block.prior.source}. {ceiling} The answer itself is protected by that second limit only."
+        f"{block.prior.source}. {ceiling}"
     )
 
 
