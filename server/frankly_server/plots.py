@@ -67,8 +67,9 @@ def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as text with one decimal and a true minus sign."""
-    return f"{share * 100:.1f}%".replace("-", "−")
+    """Return a share as text with a true minus sign: one decimal, two where one would read as nothing."""
+    decimals = 1 if share == 0 or abs(share) >= 0.001 else 2
+    return f"{share * 100:.{decimals}f}%".replace("-", "−")
 
 
 def _axis(scale: _Scale, height: int) -> list[str]:

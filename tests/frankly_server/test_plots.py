@@ -38,7 +38,11 @@ def test_a_plot_of_nothing_is_refused() -> None:
 
 
 def test_percent_uses_a_true_minus() -> None:
-    assert (percent(-0.0123), percent(0.5)) == ("−1.2%", "50.0%")
+    assert (percent(-0.0123), percent(0.5), percent(0)) == ("−1.2%", "50.0%", "0.0%")
+
+
+def test_a_small_margin_does_not_read_as_none() -> None:
+    assert (percent(0.0004), percent(0.001)) == ("0.04%", "0.1%")
 
 
 def test_every_element_is_svg_as_browsers_know_it() -> None:
