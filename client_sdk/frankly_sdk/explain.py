@@ -67,7 +67,7 @@ def explain(document: SurveyDocument, signed_by: Sequence[str], language: str | 
     leaves = _leaves(document)
     lines = [
         document.title[chosen],
-        *([document.consent[chosen]] if document.consent else []),
+        *([f"The survey’s own words: “{document.consent[chosen]}”"] if document.consent else []),
         "Your answers are randomised here, on this device; only what is listed below leaves it.",
         *([_public(document, chosen)] if document.strata else []),
         *(block.words for block in blocks),
@@ -163,7 +163,9 @@ def _ledger(document: SurveyDocument) -> str:
     """Say what the whole form costs, and which block counts how (DESIGN §3.6)."""
     form = document.form_level
     counted = ", ".join(f"{line.block} by its {line.counted_by}, {ln_up(line.value)}" for line in form.lines)
-    secrets = {block.secret: block.notion for block in document.blocks if block.secret is not None}
+    # A sum that mixes both notions bounds beliefs: ε secret-LDP is ε-LIP, the reverse would need twice the level.
+    secrets = {b.secret: b.notion for b in document.blocks if b.secret is not None}
+    secrets |= {b.secret: "lip" for b in document.blocks if b.secret is not None and b.notion == "lip"}
     if secrets:
         promises = [_about(notion, secret, form.level) for secret, notion in secrets.items()]
         together = f"{'; '.join(promises)}, by everything that leaves taken together and if the tables are true."

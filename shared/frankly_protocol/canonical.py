@@ -7,7 +7,7 @@ Under these limits the form coincides with RFC 8785. No float can appear in anyt
 
 import hashlib
 import json
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from frankly_protocol.errors import DocumentRejected, InvalidInput
@@ -32,6 +32,8 @@ def dumps(value: Any) -> bytes:
         _check(value, MAX_DEPTH)
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
+    except TypeError:
+        raise DocumentRejected("canonical", "only what JSON can write exactly has a canonical form") from None
     except (_Bad, UnicodeEncodeError) as error:
         raise DocumentRejected("canonical", _words(error)) from None
 
@@ -111,7 +113,10 @@ def _integer(text: str) -> int:
 def _decimal(text: str) -> Decimal:
     if len(text) > 2 * _MAX_DIGITS:
         raise _Bad("a number has too many digits")
-    value = Decimal(text)
+    try:
+        value = Decimal(text)
+    except InvalidOperation:  # an exponent beyond what even Decimal takes
+        raise _Bad("a number is too large or too small") from None
     if abs(value.adjusted()) > 400:
         raise _Bad("a number is too large or too small")
     return value

@@ -18,7 +18,7 @@ from frankly_protocol.problems import Problem
 class FranklyError(Exception):
     """Anything Frankly refuses.
 
-    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ```field`` the input at fault.
+    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` the input at fault.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:

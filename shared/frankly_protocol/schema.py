@@ -60,10 +60,11 @@ def text(value: Any, field: str, most: int = 4000) -> str:
 def unsafe_character(value: str) -> str | None:
     """Return the name of the first control, bidi, zero-width or surrogate character of a text, or None.
 
-    Line breaks and tabs are fine; joiners are fine between two characters that are not ASCII (emoji, Persian …).
+    Line breaks and tabs count too: a label with a line of its own could pass for a sentence of the app's. Joiners are
+    fine between two characters that are not ASCII (emoji, Persian …).
     """
     for i, char in enumerate(value):
-        if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
+        if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
             continue
         inside = 0 < i < len(value) - 1 and not value[i - 1].isascii() and not value[i + 1].isascii()
         if not (char in _JOINERS and inside):
@@ -99,9 +100,12 @@ def language(value: Any, field: str) -> str:
 def moment(value: Any, field: str) -> datetime:
     """Return an aware UTC time."""
     try:
-        return parse_time(value if isinstance(value, str) else "")
+        found = parse_time(value if isinstance(value, str) else "")
     except ValueError as error:
         raise reject(str(error), field) from None
+    if not 2000 <= found.year <= 2999:  # further out, adding a skew or a validity would overflow
+        raise reject("expected a year from 2000 to 2999", field)
+    return found
 
 
 def optional(value: Any, field: str, read: Callable[[Any, str], T]) -> T | None:

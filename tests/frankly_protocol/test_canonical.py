@@ -40,6 +40,7 @@ BAD_BYTES = [
     (b'{"a":-Infinity}', "eps_not_finite"),
     (b'{"a":' + b"9" * 5000 + b"}", "json_invalid"),
     (b'{"a":9007199254740992}', "json_invalid"),
+    (b'{"a":-9007199254740992}', "json_invalid"),
     (b"[" * 100_000, "json_invalid"),
     (b"[" * 100_000 + b"]" * 100_000, "json_invalid"),
     (b"[" * 9 + b"]" * 9, "json_invalid"),
@@ -66,7 +67,16 @@ def test_payloads_that_are_not_canonical_are_refused(data: bytes) -> None:
     assert caught.value.reason == "canonical"
 
 
-@pytest.mark.parametrize("value", [1.5, {1: 2}, {"a": 2**53}, "\ud800", {"é": 1}, b"x", [[[[[[[[[1]]]]]]]]]])
+@pytest.mark.parametrize("text", [b"1e99999999999999999999", b"-1E999999999999999999999", b"1e500", b"1e-500"])
+def test_absurd_exponents_are_refused_by_name(text: bytes) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        canonical.parse_json(text, decimals=True)
+    assert caught.value.code == "json_invalid"
+
+
+@pytest.mark.parametrize(
+    "value", [Decimal(1), 1.5, {1: 2}, {"a": 2**53}, "\ud800", {"é": 1}, b"x", [[[[[[[[[1]]]]]]]]]]
+)
 def test_values_without_canonical_form_are_refused(value: Any) -> None:
     with pytest.raises(DocumentRejected):
         canonical.dumps(value)

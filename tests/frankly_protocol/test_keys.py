@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from frankly_protocol.envelope import SigningKey
+from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
 from frankly_protocol.errors import ClockError, DocumentRejected, FranklyError, KeyChainError
 from frankly_protocol.trust import KeysDocument, Role, accept_keys
 
@@ -52,6 +52,14 @@ def test_keys_outside_their_window_are_refused_with_both_times(days: int) -> Non
     with pytest.raises(ClockError) as caught:
         accept_keys(FIRST, None, NOW + timedelta(days=days))
     assert "clock says" in caught.value.detail
+
+
+@pytest.mark.parametrize("year", ["9999", "0001"])
+def test_a_date_beyond_all_reason_is_refused_not_overflown(year: str) -> None:
+    payload = keys_document().payload().replace(b'"expires":"2027', f'"expires":"{year}'.encode())
+    with pytest.raises(DocumentRejected) as caught:
+        accept_keys(Envelope.seal(KEYS_TYPE, payload, [ROOT]).to_bytes(), None, NOW)
+    assert caught.value.field == "expires"
 
 
 @pytest.mark.parametrize("threshold", [0, 2])

@@ -3,6 +3,7 @@
 
 from fractions import Fraction
 from itertools import product
+from math import gcd
 
 import pytest
 from frankly_protocol.audit import Claim, ceiling, is_endless, require_private, worst
@@ -111,3 +112,24 @@ def test_claims_are_refused_by_the_field_at_fault(claim: Claim, field: str | Non
 def test_an_unknown_notion_asks_for_an_update() -> None:
     with pytest.raises(UnsupportedDocument):
         worst(WARNER, "trust-me")
+
+
+def test_the_decision_is_exact_where_floats_cannot_tell() -> None:
+    """A 48-bit ratio and a level one part in 10^30 below it: equal as floats, refused all the same."""
+    n, d = 2**47 + 12345, 2**47 - 12345
+    n, d = n // gcd(n, d), d // gcd(n, d)
+    q = pow(n, -1, d)
+    p = (n * q - 1) // d
+    assert n * q - p * d == 1
+    assert n / d == p / q
+    mechanism = DenseMechanism(48, ((2**47 + 12345, 2**47 - 12345), (2**47 - 12345, 2**47 + 12345)))
+    require_private(mechanism, Claim("ldp", (n, d)))
+    with pytest.raises(DocumentRejected):
+        require_private(mechanism, Claim("ldp", (p, q)))
+
+
+def test_one_secret_is_no_secret() -> None:
+    identity = DenseMechanism(4, ((16, 0), (0, 16)))
+    for notion in ("lip", "secret-ldp"):
+        with pytest.raises(DocumentRejected, match="two or more secrets"):
+            require_private(identity, Claim(notion, (1, 1), ((1, 1),)))

@@ -4,8 +4,21 @@
 import pytest
 from frankly_protocol.schema import unsafe_character
 
-SAFE = ["Yes", "Tschüß", "ja\nnein", "👩‍👩‍👧", "می‌خواهم", "שלום", "مرحبا", "中文"]
-UNSAFE = ["a\u202eb", "a\u200bb", "\ufeffa", "a\x00", "\x1b[31m", "\ud800", "a\u200db", "b\u2066", "\u200d", "x\u2028y"]
+SAFE = ["Yes", "Tschüß", "👩‍👩‍👧", "می‌خواهم", "שלום", "مرحبا", "中文"]
+UNSAFE = [
+    "a\u202eb",
+    "a\u200bb",
+    "\ufeffa",
+    "a\x00",
+    "\x1b[31m",
+    "\ud800",
+    "a\u200db",
+    "b\u2066",
+    "\u200d",
+    "x\u2028y",
+    "a\nb",
+    "a\tb",
+]
 
 
 @pytest.mark.parametrize("text", SAFE)

@@ -9,7 +9,7 @@ import pytest
 from frankly_protocol.audit import ceiling
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.report import Report
-from frankly_sdk.explain import LIMITS, explain
+from frankly_sdk.explain import LIMITS, _ledger, explain
 
 from tests.frankly_protocol.samples import PUBLISHER, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
@@ -27,6 +27,16 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     for words in ("73.1%", "50.0%", "×2.72", "×1.65", "a made-up table", "no limit", "1.5000 nats", LIMITS):
         assert words in str(told)
     assert told.signed_by == (PUBLISHER.public.key_id,)
+
+
+def test_a_sum_over_both_notions_bounds_beliefs_and_never_odds(tmp_path: Path) -> None:
+    """ε-LIP is 2ε of odds: with a LIP block about the secret, no sentence about odds may carry the smaller figure."""
+    odds = replace(lip_block("b"), notion="secret-ldp", level=(5, 4))
+    for blocks in ((lip_block("a"), odds), (odds, lip_block("a"))):
+        text = _ledger(survey(*blocks))
+        assert "belief about your “affair”" in text
+        assert "odds" not in text
+    assert "odds about your “affair”" in _ledger(survey(odds))
 
 
 def test_what_leaves_is_shown_in_the_very_form_it_takes(tmp_path: Path) -> None:

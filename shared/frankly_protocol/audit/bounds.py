@@ -77,7 +77,9 @@ def ln_up(level: Fraction | None, digits: int = 4) -> str:
 def _text(value: object, field: str) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**40:
+        return str(value)
+    if isinstance(value, Decimal):
         return str(value)
     raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
 

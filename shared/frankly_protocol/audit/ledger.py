@@ -49,7 +49,9 @@ class LedgerLine:
 class FormLevel:
     """What answering a whole form costs, as ratios (None is infinite).
 
-    level : the smallest sound bound for every declared secret. ceiling : the bound under every prior, for any secret.
+    level : the smallest sound bound for every declared secret, in the unit of its blocks' notion; where secret-LDP and
+    LIP blocks meet it bounds LIP (ε secret-LDP is ε-LIP, the reverse would need 2ε).
+    ceiling : the bound under every prior, for any secret.
     """
 
     level: Fraction | None

@@ -57,10 +57,8 @@ def require_private(mechanism: DenseMechanism, claim: Claim) -> None:
         raise DocumentRejected("privacy", "a level is a ratio p/q ≥ 1 of positive whole numbers below 2^53", "level")
     found = worst(mechanism, claim.notion, claim.joint)
     if found.ratio is None or found.ratio * q > p:
-        needed = "no finite level" if found.ratio is None else f"a ratio of {float(found.ratio):.12g}"
-        raise DocumentRejected(
-            "privacy", f"report {found.report} needs {needed}, the document promises {p / q:.12g}", "level"
-        )
+        needed = "no finite ratio can be promised" if found.ratio is None else f"{found.ratio} is needed"
+        raise DocumentRejected("privacy", f"report {found.report}: {needed}, {Fraction(p, q)} is promised", "level")
 
 
 def worst(mechanism: DenseMechanism, notion: str, joint: Joint | None = None) -> Worst:
@@ -127,8 +125,11 @@ def _secret_ratios(mechanism: DenseMechanism, joint: Joint, *, average: bool) ->
 
 
 def _checked(joint: Joint | None, answers: int) -> Joint:
-    if joint is None or not joint:
-        raise DocumentRejected("privacy", "this notion needs a prior", "prior")
+    if joint is None or len(joint) < 2:
+        # One row would be a constant secret, which anything protects. S = X is written as a diagonal.
+        raise DocumentRejected(
+            "privacy", "this notion needs a prior with a row for each of two or more secrets", "prior"
+        )
     for s, row in enumerate(joint):
         field = f"prior.joint[{s}]"
         if len(row) != answers:

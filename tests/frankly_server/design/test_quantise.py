@@ -5,7 +5,7 @@ import random
 from fractions import Fraction
 
 import pytest
-from frankly_protocol.audit import Claim, level_for, require_private, worst
+from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import programme
@@ -73,24 +73,50 @@ def test_largest_remainders_go_first_and_ties_by_index() -> None:
     assert found.mechanism.weights == ((5, 7, 4), (5, 7, 4))
 
 
+def mixed(rows: list[list[int]], u: list[Fraction], eta: Fraction) -> DenseMechanism:
+    """Mix and round by largest remainders, in fractions."""
+    weights = []
+    for row in rows:
+        exact = [((1 - eta) * Fraction(r, sum(row)) + eta * share) * 2**48 for r, share in zip(row, u, strict=True)]
+        low = [int(v) for v in exact]
+        order = sorted(range(len(row)), key=lambda y: (low[y] - exact[y], y))
+        for y in order[: 2**48 - sum(low)]:
+            low[y] += 1
+        weights.append(tuple(low))
+    return DenseMechanism(48, tuple(weights))
+
+
 def test_the_mixture_is_the_smallest_that_passes() -> None:
-    # E = e^½ exactly on the line: rounding breaks it, the first η that repairs it is taken and the next smaller fails.
+    # E = e^½ exactly on the line: rounding breaks it, the first η that repairs it is taken and every smaller one fails.
     p, q = level_for(Fraction(1, 2))
     rows = [[p, q, q], [q, p, q], [q, q, p]]
-    claim = Claim("ldp", (p, q))
-    found = quantise(rows, claim, [1, 2, 3])
-    ratio = worst(found.mechanism, "ldp").ratio
-    assert ratio is not None
-    assert ratio <= Fraction(p, q)
-    assert found.eta <= Fraction(1, 1 << 40)
+    claim, prior = Claim("ldp", (p, q)), [1, 2, 3]
+    found = quantise(rows, claim, prior)
+    u = [sum(n * Fraction(row[y], sum(row)) for n, row in zip(prior, rows, strict=True)) / 6 for y in range(3)]
+    smaller = [Fraction(0), *(Fraction(1, 1 << k) for k in range(50, 19, -1) if Fraction(1, 1 << k) < found.eta)]
+    assert len(smaller) >= 1
+    assert not any(keeps(mixed(rows, u, eta), claim) for eta in smaller)
+    assert mixed(rows, u, found.eta) == found.mechanism
+    assert keeps(found.mechanism, claim)
 
 
 def test_rare_reports_are_mixed_uniformly() -> None:
-    # Under this prior report 1 is rarer than 2^-20; a mixture in proportion would need a far larger η.
-    tiny = 1 << 30
-    rows = [[tiny, 1], [tiny, 1]]
-    found = quantise(rows, Claim("ldp", level_for(Fraction(1, 100))), [1, 1])
-    assert min(found.mechanism.weights[0]) > 0
+    """Report 1 is rarer than 2^-20: in proportion even η = 2^-20 would not do, uniformly a tiny one does."""
+    p, q = level_for(Fraction(1, 100))
+    claim = Claim("ldp", (p, q))
+    for offset in range(1, 200, 2):
+        whole = (p << 26) + offset * (p << 2) + offset
+        rows = [[whole - p, p], [whole - q, q]]
+        u = [Fraction(row[1], sum(row)) for row in rows]
+        share = (u[0] + u[1]) / 2
+        if keeps(mixed(rows, [1 - share, share], Fraction(0)), claim):
+            continue  # this one happens to round well; look for one that does not
+        assert not keeps(mixed(rows, [1 - share, share], Fraction(1, 1 << 20)), claim)
+        found = quantise(rows, claim, [1, 1])
+        assert 0 < found.eta < Fraction(1, 1 << 30)
+        assert keeps(found.mechanism, claim)
+        return
+    raise AssertionError("no case was found that needs mixing")
 
 
 def test_rows_outside_the_notion_are_refused_and_nothing_is_made() -> None:

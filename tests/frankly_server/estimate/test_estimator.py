@@ -124,6 +124,14 @@ def test_population_shrinks_only_the_sampling_part() -> None:
     assert estimate(WARNER, [300, 700], population=1000).se == pytest.approx(all_of_them.se)
 
 
+def test_the_worst_case_of_a_finite_population_is_reached_by_its_true_variance() -> None:
+    """Warner with p00 = p11 = ¾, n of N people: privacy 0.75/n and (N−n)/(N−1)·¼/n of sampling, at a share of ½."""
+    n, population = 10, 40
+    found = estimate(WARNER, [5, 5], population=population)
+    expected = sqrt(0.75 / n + 0.25 / n * (population - n) / (population - 1))
+    assert found.worst_case_se[0] == pytest.approx(expected, rel=1e-12)
+
+
 def test_a_census_margin_never_passes_noise_off_as_certainty() -> None:
     """The unbiased privacy part may fall below 0; the error shown is at least what the projected shares imply."""
     rng = random.Random(31)
