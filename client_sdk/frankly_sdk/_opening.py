@@ -42,20 +42,32 @@ class Opening:
 
         A pinned survey that this install has accepted before needs no network, unless the keys at hand have expired or
         did not sign it. Whenever a document is fetched the keys are too, so that a withdrawn publisher is noticed; they
-        must follow from the ones remembered.
+        must follow from the ones at hand, and count from then on, whatever becomes of the survey.
 
         Raises DocumentRejected and its kinds, InsecureTransport, NetworkError, StoreError.
         """
-        known = shipped or self.store.keys(self.link.origin)
-        trusted = self._still_good(known) if shipped or self._is_cached(self.store.survey(self.link.survey)) else None
-        if known is not None and trusted is not None:
+        chain = self._chain(shipped)
+        known = self.store.keys(chain) or shipped
+        trusted = self._still_good(known) if self._is_cached(self.store.survey(self.link.survey)) else None
+        if trusted is not None:
             try:
-                return self._with_keys(known, trusted)
+                return self._with_keys(trusted)
             except DocumentRejected as error:
                 if error.reason != "signature":
                     raise
         newest = self._newest_keys(known)
-        return self._with_keys(newest, accept_keys(newest, known, self.now))
+        trusted = accept_keys(newest, known, self.now)
+        if newest != known:
+            self.store.remember_keys(chain, newest, known)
+        return self._with_keys(trusted)
+
+    def _chain(self, shipped: bytes | None) -> str:
+        """Return the name under which keys are remembered: they all follow from the document the app ships, if any.
+
+        An app that ships another document begins a chain of its own: what was trusted on first use, or followed from
+        older keys, says nothing about the new ones.
+        """
+        return self.link.origin if shipped is None else f"{self.link.origin}#{digest_of(shipped)}"
 
     def _newest_keys(self, known: bytes | None) -> bytes:
         try:
@@ -74,7 +86,7 @@ class Opening:
         except DocumentRejected:
             return None
 
-    def _with_keys(self, keys: bytes, trusted: KeysDocument) -> Opened:
+    def _with_keys(self, trusted: KeysDocument) -> Opened:
         remembered = self.store.survey(self.link.survey)
         data = self._envelope(remembered)
         try:
@@ -83,8 +95,8 @@ class Opening:
             self._keep_evidence(remembered, data)
             raise
         document = Remembered(found.document.version, found.document.digest, data)
-        if remembered is None or remembered.digest != document.digest or keys != self.store.keys(self.link.origin):
-            self.store.remember(self.link.origin, keys, self.link.survey, document)
+        if remembered is None or remembered.digest != document.digest:
+            self.store.remember(self.link.survey, document)
         return Opened(found.document, found.signed_by, self.link.digest is not None)
 
     def _envelope(self, remembered: Remembered | None) -> bytes:

@@ -40,7 +40,7 @@ class Delivery:
     _not_before: dict[str, float] = field(default_factory=dict)
 
     def flush(self, timeout_s: float) -> list[Receipt]:
-        """Try every sealed report of the store, each at least once unless its server is found to be out of reach."""
+        """Try every sealed report of the store, each at least once unless its server fails to take another one."""
         deadline = self.timer() + timeout_s
         receipts, unreachable = [], set()
         for sealed in self.store.outbox():
@@ -49,7 +49,8 @@ class Delivery:
                 receipts.append(_queued("network", "the server could not be reached; it will be tried again"))
                 continue
             receipts.append(self.deliver(sealed, max(0.0, deadline - self.timer())))
-            if receipts[-1].code == "network":
+            # A server that stalls or stumbles over one report would do so over each: the next flush tries again.
+            if receipts[-1].status == "queued" and receipts[-1].code != Problem.TOO_EARLY.code:
                 unreachable.add(server)
         return receipts
 

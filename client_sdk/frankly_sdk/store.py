@@ -100,19 +100,24 @@ class Store:
                     own.db.execute("ROLLBACK")
                 raise
 
-    def keys(self, origin: str) -> bytes | None:
-        """Return the keys envelope accepted last from a server."""
-        return next((row[0] for row in self._rows("SELECT envelope FROM keys WHERE origin = ?", origin)), None)
+    def keys(self, chain: str) -> bytes | None:
+        """Return the keys envelope accepted last on a chain (a server's origin, or that and the app's own keys)."""
+        return next((row[0] for row in self._rows("SELECT envelope FROM keys WHERE origin = ?", chain)), None)
+
+    def remember_keys(self, chain: str, keys: bytes, follows: bytes | None) -> None:
+        """Keep accepted keys, unless others than those they follow have been kept meanwhile."""
+        with self.transaction():
+            if self.keys(chain) in (None, follows):
+                self._run("INSERT OR REPLACE INTO keys VALUES (?, ?)", chain, keys)
 
     def survey(self, survey: str) -> Remembered | None:
         """Return the document accepted last for a survey."""
         rows = self._rows("SELECT version, digest, envelope FROM surveys WHERE survey = ?", survey)
         return next((Remembered(*row) for row in rows), None)
 
-    def remember(self, origin: str, keys: bytes, survey: str, document: Remembered) -> None:
-        """Keep accepted keys and an accepted document; a version never gives way to a lower one."""
+    def remember(self, survey: str, document: Remembered) -> None:
+        """Keep an accepted document; a version never gives way to a lower one."""
         with self.transaction():
-            self._run("INSERT OR REPLACE INTO keys VALUES (?, ?)", origin, keys)
             self._run(
                 "INSERT INTO surveys VALUES (?, ?, ?, ?) ON CONFLICT (survey) DO UPDATE SET version = excluded.version,"
                 " digest = excluded.digest, envelope = excluded.envelope WHERE excluded.version > version",
@@ -193,14 +198,16 @@ class Store:
             # file that exists is never opened here, for closing it would drop every lock this process has on it.
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            if self._path.stat().st_mode & 0o077:
-                self._path.chmod(0o600)
+            if not self._path.is_file():
+                raise StoreError(f"{self._path} is no file; name one for this install's store")
             db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 if db.execute("PRAGMA journal_mode=TRUNCATE").fetchone() != ("truncate",):
                     raise StoreError("the store cannot be written durably; nothing was sent")
                 for pragma in _PRAGMAS:
                     db.execute(f"PRAGMA {pragma}")
+                if self._path.stat().st_mode & 0o077:  # only now: it is a database, and not somebody's other file
+                    self._path.chmod(0o600)
             except BaseException:
                 db.close()
                 raise
@@ -209,7 +216,7 @@ class Store:
     def _is_ready(self) -> bool:
         """Tell whether the tables are there; a store is made with the first thing it has to remember."""
         own = self._own()
-        with own.lock, _translated(self._path):
+        with own.lock, _GATE, _translated(self._path):
             if not own.ready:
                 (version,) = own.db.execute("PRAGMA user_version").fetchone()
                 if version not in (0, _VERSION):
@@ -225,7 +232,8 @@ class Store:
 
     def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         own = self._own()
-        with own.lock, _translated(self._path):
+        # The gate too: a child forked in the middle of a read would inherit a lock that nobody lets go of.
+        with own.lock, _GATE, _translated(self._path):
             return own.db.execute(statement, values).fetchall() if self._is_ready() else []
 
     def _run(self, statement: str, *values: object) -> None:
@@ -237,7 +245,7 @@ class Store:
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, ValueError) as error:  # ValueError: a path with a NUL
         # SQLite's own words name tables and conditions, never values.
         raise StoreError(f"the store {path} cannot be used: {error}; nothing was sent") from None
 

@@ -2,6 +2,7 @@
 """Reports: one length per document, strict reading, nothing repeated in an error."""
 
 import json
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,7 @@ from frankly_protocol.report import Report
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.frankly_protocol.samples import survey
+from tests.frankly_protocol.samples import question, survey
 
 DOCUMENT = survey()
 GOOD = Report(DOCUMENT.digest, "0f" * 16, (1, 0))
@@ -76,3 +77,13 @@ def test_bad_reports_are_refused_without_being_repeated(data: bytes, code: str, 
 def test_any_bytes_give_a_report_or_a_typed_error(data: bytes) -> None:
     with pytest.raises(InvalidInput):
         Report.from_bytes(data)
+
+
+def test_public_answers_of_any_length_do_not_change_the_length() -> None:
+    document = replace(survey(), strata=(question("region", "n", "south-by-southwest"), question("age", "old", "x")))
+    regions, ages = (tuple(choice.id for choice in asked.choices) for asked in document.strata)
+    lengths = {
+        len(Report(document.digest, "0f" * 16, (0, 0), {"region": r, "age": a}).to_bytes(document.report_length))
+        for r, a in product(regions, ages)
+    }
+    assert lengths == {document.report_length}

@@ -23,6 +23,7 @@ from frankly_sdk import (
     DocumentRejected,
     Equivocation,
     InsecureTransport,
+    KeyChainError,
     NetworkError,
     Policy,
     PolicyRefused,
@@ -201,7 +202,7 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     with pytest.raises(DocumentRejected) as caught:
         second.open(tmp_path / "s.db")
     assert caught.value.reason == "signature"
-    for served in (sealed_keys(keys_document(3)), sealed_keys(keys_document(2), STRANGER)):
+    for served in (sealed_keys(keys_document(4)), sealed_keys(keys_document(3), STRANGER)):
         second.keys = served  # skips a version; not signed by the root that was known
         with pytest.raises(DocumentRejected):
             second.open(tmp_path / "s.db")
@@ -213,18 +214,49 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
         return serve(url, limit)
 
     second.get = keys_out_of_reach  # type: ignore[method-assign]
-    second.open(tmp_path / "s.db").close()  # the keys at hand are still good
+    with pytest.raises(DocumentRejected) as caught:
+        second.open(tmp_path / "s.db")  # the newest keys that were seen still count, though their survey was refused
+    assert caught.value.reason == "signature"
+    third = survey(ldp_block(), survey_id="ef" * 16)
+    second.document, second.envelope = third, sealed(third.payload(), STRANGER)
+    second.open(tmp_path / "s.db").close()  # and they are good for what the new publisher signs
 
 
 def test_keys_shipped_with_the_app_are_what_counts(tmp_path: Path) -> None:
     shipped = sealed_keys(keys_document(root=STRANGER, publisher=PUBLISHER), STRANGER)
-    server = FakeServer()
-    with server.open(tmp_path / "s.db", keys=shipped) as client:
+    with FakeServer(keys=shipped).open(tmp_path / "s.db", keys=shipped) as client:
         assert client.survey.signed_by == (PUBLISHER.public.key_id,)
-    assert not any(url.endswith("/v1/keys") for url in server.fetched)
+    with pytest.raises(KeyChainError):
+        # The server's own keys document does not follow from the shipped one, though it signed the survey.
+        FakeServer().open(tmp_path / "t.db", keys=shipped)
+
+
+def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> None:
+    """The app still ships version 1; this install has followed the server to version 2, which drops the publisher."""
+    shipped, rotated = sealed_keys(keys_document()), sealed_keys(keys_document(2, publisher=STRANGER))
+    newer = survey(ldp_block(), survey_id="cd" * 16)
+    server = FakeServer(document=newer, keys=rotated, envelope=sealed(newer.payload(), STRANGER))
+    server.open(tmp_path / "s.db", keys=shipped).close()
+    stolen = FakeServer(document=survey(ldp_block(), survey_id="ef" * 16), keys=shipped)
+    for keys in (shipped, rotated):
+        stolen.keys = keys
+        with pytest.raises(DocumentRejected):
+            stolen.open(tmp_path / "s.db", keys=shipped)
+    third = survey(ldp_block(), survey_id="0f" * 16)
+    later = FakeServer(document=third, keys=sealed_keys(keys_document(3, publisher=STRANGER)))
+    later.envelope = sealed(third.payload(), STRANGER)
+    later.open(tmp_path / "s.db", keys=shipped).close()  # versions follow one by one from the shipped ones
+
+
+def test_keys_trusted_on_first_use_say_nothing_beside_shipped_ones(tmp_path: Path) -> None:
+    foreign = sealed_keys(keys_document(5, root=STRANGER, publisher=STRANGER), STRANGER)
+    first = FakeServer(document=survey(ldp_block()), keys=foreign)
+    first.envelope = sealed(first.document.payload(), STRANGER)
+    first.open(tmp_path / "s.db").close()
+    second = FakeServer(document=survey(ldp_block(), survey_id="cd" * 16))
+    second.envelope = sealed(second.document.payload(), STRANGER)
     with pytest.raises(DocumentRejected):
-        # The server's own keys document does not follow from the shipped one.
-        FakeServer(envelope=sealed(GOOD.payload(), ROOT)).open(tmp_path / "t.db", keys=shipped)
+        second.open(tmp_path / "s.db", keys=sealed_keys(keys_document()))
 
 
 PAGES = [

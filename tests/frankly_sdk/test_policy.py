@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cap and the ledger: over all surveys of an install, exactly, and without renewal."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from frankly_protocol.audit import ceiling, ln_up
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, survey
@@ -75,3 +78,24 @@ def test_caps_are_plain_decimals(value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         Policy(cap=value)  # type: ignore[arg-type]
     assert caught.value.field == "cap"
+
+
+def capped(nats: str) -> FakeServer:
+    """A survey whose one block rests on a prior and has a ceiling of ln 3 (1.0986 nats)."""
+    mechanism = DenseMechanism(4, ((12, 4), (4, 12)))
+    block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism))
+    assert ln_up(block.ceiling) == nats
+    return FakeServer(document=survey(block))
+
+
+@pytest.mark.parametrize(("most", "fits"), [("1.0987", True), ("1.0986", False)])
+def test_a_ceiling_is_accepted_up_to_the_apps_own(most: str, fits: bool, tmp_path: Path) -> None:
+    policy = Policy(allow_unpinned=True, max_ceiling=most)
+    server = capped("1.0987")
+    options = {"link": server.link.partition("#")[0], "policy": policy}
+    if fits:
+        server.open(tmp_path / "s.db", **options).close()
+        return
+    with pytest.raises(PolicyRefused) as caught:
+        server.open(tmp_path / "s.db", **options)
+    assert (caught.value.reason, caught.value.field) == ("ceiling", "blocks[0].ceiling")

@@ -146,7 +146,7 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     for version in (1, 3, 2):
-        store.remember("https://host", b"keys", "ab", Remembered(version, f"sha256:{version}", b""))
+        store.remember("ab", Remembered(version, f"sha256:{version}", b""))
     kept = store.survey("ab")
     store.close()
     assert kept is not None
@@ -210,3 +210,25 @@ def test_a_commit_is_durable_and_what_is_erased_is_overwritten(pragma: str, valu
     _, status = os.waitpid(child, 0)
     store.close()
     assert (found, status) == ((value,), 0)
+
+
+def test_keys_follow_each_other_and_a_slow_writer_never_takes_them_back(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    store.remember_keys("https://host", b"first", None)
+    store.remember_keys("https://host", b"second", b"first")
+    store.remember_keys("https://host", b"late", b"first")  # accepted before the second was kept
+    store.remember_keys("https://host", b"fresh", None)
+    assert store.keys("https://host") == b"second"
+    store.close()
+
+
+def test_what_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
+    folder, notes = tmp_path / "folder", tmp_path / "notes.txt"
+    folder.mkdir(mode=0o755)
+    notes.write_text("somebody else's\n" * 100)
+    notes.chmod(0o644)
+    for path in (folder, notes, Path("/dev/null"), Path("a\0b")):
+        with pytest.raises(StoreError):
+            Store(path)
+    assert [path.stat().st_mode & 0o777 for path in (folder, notes)] == [0o755, 0o644]
+    assert notes.read_text().startswith("somebody else's")
