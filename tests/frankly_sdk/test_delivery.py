@@ -7,11 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from frankly_sdk import AlreadyAnswered, ClockError, NetworkError, StoreError, SurveyClosed
+from frankly_sdk import AlreadyAnswered, ClockError, NetworkError, Policy, StoreError, SurveyClosed
 from frankly_sdk.store import Store
 from frankly_sdk.transport import Answer
 
-from tests.frankly_protocol.samples import NOW, survey
+from tests.frankly_protocol.samples import NOW, ldp_block, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem
 
 DOWN = NetworkError("down")
@@ -202,3 +202,19 @@ def test_a_transport_that_was_passed_in_stays_open(tmp_path: Path) -> None:
     server.close = lambda: closed.append(True)  # type: ignore[method-assign]
     server.open(tmp_path / "s.db").close()
     assert closed == []
+
+
+STALLS = [NetworkError("slow", "limit"), NetworkError("certificate", "tls"), problem(503, "unavailable"), DOWN]
+
+
+@pytest.mark.parametrize("stall", STALLS, ids=["tarpit", "tls", "busy", "down"])
+def test_a_server_that_stalls_is_asked_once_per_start(stall: Answer | Exception, tmp_path: Path) -> None:
+    """Three sealed reports, one server: a start must not wait for it three times."""
+    policy = Policy(cap="20")
+    for i in range(3):
+        server = FakeServer(document=survey(ldp_block(), survey_id=f"{i:032x}"), replies=[DOWN] * 9)
+        with server.open(tmp_path / "s.db", policy=policy) as client:
+            client.answer({"affair": "no"}, patience_s=0)
+    last = FakeServer(document=survey(ldp_block(), survey_id="ef" * 16), replies=[stall] * 9)
+    last.open(tmp_path / "s.db", policy=policy).close()
+    assert len(last.posted) == 1
