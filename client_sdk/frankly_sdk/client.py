@@ -173,6 +173,8 @@ class Client:
             return Report(document.digest, f"{randbits(128):032x}", symbols, public.public())
         except Exception:  # noqa: BLE001
             return None
+        except BaseException as interruption:  # noqa: BLE001
+            raise interruption.with_traceback(None) from None  # Ctrl-C passes on, without the frames below
 
     def _require_open(self, document: SurveyDocument) -> None:
         now = self._parts.clock.now()

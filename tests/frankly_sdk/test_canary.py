@@ -197,3 +197,15 @@ def test_receipts_never_repeat_what_the_server_says(tmp_path: Path) -> None:
         receipt = client.answer({"affair": "yes", "marriage": "good"})
     assert (receipt.status, receipt.code) == ("refused", "symbol_unknown")
     assert CANARY not in repr(receipt)
+
+
+def test_an_interruption_of_the_draw_passes_on_without_the_true_rows(tmp_path: Path) -> None:
+    def interrupted(_bits: int) -> int:
+        raise KeyboardInterrupt
+
+    with (
+        FakeServer().open(tmp_path / "s.db", randbits=interrupted) as client,
+        pytest.raises(KeyboardInterrupt) as caught,
+    ):
+        client.answer(ANSWERS)
+    assert "sample" not in [entry.name for entry in caught.traceback]

@@ -232,3 +232,34 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
             Store(path)
     assert [path.stat().st_mode & 0o777 for path in (folder, notes)] == [0o755, 0o644]
     assert notes.read_text().startswith("somebody else's")
+
+
+def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    store.keep_evidence({"sha256:0": b"x"})
+    done = threading.Event()
+    failures: list[StoreError] = []
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                store.outbox()
+            except StoreError as error:
+                failures.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    statuses = []
+    for i in range(8):
+        child = os.fork()
+        if child == 0:
+            try:
+                store.keep_evidence({f"sha256:{i + 1}": b"y"})
+            except BaseException:  # noqa: BLE001
+                os._exit(1)
+            os._exit(0)
+        statuses.append(os.waitpid(child, 0)[1])
+    done.set()
+    reader.join()
+    assert (statuses, failures, len(store.evidence())) == ([0] * 8, [], 9)
+    store.close()
