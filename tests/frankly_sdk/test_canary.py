@@ -203,9 +203,7 @@ def test_an_interruption_of_the_draw_passes_on_without_the_true_rows(tmp_path: P
     def interrupted(_bits: int) -> int:
         raise KeyboardInterrupt
 
-    with (
-        FakeServer().open(tmp_path / "s.db", randbits=interrupted) as client,
-        pytest.raises(KeyboardInterrupt) as caught,
-    ):
-        client.answer(ANSWERS)
+    server = FakeServer(document=survey(ldp_block()))
+    with server.open(tmp_path / "s.db", randbits=interrupted) as client, pytest.raises(KeyboardInterrupt) as caught:
+        client.answer({"affair": "yes"})
     assert "sample" not in [entry.name for entry in caught.traceback]
