@@ -82,8 +82,10 @@ def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
             object_pairs_hook=_object,
             parse_int=_integer,
             parse_float=_decimal if decimals else _no_fraction,
-            parse_constant=_no_constant,
+            parse_constant=_NotFinite,
         )
+        if b"NaN" in data or b"Infinity" in data:  # the walk costs, and hardly anybody sends these
+            _require_finite(value, named=decimals)
         _check(value, max_depth)
     except _Bad:
         raise
@@ -126,8 +128,24 @@ def _no_fraction(_text: str) -> Any:
     raise _Bad("fractions are not accepted here: numbers must be whole")
 
 
-def _no_constant(text: str) -> Any:
-    raise InvalidInput(Problem.EPS_NOT_FINITE, f"{text} is not a number: write a finite decimal")
+class _NotFinite(str):
+    """NaN or an Infinity, kept until the field that holds it is known."""
+
+    __slots__ = ()
+
+
+def _require_finite(root: Any, *, named: bool) -> None:
+    """Refuse NaN and Infinity; `named` by the path of their field, which in a report would repeat a sender's text."""
+    stack = [("", root)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, _NotFinite):
+            words = f"{value} is not a number: write a finite decimal"
+            raise InvalidInput(Problem.EPS_NOT_FINITE, words, (path.removeprefix(".") or None) if named else None)
+        if isinstance(value, dict):
+            stack.extend((f"{path}.{key}", child) for key, child in value.items())
+        elif isinstance(value, list):
+            stack.extend((f"{path}[{i}]", child) for i, child in enumerate(value))
 
 
 def _check(root: Any, max_depth: int) -> None:

@@ -67,6 +67,28 @@ def test_payloads_that_are_not_canonical_are_refused(data: bytes) -> None:
     assert caught.value.reason == "canonical"
 
 
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        (b'{"epsilon":NaN}', "epsilon"),
+        (b'{"a":[[1],[2,-Infinity]]}', "a[1][1]"),
+        (b'{"a":{"b":Infinity}}', "a.b"),
+        (b"NaN", None),
+    ],
+)
+def test_what_is_not_finite_is_refused_by_its_field(data: bytes, field: str | None) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        canonical.parse_json(data, decimals=True)
+    assert (caught.value.code, caught.value.field) == ("eps_not_finite", field)
+    with pytest.raises(InvalidInput) as caught:
+        canonical.parse_json(data)  # a report's keys are its sender's own text
+    assert (caught.value.code, caught.value.field) == ("eps_not_finite", None)
+
+
+def test_a_text_that_reads_like_nan_is_a_text() -> None:
+    assert canonical.parse_json(b'{"a":"NaN","b":["Infinity"]}') == {"a": "NaN", "b": ["Infinity"]}
+
+
 @pytest.mark.parametrize("text", [b"1e99999999999999999999", b"-1E999999999999999999999", b"1e500", b"1e-500"])
 def test_absurd_exponents_are_refused_by_name(text: bytes) -> None:
     with pytest.raises(InvalidInput) as caught:
