@@ -8,14 +8,17 @@ from math import prod
 from typing import Any
 
 from frankly_protocol import schema
-from frankly_protocol.audit.notions import NOTIONS, PRIOR_BASED, Claim
-from frankly_protocol.audit.notions import ceiling as ceiling_of
+from frankly_protocol.audit import PRIOR_BASED, Claim
+from frankly_protocol.audit import ceiling as ceiling_of
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
 
 KINDS = ("dense",)
+DOCUMENT_NOTIONS = ("ldp", "secret-ldp", "lip")
+"""What a survey document can carry so far: fewer than the verifier knows."""
+
 Words = Mapping[str, str]
 Languages = tuple[str, ...]
 
@@ -182,7 +185,7 @@ class Block:
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Block":
         """Read a block, its weights and ceiling checked, its privacy not yet (acceptance step 9 does that)."""
         data = schema.record(value, field, _KEYS)
-        if data["kind"] not in KINDS or data["notion"] not in NOTIONS:
+        if data["kind"] not in KINDS or data["notion"] not in DOCUMENT_NOTIONS:
             raise UnsupportedDocument("unknown kind or notion: update the app", field)
         try:
             return cls(

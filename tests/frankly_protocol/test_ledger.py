@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from frankly_protocol.audit import ceiling, form_level, ledger_total, worst
+from frankly_protocol.audit import Claim, ceiling, form_level, ledger_total, worst
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,7 +67,7 @@ def test_a_form_never_leaks_more_about_its_secret_than_the_ledger_says(first, se
     based = tuple(
         tuple(sum(row[i * second.answers : (i + 1) * second.answers]) for i in range(first.answers)) for row in joint
     )
-    level = worst(first, "lip", based).ratio
+    level = worst(first, Claim("lip", (1, 1), based)).ratio
     bound = form_level(
         [Entry("a", "s", level or Fraction(1), ceiling(first)), Entry("b", None, Fraction(1), ceiling(second))]
     ).level

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from frankly_protocol.audit import Claim, ceiling, level_for, require_private
-from frankly_protocol.audit.notions import PRIOR_BASED
+from frankly_protocol.audit.claims import PRIOR_BASED
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem

@@ -10,32 +10,17 @@ Each notion asks, for every report's column w, that A·w ≤ E·B·w for pairs (
 Only Python integers are compared; Funnel writes Q transposed (b×a), we write row = truth.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from frankly_protocol.audit.claims import NOTIONS, Claim, Joint
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 from frankly_protocol.mechanisms import DenseMechanism
 
-NOTIONS = ("ldp", "secret-ldp", "lip")
-PRIOR_BASED = ("secret-ldp", "lip")
 AVERAGE = -1
 """Stands in a pair for the prior's average over all secrets."""
-
-Joint = Sequence[Sequence[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a publisher promises of a mechanism.
-
-    notion : one of NOTIONS. level : (p, q) with E = p/q ≥ 1. joint : counts N[s][x], for prior-based notions only.
-    """
-
-    notion: str
-    level: tuple[int, int]
-    joint: tuple[tuple[int, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +37,26 @@ class Worst:
 
 def require_private(mechanism: DenseMechanism, claim: Claim) -> None:
     """Raise DocumentRejected("privacy") unless the mechanism keeps its claim, in exact arithmetic."""
-    p, q = claim.level
+    p, q = claim.level or (0, 0)
     if not all(type(v) is int and 0 < v <= MAX_INT for v in (p, q)) or p < q:
         raise DocumentRejected("privacy", "a level is a ratio p/q ≥ 1 of positive whole numbers below 2^53", "level")
-    found = worst(mechanism, claim.notion, claim.joint)
+    found = worst(mechanism, claim)
     if found.ratio is None or found.ratio * q > p:
         needed = "no finite ratio can be promised" if found.ratio is None else f"{found.ratio} is needed"
         raise DocumentRejected("privacy", f"report {found.report}: {needed}, {Fraction(p, q)} is promised", "level")
 
 
-def worst(mechanism: DenseMechanism, notion: str, joint: Joint | None = None) -> Worst:
-    """Return the ratio exp(ε) that the mechanism really needs under `notion`, with the report and pair that need it.
+def worst(mechanism: DenseMechanism, claim: Claim) -> Worst:
+    """Return the ratio exp(ε) that the mechanism really needs for a claim, with the report and pair that need it.
 
     Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a prior that does not fit.
     """
-    if notion not in NOTIONS:
+    if claim.notion not in NOTIONS:
         raise UnsupportedDocument(f"unknown notion; this version knows {', '.join(NOTIONS)}: update the app", "notion")
-    if notion == "ldp":
+    if claim.notion == "ldp":
         candidates = _answer_ratios(mechanism)
     else:
-        candidates = _secret_ratios(mechanism, _checked(joint, mechanism.answers), average=notion == "lip")
+        candidates = _secret_ratios(mechanism, _checked(claim.joint, mechanism.answers), average=claim.notion == "lip")
     top, bottom, report, pair = 1, 1, 0, (0, 0)
     for n, d, y, where in candidates:
         if n * bottom > top * d:
@@ -81,7 +66,7 @@ def worst(mechanism: DenseMechanism, notion: str, joint: Joint | None = None) ->
 
 def ceiling(mechanism: DenseMechanism) -> Fraction | None:
     """Return max over reports of max_x Q / min_x Q: the leakage under every prior; None if infinite (DESIGN §3.6)."""
-    return worst(mechanism, "ldp").ratio
+    return worst(mechanism, Claim("ldp", (1, 1))).ratio
 
 
 def is_endless(ratio: Fraction | None) -> bool:

@@ -129,7 +129,7 @@ def test_what_cannot_be_estimated_is_listed() -> None:
 def test_grr_meets_its_level_to_the_last_unit(answers: int, epsilon: str) -> None:
     level = level_for(Fraction(epsilon))
     mechanism = grr(answers, level)
-    ratio = worst(mechanism, "ldp").ratio
+    ratio = worst(mechanism, Claim("ldp", (1, 1))).ratio
     assert ratio is not None
     assert ratio <= Fraction(*level)
     on, off = mechanism.weights[0][0], mechanism.weights[0][1]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from frankly_protocol.audit import worst
+from frankly_protocol.audit import Claim, worst
 from frankly_server.design import Prior, objectives
 from frankly_server.design.measures import measure, nats, secret_channel
 
@@ -23,7 +23,7 @@ def test_levels_are_those_the_verifier_finds_rounded_up() -> None:
         prior, mechanism = random_prior(rng, 4, 3), random_mechanism(rng, 4, 5)
         found = measure(mechanism.weights, prior)
         for name, notion in (("answer_ldp", "ldp"), ("secret_ldp", "secret-ldp"), ("lip", "lip")):
-            ratio = worst(mechanism, notion, prior.joint).ratio
+            ratio = worst(mechanism, Claim(notion, (1, 1), None if notion == "ldp" else prior.joint)).ratio
             assert found[name] == nats(ratio)
         assert found["lip"] == max(found["alip_low"], found["alip_high"])
 
