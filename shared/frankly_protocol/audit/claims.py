@@ -1,10 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a publisher promises of a mechanism: one notion with its levels and the public data it rests on (ADR 0012)."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from math import prod
 
-NOTIONS = ("ldp", "secret-ldp", "lip")
-PRIOR_BASED = ("secret-ldp", "lip")
+from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
+
+_CARRIES = {
+    "ldp": (),
+    "secret-ldp": ("joint",),
+    "lip": ("joint",),
+    "alip": ("joint", "low_level"),
+    "srlip": ("joint", "attributes"),
+    "rldp": ("lower_bounds", "diagonal"),
+    "dpv": ("joint", "sensitive"),
+}
+NOTIONS = tuple(_CARRIES)
+PRIOR_BASED = tuple(notion for notion in NOTIONS if notion != "ldp")
+"""The notions that rest on what is publicly believed of the answers, and say nothing where that is false."""
 
 Ratio = tuple[int, int]
 Joint = tuple[tuple[int, ...], ...]
@@ -34,3 +50,102 @@ class Claim:
     lower_bounds: LowerBounds | None = None
     diagonal: bool = False
     sensitive: int | None = None
+
+
+def require_sound(claim: Claim, answers: int) -> None:
+    """Raise unless the claim says something definite about a mechanism over so many answers.
+
+    Raises UnsupportedDocument for an unknown notion; DocumentRejected("privacy"), naming the field, for a level that is
+    not one, for data that do not fit, are missing, or do not belong to the notion.
+    """
+    if claim.notion not in NOTIONS:
+        raise UnsupportedDocument(f"unknown notion; this version knows {', '.join(NOTIONS)}: update the app", "notion")
+    for words, field in _faults(claim, answers):
+        raise DocumentRejected("privacy", f"{claim.notion}: {words}", field)
+
+
+_Fault = tuple[str, str]
+
+
+def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
+    """Yield faults, worst first; only the first is looked at, so each check may rely on those before it."""
+    carries = _CARRIES[claim.notion]
+    # What the notion does not use would be read by people as a promise that nobody checks.
+    for field in fields(Claim)[2:]:
+        if getattr(claim, field.name) is not field.default and field.name not in carries:
+            yield "this does not belong to the notion", "prior" if field.name == "joint" else field.name
+    yield from _level_faults(claim)
+    if "joint" in carries:
+        yield from _joint_faults(claim.joint, answers)
+    if "attributes" in carries:
+        yield from _attribute_faults(claim.attributes, answers)
+    if "sensitive" in carries and not (_whole(claim.sensitive, 0) and claim.sensitive in range(len(claim.joint or ()))):
+        yield "the sensitive secret is one of the prior's rows, counted from 0", "sensitive"
+    if "lower_bounds" in carries:
+        yield from _bound_faults(claim.lower_bounds, answers)
+        if type(claim.diagonal) is not bool:
+            yield "whether a secret is compared with itself is true or false", "diagonal"
+
+
+def _level_faults(claim: Claim) -> Iterator[_Fault]:
+    promised = {"level": claim.level}
+    if claim.notion == "alip":
+        promised = {f: v for f, v in {**promised, "low_level": claim.low_level}.items() if v is not None}
+        if not promised:
+            yield "two infinite levels promise nothing", "level"
+    for field, level in promised.items():
+        if not _pair(level) or not all(_whole(v, 1) for v in level or ()):
+            yield "a level is a ratio p/q of positive whole numbers below 2^53", field
+        p, q = level or (0, 0)
+        if claim.notion == "dpv" and p > q:
+            yield "the probability of the sensitive secret is bounded by p/q ≤ 1", field
+        if claim.notion != "dpv" and p < q:
+            yield "a level is a ratio p/q ≥ 1", field
+
+
+def _joint_faults(joint: Joint | None, answers: int) -> Iterator[_Fault]:
+    if not _table(joint) or len(joint or ()) < 2:
+        # One row would be a constant secret, which anything protects. S = X is written as a diagonal.
+        yield "the prior needs a row for each of two or more secrets", "prior"
+    for s, row in enumerate(joint or ()):
+        field = f"prior.joint[{s}]"
+        if len(row) != answers:
+            yield f"every row of the prior needs {answers} columns", field
+        if not all(_whole(n, 0) for n in row):
+            yield "a prior holds whole numbers, zero or more", field
+        if not any(row):
+            yield "a secret without mass cannot be protected", field
+
+
+def _attribute_faults(attributes: tuple[int, ...] | None, answers: int) -> Iterator[_Fault]:
+    # Sizes of 1 are refused for they add nothing, and any number of them would double the subsets each time.
+    if not isinstance(attributes, tuple | list) or not all(_whole(k, 2) for k in attributes):
+        yield "attributes are listed by their number of values, two or more each", "attributes"
+    if prod(attributes or ()) != answers:
+        yield f"the attributes' sizes must multiply to {answers}, the number of answers", "attributes"
+
+
+def _bound_faults(bounds: LowerBounds | None, answers: int) -> Iterator[_Fault]:
+    if not _table(bounds) or len(bounds or ()) < 2:
+        yield "lower bounds need a row for each of two or more secrets", "lower_bounds"
+    width, rest = divmod(answers, len(bounds or (0,)))
+    for s, row in enumerate(bounds or ()):
+        field = f"lower_bounds[{s}]"
+        if rest or len(row) != width:
+            yield f"the rows must be equally long and hold {answers} bounds in all, one for each answer (s, u)", field
+        if not all(_pair(bound) and _whole(bound[0], 0) and _whole(bound[1], 1) for bound in row):
+            yield "a bound is a ratio of whole numbers below 2^53", field
+        if sum(Fraction(n, d) for n, d in row) > 1:
+            yield "the row's bounds on probabilities sum to more than 1", field
+
+
+def _whole(value: object, least: int) -> bool:
+    return type(value) is int and least <= value <= MAX_INT
+
+
+def _pair(value: object) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2
+
+
+def _table(value: object) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(row, tuple | list) for row in value)

@@ -3,65 +3,88 @@
 
 Each notion asks, for every report's column w, that A·w ≤ E·B·w for pairs (A, B) of averages over answers:
 
-- ``ldp``         A = e_x, B = e_x'                         (ε-LDP of the answer)
-- ``secret-ldp``  A = P(·|s), B = P(·|s')                   (Funnel, Definition 1)
-- ``lip``         A = P(·|s), B = P, and the reverse        (Funnel, Definition 2)
+- ``ldp``         A = e_x, B = e_x'                                     (ε-LDP of the answer)
+- ``secret-ldp``  A = P(·|s), B = P(·|s')                               (Funnel, Definition 1)
+- ``lip``         A = P(·|s), B = P, and the reverse                    (Funnel, Definition 2)
+- ``alip``        the same two sides, each with its own level           (Lift, Definition 3)
+- ``srlip``       the same given x_J, for every attribute subset J      (Funnel, Definition 3)
+- ``rldp``        A in D_s, B in D_s', the distributions above L        (Robust, Definition 1, Theorem 2)
+- ``dpv``         A = P(s, ·), B = P, E = α ≤ 1, for one sensitive s    (Thesis, 6.24)
 
 Only Python integers are compared; Funnel writes Q transposed (b×a), we write row = truth.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from frankly_protocol.audit.claims import NOTIONS, Claim, Joint
-from frankly_protocol.canonical import MAX_INT
-from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
+from frankly_protocol.audit import ratios
+from frankly_protocol.audit.claims import Claim, Ratio, require_sound
+from frankly_protocol.audit.ratios import Candidate, Condition
+from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism
-
-AVERAGE = -1
-"""Stands in a pair for the prior's average over all secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The largest ratio a mechanism shows, None for infinite, and where.
+    """The largest ratio a mechanism shows under a claim, None for infinite, and where.
 
-    pair holds two answers (ldp) or two secrets; AVERAGE stands for the prior's average.
+    ratio : exp(ε) for the least ε that could be promised; dpv: the largest P(sensitive|y).
+    pair : the numerator's and the denominator's answer (ldp) or secret; AVERAGE stands for the prior's average.
+    field : the level this ratio is measured against, "level", or "low_level" for the lower side of alip.
+    condition : srlip: the attribute values x_J it is found beside, None for an attribute outside J.
+    other : alip: the other of the two sides, likewise. The side further beyond its level comes first; one that is not
+        promised comes last, and its ratio is given all the same.
     """
 
     ratio: Fraction | None
     report: int
     pair: tuple[int, int]
+    field: str = "level"
+    condition: Condition | None = None
+    other: "Worst | None" = None
+
+    @property
+    def needed(self) -> dict[str, Fraction | None]:
+        """The ratio each level of the claim would have to be: "level", and for alip "low_level"."""
+        return {side.field: side.ratio for side in (self, self.other) if side}
 
 
-def require_private(mechanism: DenseMechanism, claim: Claim) -> None:
-    """Raise DocumentRejected("privacy") unless the mechanism keeps its claim, in exact arithmetic."""
-    p, q = claim.level or (0, 0)
-    if not all(type(v) is int and 0 < v <= MAX_INT for v in (p, q)) or p < q:
-        raise DocumentRejected("privacy", "a level is a ratio p/q ≥ 1 of positive whole numbers below 2^53", "level")
-    found = worst(mechanism, claim)
-    if found.ratio is None or found.ratio * q > p:
-        needed = "no finite ratio can be promised" if found.ratio is None else f"{found.ratio} is needed"
-        raise DocumentRejected("privacy", f"report {found.report}: {needed}, {Fraction(p, q)} is promised", "level")
+def require_private(mechanism: DenseMechanism, *claims: Claim) -> None:
+    """Raise unless the mechanism keeps every claim, in exact arithmetic.
+
+    Raises DocumentRejected("privacy"), its detail beginning with the notion that fails, for a claim that is broken or
+    malformed, and for no claims at all; UnsupportedDocument for an unknown notion.
+    """
+    if not claims:
+        raise DocumentRejected("privacy", "nothing is promised", "notion")
+    for claim in claims:
+        found = worst(mechanism, claim)
+        level = Fraction(*(_promised(claim)[found.field] or (0, 1)))  # the side that comes first is always promised
+        if found.ratio is None or found.ratio > level:
+            needed = "no finite ratio can be promised" if found.ratio is None else f"{found.ratio} is needed"
+            words = f"{claim.notion}: report {found.report}: {needed}, {level} is promised"
+            raise DocumentRejected("privacy", words, found.field)
 
 
 def worst(mechanism: DenseMechanism, claim: Claim) -> Worst:
-    """Return the ratio exp(ε) that the mechanism really needs for a claim, with the report and pair that need it.
+    """Return the ratio that the mechanism really needs for a claim, with the report and pair that need it.
 
-    Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a prior that does not fit.
+    Whether the level is kept is for `require_private` to say; only alip's answer depends on it, in which side is first.
+
+    Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a malformed claim.
     """
-    if claim.notion not in NOTIONS:
-        raise UnsupportedDocument(f"unknown notion; this version knows {', '.join(NOTIONS)}: update the app", "notion")
-    if claim.notion == "ldp":
-        candidates = _answer_ratios(mechanism)
-    else:
-        candidates = _secret_ratios(mechanism, _checked(claim.joint, mechanism.answers), average=claim.notion == "lip")
-    top, bottom, report, pair = 1, 1, 0, (0, 0)
-    for n, d, y, where in candidates:
-        if n * bottom > top * d:
-            top, bottom, report, pair = n, d, y, where
-    return Worst(Fraction(top, bottom) if bottom else None, report, pair)
+    require_sound(claim, mechanism.answers)
+    if claim.notion != "alip":
+        return _largest(_candidates(mechanism, claim), least=0 if claim.notion == "dpv" else 1)
+    found = list(_candidates(mechanism, claim))
+    sides = [
+        _largest((c for c in found if not c.low), least=1),
+        replace(_largest((c for c in found if c.low), least=1), field="low_level"),
+    ]
+    promised = _promised(claim)
+    first, second = sorted(sides, key=lambda side: _beyond(side, promised[side.field]), reverse=True)
+    return replace(first, other=second)
 
 
 def ceiling(mechanism: DenseMechanism) -> Fraction | None:
@@ -78,49 +101,39 @@ def is_endless(ratio: Fraction | None) -> bool:
     return ratio is None or ratio > 1 << 24
 
 
-_Ratio = tuple[int, int, int, tuple[int, int]]
+def _promised(claim: Claim) -> dict[str, Ratio | None]:
+    return {"level": claim.level, "low_level": claim.low_level}
 
 
-def _answer_ratios(mechanism: DenseMechanism) -> Iterator[_Ratio]:
-    for y, column in enumerate(zip(*mechanism.weights, strict=True)):
-        high, low = max(column), min(column)
-        yield high, low, y, (column.index(high), column.index(low))
+def _beyond(side: Worst, level: Ratio | None) -> tuple[bool, Fraction]:
+    """Return what orders sides by how far they go beyond their level: least where nothing is promised."""
+    if level is None:
+        return False, Fraction(0)
+    return side.ratio is None, (side.ratio or 0) / Fraction(*level)
 
 
-def _secret_ratios(mechanism: DenseMechanism, joint: Joint, *, average: bool) -> Iterator[_Ratio]:
-    """Yield the extreme ratios of each column; P(y|s) = A_s / N_s with A_s = Σ_x w_x N[s][x]."""
-    sizes = [sum(row) for row in joint]
-    everyone = sum(sizes)
-    for y, column in enumerate(zip(*mechanism.weights, strict=True)):
-        sums = [sum(w * n for w, n in zip(column, row, strict=True) if n) for row in joint]
-        high = low = 0
-        for s in range(1, len(sizes)):
-            if sums[s] * sizes[high] > sums[high] * sizes[s]:
-                high = s
-            if sums[s] * sizes[low] < sums[low] * sizes[s]:
-                low = s
-        total = sum(sums)
-        if not total:
-            continue  # no answer with mass under the prior ever sends this report
-        if average:
-            yield sums[high] * everyone, total * sizes[high], y, (high, AVERAGE)
-            yield total * sizes[low], sums[low] * everyone, y, (AVERAGE, low)
-        else:
-            yield sums[high] * sizes[low], sums[low] * sizes[high], y, (high, low)
+def _candidates(mechanism: DenseMechanism, claim: Claim) -> Iterator[Candidate]:
+    columns, joint = zip(*mechanism.weights, strict=True), claim.joint or ()
+    if claim.notion == "ldp":
+        return ratios.answer_ratios(columns)
+    if claim.notion == "secret-ldp":
+        return ratios.secret_ratios(columns, joint)
+    if claim.notion in ("lip", "alip"):
+        return ratios.average_ratios(columns, joint)
+    if claim.notion == "srlip":
+        return ratios.side_channel_ratios(columns, joint, claim.attributes or ())
+    if claim.notion == "rldp":
+        return ratios.robust_ratios(columns, claim.lower_bounds or (), diagonal=claim.diagonal)
+    if claim.notion == "dpv" and claim.sensitive is not None:
+        return ratios.posteriors(columns, joint, claim.sensitive)
+    raise AssertionError(claim.notion)  # a notion that is listed and not checked must never count as kept
 
 
-def _checked(joint: Joint | None, answers: int) -> Joint:
-    if joint is None or len(joint) < 2:
-        # One row would be a constant secret, which anything protects. S = X is written as a diagonal.
-        raise DocumentRejected(
-            "privacy", "this notion needs a prior with a row for each of two or more secrets", "prior"
-        )
-    for s, row in enumerate(joint):
-        field = f"prior.joint[{s}]"
-        if len(row) != answers:
-            raise DocumentRejected("privacy", f"every row of the prior needs {answers} columns", field)
-        if any(type(n) is not int or not 0 <= n <= MAX_INT for n in row):
-            raise DocumentRejected("privacy", "a prior holds whole numbers, zero or more", field)
-        if not any(row):
-            raise DocumentRejected("privacy", "a secret without mass cannot be protected", field)
-    return joint
+def _largest(candidates: Iterable[Candidate], least: int) -> Worst:
+    """Return the largest of the ratios; `least` is what is needed where nothing is larger."""
+    best = Candidate(least, 1, 0, (0, 0))
+    for candidate in candidates:
+        if candidate.n * best.d > best.n * candidate.d:
+            best = candidate
+    ratio = Fraction(best.n, best.d) if best.d else None
+    return Worst(ratio, best.report, best.pair, "level", best.condition)

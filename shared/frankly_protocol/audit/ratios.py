@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The extreme ratios n/d of every report's column w under each notion, in whole numbers (DESIGN §2).
+
+With A_s = Σ_x N[s][x]·w_x and N_s = Σ_x N[s][x], P(y|s) is proportional to A_s/N_s and P(y) to ΣA_s/ΣN_s. Each function
+yields, for every report, candidates among which the notion's largest ratio is; 0/0 is no ratio and is passed over.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from math import lcm
+from operator import mul
+from typing import NamedTuple
+
+from frankly_protocol.audit.claims import Joint, LowerBounds
+
+AVERAGE = -1
+"""Stands in a pair for the prior's average over all secrets."""
+
+Columns = Iterable[Sequence[int]]
+Condition = tuple[int | None, ...]
+"""Attribute values x_J that are known, None for an attribute outside J."""
+
+
+class Candidate(NamedTuple):
+    """The ratio n/d (infinite for d = 0) of a pair in a report's column; `low` marks P(y) over P(y|s)."""
+
+    n: int
+    d: int
+    report: int
+    pair: tuple[int, int]
+    low: bool = False
+    condition: Condition | None = None
+
+
+def answer_ratios(columns: Columns) -> Iterator[Candidate]:
+    """Yield max_x w_x / min_x w_x."""
+    for y, column in enumerate(columns):
+        high, low = max(column), min(column)
+        yield Candidate(high, low, y, (column.index(high), column.index(low)))
+
+
+def secret_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
+    """Yield max_s P(y|s) / min_s P(y|s)  [Funnel, Definition 1]."""
+    sizes = [sum(row) for row in joint]
+    for y, column in enumerate(columns):
+        sums = [sum(map(mul, column, row)) for row in joint]
+        high, low = _extremes(sums, sizes, range(len(sizes)))
+        yield Candidate(sums[high] * sizes[low], sums[low] * sizes[high], y, (high, low))
+
+
+def average_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
+    """Yield max_s P(y|s) / P(y), and P(y) / min_s P(y|s) as `low`  [Funnel, Definition 2; Lift, Definition 3]."""
+    sizes = [sum(row) for row in joint]
+    everybody = range(len(sizes))
+    for y, column in enumerate(columns):
+        yield from _around_average([sum(map(mul, column, row)) for row in joint], sizes, everybody, y, None)
+
+
+def side_channel_ratios(columns: Columns, joint: Joint, attributes: Sequence[int]) -> Iterator[Candidate]:
+    """Yield the ratios of `average_ratios` given x_J, for every subset J of attributes and every x_J that occurs.
+
+    Funnel, Definition 3. A secret with N(s, x_J) = 0 cannot occur beside x_J and sets no condition.
+    """
+    masses = list(zip(*(_margins(row, attributes) for row in joint), strict=True))
+    conditions = product(*((*range(size), None) for size in attributes))
+    cells = [
+        (i, sizes, [s for s, size in enumerate(sizes) if size], condition)
+        for i, (sizes, condition) in enumerate(zip(masses, conditions, strict=True))
+    ]
+    for y, column in enumerate(columns):
+        sums = list(zip(*(_margins(list(map(mul, column, row)), attributes) for row in joint), strict=True))
+        for i, sizes, present, condition in cells:
+            if len(present) > 1:  # a secret that x_J determines is told by x_J, not by the report
+                yield from _around_average(sums[i], sizes, present, y, condition)
+
+
+def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
+    """Yield sup over D_s of R·w_s / inf over D_t of R·w_t for s ≠ t, or for all s and t if `diagonal`.
+
+    D_s holds the distributions R ≥ L[s]: what L leaves open goes to the largest weight for the supremum, to the least
+    for the infimum [Robust, Definition 1, Theorem 2; DESIGN §9.11].
+    """
+    scale = lcm(*(d for row in bounds for _, d in row))
+    fixed = [[n * (scale // d) for n, d in row] for row in bounds]
+    free = [scale - sum(row) for row in fixed]
+    width = len(fixed[0])
+    for y, column in enumerate(columns):
+        sups, infs = [], []
+        for s, row in enumerate(fixed):
+            own = column[s * width : (s + 1) * width]
+            known = sum(map(mul, row, own))
+            sups.append(known + free[s] * max(own))
+            infs.append(known + free[s] * min(own))
+        # The two largest suprema and the two least infima hold the largest ratio, with or without s = t.
+        highs = sorted(range(len(sups)), key=lambda s: -sups[s])[:2]
+        lows = sorted(range(len(infs)), key=lambda s: infs[s])[:2]
+        for s, t in product(highs, lows):
+            if diagonal or s != t:
+                yield Candidate(sups[s], infs[t], y, (s, t))
+
+
+def posteriors(columns: Columns, joint: Joint, sensitive: int) -> Iterator[Candidate]:
+    """Yield P(S = sensitive | y), the degree of privacy violation  [Thesis, 6.24]."""
+    everybody = [sum(column) for column in zip(*joint, strict=True)]
+    for y, column in enumerate(columns):
+        total = sum(map(mul, column, everybody))
+        if total:
+            yield Candidate(sum(map(mul, column, joint[sensitive])), total, y, (sensitive, AVERAGE))
+
+
+def _around_average(
+    sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int], y: int, condition: Condition | None
+) -> Iterator[Candidate]:
+    total, everyone = sum(sums), sum(sizes)
+    if total:  # otherwise no answer with mass under the prior ever sends this report
+        high, low = _extremes(sums, sizes, secrets)
+        yield Candidate(sums[high] * everyone, total * sizes[high], y, (high, AVERAGE), False, condition)
+        yield Candidate(total * sizes[low], sums[low] * everyone, y, (AVERAGE, low), True, condition)
+
+
+def _extremes(sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int]) -> tuple[int, int]:
+    """Return the secrets with the largest and the least sums[s] / sizes[s]."""
+    high = low = secrets[0]
+    for s in secrets:
+        if sums[s] * sizes[high] > sums[high] * sizes[s]:
+            high = s
+        if sums[s] * sizes[low] < sums[low] * sizes[s]:
+            low = s
+    return high, low
+
+
+def _margins(cells: Sequence[int], attributes: Sequence[int]) -> Sequence[int]:
+    """Return a row-major table with a last entry added along every axis: the sum over that attribute.
+
+    The result holds the margin of every subset J at every x_J, each sum made once.
+    """
+    inner = 1
+    for size in reversed(attributes):
+        step = size * inner
+        table: list[int] = []
+        for start in range(0, len(cells), step):
+            block = cells[start : start + step]
+            table += block
+            table += map(sum, zip(*(block[i : i + inner] for i in range(0, step, inner)), strict=True))
+        cells, inner = table, inner * (size + 1)
+    return cells
