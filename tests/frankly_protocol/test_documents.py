@@ -84,6 +84,7 @@ CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (lambda b: b["blocks"].append(b["blocks"][0]), "schema", "blocks"),
     (put("blocks.0.kind", "sparse"), "type", "blocks[0]"),
     (put("blocks.0.notion", "trust-me"), "type", "blocks[0]"),
+    *((put("blocks.0.notion", notion), "type", "blocks[0]") for notion in ("alip", "srlip", "rldp", "dpv")),
     (put("blocks.0.id", "A B"), "schema", "blocks[0].id"),
     (put("blocks.0.questions.0.choices", []), "schema", "blocks[0].questions[0].choices"),
     (put("blocks.0.questions.0.choices.1.id", "no"), "schema", "blocks[0].questions[0].choices"),

@@ -93,6 +93,10 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
     "unknown deep": ({(*AFFAIR, "hint"): "x"}, "field_unknown", "blocks[0].questions[0].hint"),
     "name missing": ({("name",): None}, "field_missing", "name"),
     "notion odd": ({("blocks", 0, "notion"): "magic"}, "definition_invalid", "blocks[0].notion"),
+    **{
+        f"notion {notion}": ({("blocks", 1, "notion"): notion}, "definition_invalid", "blocks[1].notion")
+        for notion in ("alip", "srlip", "rldp", "dpv")  # known to the verifier, not yet carried by documents
+    },
     "mechanism odd": ({("blocks", 0, "mechanism"): "magic"}, "definition_invalid", "blocks[0].mechanism"),
     "flag odd": ({("blocks", 0, "accept_identity"): "yes"}, "field_type", "blocks[0].accept_identity"),
     "no blocks": ({("blocks",): []}, "definition_invalid", "blocks"),

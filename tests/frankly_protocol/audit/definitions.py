@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The notions as the papers define them, by brute force in Fractions, and claims to try them on.
+
+Nothing here is shared with the verifier: every conditional probability is summed from the joint distribution of
+(S, X, Y), every pair is compared, and the balls of the robust notion are walked vertex by vertex.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import chain, combinations, pairwise, product
+from math import prod
+
+from frankly_protocol.audit import AVERAGE, NOTIONS, Claim
+from frankly_protocol.mechanisms import DenseMechanism
+from hypothesis import strategies as st
+
+Condition = tuple[int | None, ...]
+Place = tuple[int, tuple[int, int], Condition | None]
+Levels = dict[str, Fraction | None]
+
+ONE = (1, 1)
+
+
+def needed(mechanism: DenseMechanism, claim: Claim) -> Levels:
+    """The largest ratio of each side, None for infinite."""
+    start = Fraction(claim.notion != "dpv")
+    found: Levels = {"level": start, "low_level": start} if claim.notion == "alip" else {"level": start}
+    for field, place in places(mechanism, claim):
+        value = ratio_at(mechanism, claim, place)
+        best = found[field]
+        if value == "endless" or best is None:
+            found[field] = None
+        elif isinstance(value, Fraction):
+            found[field] = max(best, value)
+    return found
+
+
+def places(mechanism: DenseMechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
+    """Every pair of every column that the definition compares, and the level it is compared with."""
+    low_field = "low_level" if claim.notion == "alip" else "level"
+    secrets = range(len(claim.joint or claim.lower_bounds or ()))
+    pairs: list[tuple[str, tuple[int, int]]]
+    if claim.notion == "ldp":
+        pairs = [("level", (x, z)) for x, z in product(range(mechanism.answers), repeat=2)]
+    elif claim.notion == "secret-ldp":
+        pairs = [("level", (s, t)) for s, t in product(secrets, repeat=2)]
+    elif claim.notion == "rldp":
+        pairs = [("level", (s, t)) for s, t in product(secrets, repeat=2) if claim.diagonal or s != t]
+    elif claim.notion == "dpv":
+        pairs = [("level", (claim.sensitive or 0, AVERAGE))]
+    else:
+        pairs = [("level", (s, AVERAGE)) for s in secrets] + [(low_field, (AVERAGE, s)) for s in secrets]
+    for y, condition, (field, pair) in product(range(mechanism.reports), conditions(claim), pairs):
+        yield field, (y, pair, condition)
+
+
+def conditions(claim: Claim) -> list[Condition | None]:
+    """Every x_J of every subset J; none but the empty word for notions without attributes."""
+    if claim.attributes is None:
+        return [None]
+    places = range(len(claim.attributes))
+    found: list[Condition | None] = []
+    for J in chain.from_iterable(combinations(places, k) for k in range(len(places) + 1)):
+        for values in product(*(range(claim.attributes[j]) for j in J)):
+            known = dict(zip(J, values, strict=True))
+            found.append(tuple(known.get(j) for j in places))
+    return found
+
+
+def ratio_at(mechanism: DenseMechanism, claim: Claim, place: Place) -> Fraction | str | None:
+    """The ratio of one pair: "endless" for a positive number over zero, None where there is nothing to compare."""
+    y, (a, b), condition = place
+    if claim.notion == "ldp":
+        up, down = mechanism.probability(y, a), mechanism.probability(y, b)
+    elif claim.notion == "rldp":
+        up = max(average(mechanism, y, a, R) for R in vertices(claim, a))
+        down = min(average(mechanism, y, b, R) for R in vertices(claim, b))
+    elif claim.notion == "dpv":
+        up, down = probability(mechanism, claim, y, a, None)[1], probability(mechanism, claim, y, AVERAGE, None)[1]
+    else:
+        sides = [probability(mechanism, claim, y, s, condition) for s in (a, b)]
+        if not all(mass for mass, _ in sides):
+            return None  # P(·|s, x_J) does not exist
+        up, down = (reported / mass for mass, reported in sides)
+    if down:
+        return up / down
+    return "endless" if up else None
+
+
+def probability(
+    mechanism: DenseMechanism, claim: Claim, y: int, s: int, condition: Condition | None
+) -> tuple[Fraction, Fraction]:
+    """P(s, x_J) and P(s, x_J, y); AVERAGE for any s."""
+    joint = claim.joint or ()
+    sizes = claim.attributes or (mechanism.answers,)
+    known = condition or (None,) * len(sizes)
+    total = sum(map(sum, joint))
+    mass = reported = Fraction(0)
+    for t, row in enumerate(joint):
+        for x, values in enumerate(product(*map(range, sizes))):
+            if s in (t, AVERAGE) and all(k in (None, v) for k, v in zip(known, values, strict=True)):
+                mass += Fraction(row[x], total)
+                reported += Fraction(row[x], total) * mechanism.probability(y, x)
+    return mass, reported
+
+
+def vertices(claim: Claim, s: int) -> list[list[Fraction]]:
+    """D_s = {R ≥ L[s]} is the simplex spanned by L[s] with all that is left put on one u."""
+    L = [Fraction(*bound) for bound in (claim.lower_bounds or ())[s]]
+    rest = 1 - sum(L)
+    return [[bound + rest * (u == v) for v, bound in enumerate(L)] for u in range(len(L))]
+
+
+def average(mechanism: DenseMechanism, y: int, s: int, R: list[Fraction]) -> Fraction:
+    """P(y|s) if U is distributed as R; answers are pairs (s, u)."""
+    return sum((r * mechanism.probability(y, s * len(R) + u) for u, r in enumerate(R)), Fraction(0))
+
+
+@st.composite
+def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechanism:
+    """A mechanism over so many answers, zeros and equal columns included."""
+    reports = draw(st.integers(2, 4))
+    rows = []
+    for _ in range(answers):
+        cuts = sorted(draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1)))
+        rows.append([after - before for before, after in pairwise([0, *cuts, 1 << bits])])
+    kept = [y for y in range(reports) if any(row[y] for row in rows)]
+    return DenseMechanism(bits, tuple(tuple(row[y] for y in kept) for row in rows))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[DenseMechanism, Claim]:
+    """A mechanism and a claim of it at the least level, with the data its notion needs."""
+    sizes = draw(st.sampled_from([(2,), (5,), (2, 2), (2, 3), (3, 2), (2, 2, 2)]))
+    return draw(mechanisms_over(prod(sizes))), draw(claims(sizes))
+
+
+@st.composite
+def claims(draw: st.DrawFn, sizes: tuple[int, ...]) -> Claim:
+    """A claim of any notion at the least level, over answers made of attributes of these sizes."""
+    notion = draw(st.sampled_from(NOTIONS))
+    if notion == "ldp":
+        return Claim(notion, ONE)
+    if notion == "rldp":
+        secrets = draw(st.sampled_from([s for s in range(2, prod(sizes) + 1) if prod(sizes) % s == 0]))
+        width = prod(sizes) // secrets
+        row = st.lists(st.integers(0, 6), min_size=width, max_size=width)
+        bounds = []
+        for counts in draw(st.lists(row, min_size=secrets, max_size=secrets)):
+            d = max(1, sum(counts)) + draw(st.integers(0, 5))  # d = Σ: the bounds leave nothing open
+            bounds.append(tuple((2 * n, 2 * d) if n % 2 else (n, d) for n in counts))
+        return Claim(notion, ONE, lower_bounds=tuple(bounds), diagonal=draw(st.booleans()))
+    row = st.lists(st.integers(0, 3), min_size=prod(sizes), max_size=prod(sizes)).filter(any)
+    joint = tuple(map(tuple, draw(st.lists(row, min_size=2, max_size=3))))
+    return Claim(
+        notion,
+        ONE,
+        joint,
+        low_level=ONE if notion == "alip" else None,
+        attributes=sizes if notion == "srlip" else None,
+        sensitive=draw(st.integers(0, len(joint) - 1)) if notion == "dpv" else None,
+    )

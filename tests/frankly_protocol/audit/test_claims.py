@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims that say nothing definite, or carry what nobody checks, are refused by the field at fault."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import NOTIONS, PRIOR_BASED, Claim, require_private, worst
+from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
+from frankly_protocol.mechanisms import DenseMechanism
+
+from tests.frankly_protocol.audit.definitions import needed
+
+MECHANISM = DenseMechanism(4, ((7, 9), (6, 10), (9, 7), (8, 8)))
+JOINT = ((1, 2, 0, 4), (3, 1, 1, 1))
+BOUNDS = (((1, 4), (1, 2)), ((2, 3), (1, 3)))
+GOOD: dict[str, Claim] = {
+    "ldp": Claim("ldp", (2, 1)),
+    "secret-ldp": Claim("secret-ldp", (2, 1), JOINT),
+    "lip": Claim("lip", (2, 1), JOINT),
+    "alip": Claim("alip", (2, 1), JOINT, low_level=(3, 2)),
+    "srlip": Claim("srlip", (2, 1), JOINT, attributes=(2, 2)),
+    "rldp": Claim("rldp", (2, 1), lower_bounds=BOUNDS),
+    "dpv": Claim("dpv", (4, 5), JOINT, sensitive=1),
+}
+OPTIONAL: dict[str, Any] = {
+    "joint": JOINT,
+    "low_level": (2, 1),
+    "attributes": (2, 2),
+    "lower_bounds": BOUNDS,
+    "diagonal": True,
+    "sensitive": 0,
+}
+BELONGS = {
+    *(("joint", n) for n in ("secret-ldp", "lip", "alip", "srlip", "dpv")),
+    ("low_level", "alip"),
+    ("attributes", "srlip"),
+    ("lower_bounds", "rldp"),
+    ("diagonal", "rldp"),
+    ("sensitive", "dpv"),
+}
+
+
+def test_every_notion_has_a_good_claim_here_and_only_ldp_needs_no_prior() -> None:
+    assert tuple(GOOD) == NOTIONS
+    assert set(PRIOR_BASED) == set(NOTIONS) - {"ldp"}
+    for claim in GOOD.values():
+        require_private(MECHANISM, claim)
+
+
+BAD_LEVELS: list[Any] = [
+    None,
+    2,
+    "21",
+    (2,),
+    (2, 1, 1),
+    (0, 1),
+    (-2, -1),
+    (1, 0),
+    (2.0, 1),
+    (True, 1),
+    (MAX_INT + 1, MAX_INT + 1),
+    (MAX_INT, MAX_INT + 1),
+]
+
+
+@pytest.mark.parametrize("level", BAD_LEVELS, ids=str)
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_levels_that_are_none(notion: str, level: Any) -> None:
+    if not (notion == "alip" and level is None):
+        refused(replace(GOOD[notion], level=level), "level")
+    if notion == "alip" and level is not None:
+        refused(replace(GOOD[notion], low_level=level), "low_level")
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_a_ratio_is_at_least_one_and_a_probability_at_most(notion: str) -> None:
+    require_private(MECHANISM, replace(GOOD[notion], level=(MAX_INT, MAX_INT if notion == "dpv" else 1)))
+    refused(replace(GOOD[notion], level=(5, 4) if notion == "dpv" else (4, 5)), "level")
+
+
+@pytest.mark.parametrize("field", OPTIONAL)
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_data_that_belong_to_another_notion(notion: str, field: str) -> None:
+    if (field, notion) not in BELONGS:
+        data: Any = {field: OPTIONAL[field]}
+        refused(replace(GOOD[notion], **data), "prior" if field == "joint" else field)
+
+
+BAD_DATA: list[tuple[str, Any, str]] = [
+    ("alip", {"level": None, "low_level": None}, "level"),
+    ("alip", {"low_level": (1, 2)}, "low_level"),
+    ("srlip", {"attributes": None}, "attributes"),
+    ("srlip", {"attributes": 4}, "attributes"),
+    ("srlip", {"attributes": ()}, "attributes"),
+    ("srlip", {"attributes": (2, 3)}, "attributes"),
+    ("srlip", {"attributes": (2, 2.0)}, "attributes"),
+    ("srlip", {"attributes": (-2, -2)}, "attributes"),
+    ("srlip", {"attributes": (2, 2, *(1,) * 100)}, "attributes"),
+    ("rldp", {"lower_bounds": None}, "lower_bounds"),
+    ("rldp", {"lower_bounds": 1}, "lower_bounds"),
+    ("rldp", {"lower_bounds": (1, 2)}, "lower_bounds"),
+    ("rldp", {"lower_bounds": ()}, "lower_bounds"),
+    ("rldp", {"lower_bounds": (((1, 4),) * 4,)}, "lower_bounds"),
+    ("rldp", {"lower_bounds": (((1, 4),) * 2, ((1, 4),) * 3)}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (((1, 9),),) * 3}, "lower_bounds[0]"),
+    ("rldp", {"lower_bounds": (((1, 9),) * 2,) * 3}, "lower_bounds[0]"),
+    ("rldp", {"lower_bounds": (BOUNDS[0], (1, 2))}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (BOUNDS[0], ((1, 2), (1, 2, 3)))}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (BOUNDS[0], ((1, 2), (1, 0)))}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (BOUNDS[0], ((1, 2), (-1, 2)))}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (BOUNDS[0], ((1, 2), (-1, -2)))}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (BOUNDS[0], ((1, 2), (0.5, 1)))}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (BOUNDS[0], ((1, 2), (1, MAX_INT + 1)))}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (BOUNDS[0], ((3, 2), (0, 1)))}, "lower_bounds[1]"),
+    ("rldp", {"lower_bounds": (((1, 2), (MAX_INT // 2 + 1, MAX_INT)), BOUNDS[1])}, "lower_bounds[0]"),
+    ("rldp", {"diagonal": 1}, "diagonal"),
+    ("rldp", {"diagonal": None}, "diagonal"),
+    ("dpv", {"sensitive": None}, "sensitive"),
+    ("dpv", {"sensitive": -1}, "sensitive"),
+    ("dpv", {"sensitive": 2}, "sensitive"),
+    ("dpv", {"sensitive": 1.0}, "sensitive"),
+    ("dpv", {"sensitive": True}, "sensitive"),
+]
+BAD_JOINTS: list[tuple[Any, str]] = [
+    (None, "prior"),
+    (4, "prior"),
+    ((1, 2), "prior"),
+    ((), "prior"),
+    (JOINT[:1], "prior"),
+    ((JOINT[0], (1, 2, 3)), "prior.joint[1]"),
+    ((JOINT[0], (0, 0, 0, 0)), "prior.joint[1]"),
+    ((JOINT[0], (1, 1, 1, -1)), "prior.joint[1]"),
+    ((JOINT[0], (1, 1, 1, 1.0)), "prior.joint[1]"),
+    ((JOINT[0], (1, 1, 1, True)), "prior.joint[1]"),
+    ((JOINT[0], (1, 1, 1, MAX_INT + 1)), "prior.joint[1]"),
+]
+
+
+@pytest.mark.parametrize(("notion", "changes", "field"), BAD_DATA)
+def test_data_that_do_not_fit(notion: str, changes: Any, field: str) -> None:
+    refused(replace(GOOD[notion], **changes), field)
+
+
+@pytest.mark.parametrize(("joint", "field"), BAD_JOINTS)
+@pytest.mark.parametrize("notion", [n for field, n in sorted(BELONGS) if field == "joint"])
+def test_priors_that_do_not_fit(notion: str, joint: Any, field: str) -> None:
+    refused(replace(GOOD[notion], joint=joint), field)
+
+
+@pytest.mark.parametrize("notion", ["", "LDP", "dp", "trust-me", None, ("ldp",), ["ldp"]])
+def test_an_unknown_notion_asks_for_an_update(notion: Any) -> None:
+    for call in (worst, require_private):
+        with pytest.raises(UnsupportedDocument) as caught:
+            call(MECHANISM, replace(GOOD["ldp"], notion=notion))
+        assert caught.value.field == "notion"
+
+
+def test_no_claim_at_all_is_not_a_promise_that_is_kept() -> None:
+    with pytest.raises(DocumentRejected, match="nothing is promised"):
+        require_private(MECHANISM)
+
+
+def test_a_malformed_part_spoils_an_intersection_wherever_it_stands() -> None:
+    bad = replace(GOOD["lip"], joint=None)
+    for claims in ((bad, GOOD["ldp"]), (GOOD["ldp"], bad)):
+        with pytest.raises(DocumentRejected, match="lip: the prior needs a row"):
+            require_private(MECHANISM, *claims)
+
+
+def test_bounds_that_leave_nothing_or_everything_open_are_well_formed() -> None:
+    for row in (((1, 3), (2, 3)), ((0, 1), (0, 7)), ((1, 1), (0, 1))):
+        claim = replace(GOOD["rldp"], lower_bounds=(row, row))
+        assert worst(MECHANISM, claim).needed == needed(MECHANISM, claim)
+
+
+def refused(claim: Claim, field: str) -> None:
+    """The whole of the claim is checked, whoever asks, and the words begin with the notion."""
+    for call in (worst, require_private):
+        with pytest.raises(DocumentRejected) as caught:
+            call(MECHANISM, claim)
+        assert (caught.value.reason, caught.value.field) == ("privacy", field)
+        assert caught.value.detail.startswith(claim.notion + ": ")
+        assert "report" not in caught.value.detail  # refused for its form, not for the mechanism

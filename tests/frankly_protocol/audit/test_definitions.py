@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verifier against the definitions: what is needed, where, and exactly on and next to the line."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import NOTIONS, Claim, require_private, worst
+from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.mechanisms import DenseMechanism
+from hypothesis import given, settings
+
+from tests.frankly_protocol.audit.definitions import ONE, cases, claims, mechanisms_over, needed, places, ratio_at
+
+Case = tuple[DenseMechanism, Claim]
+
+
+def refusal(mechanism: DenseMechanism, *claims: Claim) -> DocumentRejected | None:
+    try:
+        require_private(mechanism, *claims)
+    except DocumentRejected as error:
+        assert error.reason == "privacy"
+        return error
+    return None
+
+
+@settings(max_examples=300)
+@given(cases())
+def test_what_is_needed_is_what_the_definition_says(case: Case) -> None:
+    assert worst(*case).needed == needed(*case)
+
+
+JOINTS = [rows for rows in product(product(range(3), repeat=2), repeat=2) if all(map(any, rows))]
+BINARY = [
+    DenseMechanism(4, ((u, 16 - u), (v, 16 - v))) for u, v in product((0, 3, 8, 15, 16), repeat=2) if 0 < u + v < 32
+]
+
+
+@pytest.mark.parametrize("notion", [notion for notion in NOTIONS if notion not in ("ldp", "rldp")])
+def test_all_small_priors_and_binary_mechanisms(notion: str) -> None:
+    endless = 0
+    for mechanism, joint in product(BINARY, JOINTS):
+        claim = Claim(
+            notion,
+            ONE,
+            joint,
+            low_level=ONE if notion == "alip" else None,
+            attributes=(2,) if notion == "srlip" else None,
+            sensitive=1 if notion == "dpv" else None,
+        )
+        levels = needed(mechanism, claim)
+        endless += None in levels.values()
+        assert worst(mechanism, claim).needed == levels
+    assert (endless > 0) == (notion != "dpv")
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_all_small_lower_bounds(diagonal: bool) -> None:
+    mechanism = DenseMechanism(4, ((16, 0, 0), (9, 4, 3), (2, 13, 1), (5, 5, 6)))
+    rows = [((a, 3), (b, 3)) for a, b in product(range(4), repeat=2) if a + b <= 3]
+    for bounds in product(rows, repeat=2):
+        claim = Claim("rldp", ONE, lower_bounds=bounds, diagonal=diagonal)
+        assert worst(mechanism, claim).needed == needed(mechanism, claim)
+
+
+@settings(max_examples=200)
+@given(cases())
+def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
+    mechanism, claim = case
+    found = worst(mechanism, claim)
+    for side in filter(None, (found, found.other)):
+        if side.ratio == 1 and claim.notion != "dpv":
+            continue  # everything is equal: there is no place
+        place = (side.report, side.pair, side.condition)
+        assert (side.field, place) in list(places(mechanism, claim))
+        assert ratio_at(mechanism, claim, place) == ("endless" if side.ratio is None else side.ratio)
+
+
+@settings(max_examples=200)
+@given(cases())
+def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> None:
+    mechanism, claim = case
+    levels = needed(mechanism, claim)
+    huge: Any = (2**53 - 1, 1)
+    for field, ratio in levels.items():
+        generous = replace(claim, **dict.fromkeys(levels, huge)) if claim.notion != "dpv" else claim
+
+        def at(p: int, q: int, field: str = field) -> dict[str, Any]:
+            return {field: (p, q)}
+
+        if ratio is None:
+            error = refusal(mechanism, generous)
+            assert error is not None
+            continue
+        if any(other is None for other in levels.values()):
+            continue
+        p, q = ratio.as_integer_ratio() if ratio else (0, 1)
+        if p:
+            assert refusal(mechanism, replace(generous, **at(p, q))) is None
+        if p > q or (p and claim.notion == "dpv"):
+            error = refusal(mechanism, replace(generous, **at(10**6 * p - 1, 10**6 * q)))
+            assert error is not None
+            assert error.field == field
+            assert error.detail.startswith(f"{claim.notion}: report ")
+
+
+# Four answers, at 48 bits: proportions, and a claim that needs more than E = 1 of them.
+JOINT = ((5, 2, 1, 3), (1, 4, 2, 2), (2, 2, 6, 1))
+ON_THE_LINE = [
+    Claim("ldp", ONE),
+    Claim("secret-ldp", ONE, JOINT),
+    Claim("lip", ONE, JOINT),
+    Claim("alip", ONE, JOINT, low_level=ONE),
+    Claim("srlip", ONE, JOINT, attributes=(2, 2)),
+    Claim("rldp", ONE, lower_bounds=(((1, 5), (1, 3)), ((1, 2), (1, 7)))),
+    Claim("rldp", ONE, lower_bounds=(((1, 5), (1, 3)), ((1, 2), (1, 7))), diagonal=True),
+    Claim("dpv", ONE, JOINT, sensitive=1),
+]
+
+
+@pytest.mark.parametrize("claim", ON_THE_LINE, ids=lambda c: c.notion + "-diagonal" * c.diagonal)
+def test_every_move_of_one_unit_of_weight_is_judged_rightly(claim: Claim) -> None:
+    """2^-48 of probability moved between two reports of one answer: no float could tell, the verifier must."""
+    unit = 1 << 44
+    rows = [[w * unit for w in row] for row in ((9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6))]
+    mechanism = DenseMechanism(48, tuple(map(tuple, rows)))
+    levels: Any = {field: Fraction(ratio or 0).as_integer_ratio() for field, ratio in needed(mechanism, claim).items()}
+    claim = replace(claim, **levels)
+    assert refusal(mechanism, claim) is None
+    seen = set()
+    for x, (y, z) in product(range(4), permutations(range(3), 2)):
+        moved = [list(row) for row in rows]
+        moved[x][y] += 1
+        moved[x][z] -= 1
+        now = DenseMechanism(48, tuple(map(tuple, moved)))
+        kept = all(r is not None and r <= Fraction(*levels[f]) for f, r in needed(now, claim).items())
+        assert (refusal(now, claim) is None) == kept
+        seen.add(kept)
+    assert seen == {True, False}
+
+
+@given(mechanisms_over(4), claims((2, 2)), claims((2, 2)))
+def test_an_intersection_holds_iff_each_part_does(mechanism: DenseMechanism, first: Claim, second: Claim) -> None:
+    for level in (ONE, (2, 1), (1000, 1)):
+        parts = [
+            replace(c, level=(1, level[0]) if c.notion == "dpv" else level, low_level=c.low_level and level)
+            for c in (first, second)
+        ]
+        errors = [refusal(mechanism, claim) for claim in parts]
+        together = refusal(mechanism, *parts)
+        failing = [c.notion for c, error in zip(parts, errors, strict=True) if error]
+        assert (together is None) == (not failing)
+        if together is not None:
+            assert together.detail.startswith(failing[0] + ": ")
