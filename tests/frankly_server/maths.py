@@ -3,9 +3,15 @@
 
 import random
 from fractions import Fraction
+from typing import Any
 
+from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design import DesignRequest
+from frankly_server.design.cones import Cone
 from frankly_server.design.prior import Prior
+from frankly_server.design.promises import promise
+from frankly_server.design.vertices import Ray
 
 
 def random_prior(rng: random.Random, answers: int, secrets: int) -> Prior:
@@ -36,3 +42,23 @@ def random_shares(rng: random.Random, answers: int) -> list[Fraction]:
     counts = [rng.randint(0, 9) for _ in range(answers)]
     counts[rng.randrange(answers)] += 1
     return [Fraction(n, sum(counts)) for n in counts]
+
+
+def claim_of(notion: str, level: tuple[int, int], prior: Prior) -> Claim:
+    return Claim(notion, level, None if notion == "ldp" else prior.joint)
+
+
+def cone_of(notion: str, level: tuple[int, int], prior: Prior) -> Cone:
+    return Cone((claim_of(notion, level, prior),), prior.answers)
+
+
+def rays_of(notion: str, level: tuple[int, int], prior: Prior) -> list[Ray]:
+    return cone_of(notion, level, prior).rays()
+
+
+def admits_identity(notion: str, level: tuple[int, int], prior: Prior) -> bool:
+    return cone_of(notion, level, prior).admits_identity()
+
+
+def wanted(prior: Prior, notion: str, epsilon: Fraction, mechanism: str = "optimal", **options: Any) -> DesignRequest:
+    return DesignRequest(prior, (promise(notion, prior, epsilon),), mechanism, **options)

@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.cones import admits_identity, rays_of
+from frankly_server.design import Prior, design
 from frankly_server.design.measures import measure
 from frankly_server.design.quantise import quantise
 from scipy.optimize import linprog
 
-from tests.frankly_server.maths import random_epsilon, random_mechanism, random_prior
+from tests.frankly_server.maths import admits_identity, random_epsilon, random_mechanism, random_prior, rays_of, wanted
 from tests.papers.registry import paper
 
 Vector = tuple[Fraction, ...]
@@ -108,7 +107,7 @@ def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, tr
         assert columns_as_posteriors(prior, level, "lip") == points
         # DESIGN §9.17: a vertex has at most |S| nonzero entries.
         assert max(sum(x > 0 for x in v) for v in points) <= secrets
-        request = DesignRequest(
+        request = wanted(
             prior, "lip", epsilon, objective="information", accept_identity=True, accept_unidentifiable=True
         )
         found = design(request)
@@ -128,7 +127,7 @@ def test_the_optimum_under_secret_ldp_is_the_brute_force(answers: int, secrets: 
         level = level_for(epsilon)
         points = vertices(secret_rows(prior, Fraction(*level)), answers)
         assert columns_as_posteriors(prior, level, "secret-ldp") == points
-        request = DesignRequest(
+        request = wanted(
             prior, "secret-ldp", epsilon, objective="information", accept_identity=True, accept_unidentifiable=True
         )
         assert design(request).information == pytest.approx(best_information(prior, points), rel=1e-7, abs=1e-12)
@@ -173,8 +172,10 @@ def test_every_draw_of_an_optimum_follows_the_published_row(seed: int) -> None:
     prior, level = random_prior(rng, 4, 2), level_for(Fraction(1, 2))
     if admits_identity("lip", level, prior):
         prior = Prior.from_rows([[5, 1, 1, 1], [1, 1, 1, 5]])
-    found = design(DesignRequest(prior, "lip", Fraction(1, 2)))
-    coarse = quantise(found.mechanism.weights, Claim("lip", level_for(Fraction(6, 10)), prior.joint), prior.shares, 12)
+    found = design(wanted(prior, "lip", Fraction(1, 2)))
+    coarse = quantise(
+        found.mechanism.weights, [Claim("lip", level_for(Fraction(6, 10)), prior.joint)], prior.shares, 12
+    )
     check_every_draw(coarse.mechanism)
 
 

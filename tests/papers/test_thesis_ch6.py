@@ -11,11 +11,12 @@ from itertools import product
 import pytest
 from frankly_protocol.audit import level_for, parse_epsilon
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import DesignRequest, Prior, design, objectives
+from frankly_server.design import Prior, design, objectives
 from frankly_server.estimate import Decoder, estimate
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.margins import chebyshev_factor
 
+from tests.frankly_server.maths import wanted
 from tests.papers.registry import paper
 
 BITS = 48
@@ -78,7 +79,7 @@ def test_along_both_tight_lines_the_variance_only_falls_towards_the_optimum(epsi
 def test_our_optimum_for_two_answers_is_the_theorem(mechanism: str, epsilon: str) -> None:
     # Whatever the prior: the optimum of the theorem does not depend on π.
     for counts in ([1, 1], [97, 3], [1, 4000]):
-        found = design(DesignRequest(Prior.from_rows([counts]), "ldp", parse_epsilon(epsilon), mechanism))
+        found = design(wanted(Prior.from_rows([counts]), "ldp", parse_epsilon(epsilon), mechanism))
         E = Fraction(*found.level)
         assert found.mechanism.reports == 2
         first = found.mechanism.weights[0]
@@ -171,7 +172,7 @@ def test_example_61_first_case() -> None:
     assert var(r(epsilon, delta, 1), s(epsilon, delta, 1), pi) == pytest.approx(100.104, abs=5e-4)
     assert var(r(epsilon, delta, 0), s(epsilon, delta, 0), pi) == pytest.approx(109.863, abs=5e-4)
     # δ = 0, so the printed matrix is the mechanism we publish.
-    found = design(DesignRequest(Prior.from_rows([[3, 1]]), "ldp", parse_epsilon("0.1"), "warner"))
+    found = design(wanted(Prior.from_rows([[3, 1]]), "ldp", parse_epsilon("0.1"), "warner"))
     e = math.exp(epsilon)
     assert found.mechanism.probability(0, 0) == pytest.approx((e + delta) / (e + 1), abs=1e-12)
     assert found.mechanism.probability(1, 0) == pytest.approx((1 - delta) / (e + 1), abs=1e-12)

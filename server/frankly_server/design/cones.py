@@ -5,58 +5,86 @@ Every notion is a list of pairs of averages (A, B) with A·q ≤ (p/q')·B·q, m
 Orientation: a column q holds Q(y|x) for one report y over all answers x (Funnel writes it as a row of Q_{y|x}).
 """
 
-from math import comb, gcd
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import comb, gcd, lcm
 
-from frankly_protocol.audit import NOTIONS
-from frankly_protocol.errors import InvalidInput
+from frankly_protocol.audit import Claim, require_private
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.prior import Prior
 from frankly_server.design.vertices import MAX_CANDIDATES, Ray, extreme_rays
 
 Level = tuple[int, int]
-Rows = list[list[int]]
+Row = list[int]
 
 MAX_RAYS = 4096
+_LISTED_CANDIDATES = 20_000
+_MAX_LISTED_ROWS = 400
 
 
-def require_notion(notion: object) -> str:
-    """Return the notion if it exists here. Raises InvalidInput(unsupported), listing those that do."""
-    if not isinstance(notion, str) or notion not in NOTIONS:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the notions are {', '.join(NOTIONS)}", "notion")
-    return notion
+@dataclass(frozen=True, slots=True)
+class Cone:
+    """The columns that every claim allows, over `answers` answers."""
+
+    claims: tuple[Claim, ...]
+    answers: int
+
+    def rows(self) -> list[Row]:
+        """Return the rows of the cone, beside q ≥ 0; their number grows with answers² for ldp and rldp."""
+        return [row for claim in self.claims for row in rows_of(claim, self.answers)]
+
+    def admits_identity(self) -> bool:
+        """Tell whether every answer may be sent as it is; the exact verifier says so."""
+        weights = tuple(tuple(16 if x == y else 0 for y in range(self.answers)) for x in range(self.answers))
+        try:
+            require_private(DenseMechanism(4, weights), *self.claims)
+        except DocumentRejected:
+            return False
+        return True
+
+    def rays(self) -> list[Ray]:
+        """Return all extreme rays as whole-number columns, exactly inside the cone.
+
+        Raises InvalidInput(optimiser_limit) where there would be too many.
+        """
+        if self._candidates() > MAX_CANDIDATES:
+            raise _too_large()
+        if self._answer_ldp_only():
+            return answer_rays(_level(self.claims[0]), self.answers)
+        rays = extreme_rays(self.rows(), self.answers)
+        if len(rays) > MAX_RAYS:
+            raise _too_large()
+        return rays
+
+    def is_small(self) -> bool:
+        """Tell whether listing all rays takes a moment only."""
+        return self._candidates() <= _LISTED_CANDIDATES
+
+    def _answer_ldp_only(self) -> bool:
+        return len(self.claims) == 1 and self.claims[0].notion == "ldp"
+
+    def _candidates(self) -> int:
+        """Return an upper bound of the number of rays, or more than can be listed."""
+        a = self.answers
+        if self._answer_ldp_only():
+            rays = 2**a - 2
+            return rays if rays <= MAX_RAYS else MAX_CANDIDATES + 1
+        if len(self.claims) == 1 and self.claims[0].notion in ("lip", "secret-ldp"):
+            return _sparse_candidates(self.claims[0], a)
+        if any(claim.notion in ("ldp", "rldp") for claim in self.claims) and a * a > _MAX_LISTED_ROWS:
+            return MAX_CANDIDATES + 1
+        return comb(len(self.rows()) + a, a - 1)
 
 
-def inequalities(notion: str, level: Level, prior: Prior) -> Rows:
-    """Return the rows of the notion's cone, beside q ≥ 0; `level` is (p, q) with E = p/q > 1.
-
-    A prior-based notion needs mass on every answer and secret (`Prior.require_protection`).
-    """
-    if notion == "ldp":
-        return _answer_rows(level, prior.answers)
-    prior.require_protection()
-    return _average_rows(level, prior) if notion == "lip" else _secret_rows(level, prior)
-
-
-def admits_identity(notion: str, level: Level, prior: Prior) -> bool:
-    """Tell whether every answer may be sent as it is: whether each unit vector lies in the cone, exactly."""
-    if notion == "ldp":
-        return False  # E is finite
-    return all(r >= 0 for row in inequalities(notion, level, prior) for r in row)
-
-
-def rays_of(notion: str, level: Level, prior: Prior) -> list[Ray]:
-    """Return all extreme rays of the notion's cone as whole-number columns, exactly inside it.
-
-    Raises InvalidInput(optimiser_limit) where there would be too many, naming what to use instead.
-    """
-    _require_size(notion, prior)
-    if notion == "ldp":
-        return answer_rays(level, prior.answers)
-    rays = extreme_rays(inequalities(notion, level, prior), prior.answers)
-    if len(rays) > MAX_RAYS:
-        raise _too_large(notion)
-    return rays
+def _sparse_candidates(claim: Claim, a: int) -> int:
+    c = len(claim.joint or ())
+    if claim.notion == "lip":  # a ray with k nonzero entries: k-1 secrets at the upper or the lower side of the average
+        return sum(comb(a, k) * comb(c, k - 1) * 2 ** (k - 1) for k in range(1, min(a, c + 1) + 1))
+    # k secrets at the top or at the bottom, at least one at each
+    return sum(comb(a, k) * comb(c, k) * (2**k - 2) for k in range(2, min(a, c) + 1))
 
 
 def answer_rays(level: Level, answers: int) -> list[Ray]:
@@ -69,54 +97,123 @@ def answer_rays(level: Level, answers: int) -> list[Ray]:
     return [tuple(p if mask >> x & 1 else q for x in range(answers)) for mask in range(1, 2**answers - 1)]
 
 
-def _answer_rows(level: Level, answers: int) -> Rows:
+def rows_of(claim: Claim, answers: int) -> list[Row]:
+    """Return the rows of one notion; rows without a negative entry say nothing and are left out."""
+    rows = _answer_rows(_level(claim), answers) if claim.notion == "ldp" else _ROWS[claim.notion](claim)
+    return [row for row in rows if min(row) < 0]
+
+
+def _answer_rows(level: Level, answers: int) -> Iterator[Row]:
     p, q = level
-    pairs = [(x, other) for x in range(answers) for other in range(answers) if x != other]
-    return [[p if i == other else -q if i == x else 0 for i in range(answers)] for x, other in pairs]
+    for x, other in product(range(answers), repeat=2):
+        if x != other:
+            yield [p if i == other else -q if i == x else 0 for i in range(answers)]
 
 
-def _secret_rows(level: Level, prior: Prior) -> Rows:
+def _secret_rows(claim: Claim) -> Iterator[Row]:
     """P(y|s) ≤ E·P(y|t) for all s ≠ t  [Funnel Def 1, eq. 5]."""
-    p, q = level
-    masses = prior.masses
-    return [
-        [
-            p * below * masses[s] - q * above * masses[t]
-            for above, below in zip(prior.joint[s], prior.joint[t], strict=True)
-        ]
-        for s in range(prior.secrets)
-        for t in range(prior.secrets)
-        if s != t
-    ]
+    joint = claim.joint or ()
+    masses = [sum(row) for row in joint]
+    for s, t in product(range(len(joint)), repeat=2):
+        if s != t:
+            yield _at_most(_level(claim), joint[s], masses[s], joint[t], masses[t])
 
 
-def _average_rows(level: Level, prior: Prior) -> Rows:
+def _average_rows(claim: Claim) -> Iterator[Row]:
     """P(y|s) ≤ E·P(y) and P(y) ≤ E·P(y|s) for all s  [Funnel Def 2, eq. 10]."""
+    yield from _around_average(claim.joint or (), claim.level, claim.level)
+
+
+def _two_sided_rows(claim: Claim) -> Iterator[Row]:
+    """P(y|s) ≤ E·P(y) and P(y) ≤ E_low·P(y|s), each where its level is finite  [Lift Def 3]."""
+    yield from _around_average(claim.joint or (), claim.low_level, claim.level)
+
+
+def _side_channel_rows(claim: Claim) -> Iterator[Row]:
+    """ε-LIP given x_J, for every subset J of the attributes and every x_J that occurs  [Funnel Def 3, eq. 19]."""
+    joint, attributes = claim.joint or (), claim.attributes or ()
+    values = list(product(*map(range, attributes)))
+    subsets = [J for size in range(len(attributes) + 1) for J in combinations(range(len(attributes)), size)]
+    seen: set[tuple[int, ...]] = set()
+    for J in subsets:
+        for known in product(*(range(attributes[j]) for j in J)):
+            inside = [all(x[j] == v for j, v in zip(J, known, strict=True)) for x in values]
+            given = [[n if i else 0 for n, i in zip(row, inside, strict=True)] for row in joint]
+            for row in _around_average([row for row in given if any(row)], claim.level, claim.level):
+                common = gcd(*row)
+                key = tuple(v // common for v in row) if common else tuple(row)
+                if key not in seen:
+                    seen.add(key)
+                    yield list(key)
+
+
+def _robust_rows(claim: Claim) -> Iterator[Row]:
+    """A·q ≤ E·B·q for the vertices A of D_s and B of D_s'  [Robust Def 3 and Thm 2; DESIGN §9.11]."""
+    corners = [_corners(row) for row in claim.lower_bounds or ()]
+    size = len(corners[0])
+    answers = size * len(corners)
+    for s, t in product(range(len(corners)), repeat=2):
+        if s == t and not claim.diagonal:
+            continue
+        for (above, d), (below, e) in product(corners[s], corners[t]):
+            yield _at_most(_level(claim), _placed(above, s, size, answers), d, _placed(below, t, size, answers), e)
+
+
+def _violation_rows(claim: Claim) -> Iterator[Row]:
+    """P(s|y) ≤ α for the sensitive secret  [Thesis eq. 6.24]."""
+    joint = claim.joint or ()
+    p, q = _level(claim)
+    everyone = [sum(column) for column in zip(*joint, strict=True)]
+    yield [p * n - q * v for n, v in zip(everyone, joint[claim.sensitive or 0], strict=True)]
+
+
+_ROWS: dict[str, Callable[[Claim], Iterator[Row]]] = {
+    "secret-ldp": _secret_rows,
+    "lip": _average_rows,
+    "alip": _two_sided_rows,
+    "srlip": _side_channel_rows,
+    "rldp": _robust_rows,
+    "dpv": _violation_rows,
+}
+
+
+def _level(claim: Claim) -> Level:
+    if claim.level is None:
+        raise ValueError(f"{claim.notion} needs a level")
+    return claim.level
+
+
+def _at_most(level: Level, above: Sequence[int], size: int, below: Sequence[int], other: int) -> Row:
+    """Return the row of above/size·q ≤ (p/q')·below/other·q."""
     p, q = level
-    shares, total = prior.shares, prior.total
-    rows = []
-    for row, mass in zip(prior.joint, prior.masses, strict=True):
-        rows.append([p * n * mass - q * joint * total for joint, n in zip(row, shares, strict=True)])
-        rows.append([p * joint * total - q * n * mass for joint, n in zip(row, shares, strict=True)])
-    return rows
+    return [p * b * size - q * a * other for a, b in zip(above, below, strict=True)]
 
 
-def _require_size(notion: str, prior: Prior) -> None:
-    a, c = prior.answers, prior.secrets
-    if notion == "ldp":
-        if 2**a - 2 > MAX_RAYS:
-            raise _too_large(notion)
+def _around_average(joint: Sequence[Sequence[int]], low: Level | None, high: Level | None) -> Iterator[Row]:
+    if not joint:
         return
-    if notion == "lip":  # a ray with k nonzero entries: k-1 secrets at the upper or at the lower side of the average
-        candidates = sum(comb(a, k) * comb(c, k - 1) * 2 ** (k - 1) for k in range(1, min(a, c + 1) + 1))
-    else:  # k secrets at the top or at the bottom, at least one at each
-        candidates = sum(comb(a, k) * comb(c, k) * (2**k - 2) for k in range(2, min(a, c) + 1))
-    if candidates > MAX_CANDIDATES:
-        raise _too_large(notion)
+    everyone = [sum(column) for column in zip(*joint, strict=True)]
+    total = sum(everyone)
+    for row in joint:
+        mass = sum(row)
+        if high is not None:
+            yield _at_most(high, row, mass, everyone, total)
+        if low is not None:
+            yield _at_most(low, everyone, total, row, mass)
 
 
-def _too_large(notion: str) -> InvalidInput:
-    words = "this many answers have too many candidate columns to list them all: use the mechanism grr"
-    if notion != "ldp":
-        words += " with the notion ldp, which also protects every secret"
-    return InvalidInput(Problem.OPTIMISER_LIMIT, words, "mechanism")
+def _corners(bounds: Sequence[Level]) -> list[tuple[list[int], int]]:
+    """Return the vertices of {R ≥ L, ΣR = 1} as whole numbers over a common denominator."""
+    d = lcm(*(v for _, v in bounds))
+    least = [n * (d // v) for n, v in bounds]
+    free = d - sum(least)
+    return [([v + free * (u == i) for i, v in enumerate(least)], d) for u in range(len(bounds))]
+
+
+def _placed(values: Sequence[int], s: int, size: int, answers: int) -> Row:
+    return [0] * (s * size) + list(values) + [0] * (answers - (s + 1) * size)
+
+
+def _too_large() -> InvalidInput:
+    words = "the candidate columns are too many to list: use the method auto, or the mechanism grr with the notion ldp"
+    return InvalidInput(Problem.OPTIMISER_LIMIT, words, "method")

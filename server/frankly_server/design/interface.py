@@ -7,37 +7,45 @@ taken; infinite figures travel as the string "inf".
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from frankly_protocol.audit import parse_epsilon
+from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.engine import Design, DesignRequest, Limits, design
+from frankly_server.design.asked import LEVELS, Asked, read_prior
+from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measures import measure
 from frankly_server.design.prior import SUM_TOLERANCE, Prior
 from frankly_server.records import flag, number, record, table, whole
 
-_REQUIRED = frozenset({"prior", "notion", "epsilon"})
-_OPTIONAL = frozenset({"mechanism", "objective", "method", "limits", "accept_identity", "accept_unidentifiable"})
-_METHODS = ("auto", "vertices")
+_REQUIRED = frozenset({"prior"})
+_OPTIONAL = LEVELS | frozenset(
+    "notion notions priors ceiling_cap mechanism objective method limits accept_identity accept_unidentifiable".split()
+)
+_SECONDS, _MEMORY = 60, 1024
 
 
 def _no_time() -> float:
     return 0.0
 
 
-def design_json(obj: Any, timer: Callable[[], float] = _no_time) -> dict[str, Any]:
+def design_json(obj: Any, timer: Callable[[], float] = _no_time, progress: Progress | None = None) -> dict[str, Any]:
     """Design a mechanism from a JSON request.
 
-    In: prior {"joint"}, notion, epsilon; optional mechanism, objective, method ("auto" and "vertices" are the same
-    exact route), limits {"seconds", "gap"}, and two that default to true because nothing is published here and the
-    answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and accept_unidentifiable
-    (false gives up at most 1% of the information to make every share estimable).
-    timer : seconds from a clock that never runs backwards, for limits.seconds.
+    In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for none; attributes;
+    robust {"order", "n", "beta"} and diagonal; dpv and sensitive), or notions, a list of such objects that must all be
+    kept; optional priors (every prior-based notion holds under each of them too), ceiling_cap (nats: ε-LDP of the
+    answer beside the rest), mechanism, objective, method ("auto", or "vertices" to list every ray exactly), limits
+    {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is published
+    here and the answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and
+    accept_unidentifiable (false gives up at most 1% of the objective to make every share estimable).
+    timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
 
     Out: kind, bits, weights, matrix, information, information_bound (null unless it was the objective),
     normalised_information, variance, gap, certified, rank, identifiable, measures, parameters.
@@ -45,20 +53,18 @@ def design_json(obj: Any, timer: Callable[[], float] = _no_time) -> dict[str, An
     Raises InvalidInput, naming the field.
     """
     given = record(obj, _REQUIRED, _OPTIONAL)
-    if given.get("method", "auto") not in _METHODS:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the methods are {', '.join(_METHODS)}", "method")
-    prior = _prior(given["prior"])
+    asked = Asked(given)
     request = DesignRequest(
-        prior=prior,
-        notion=given["notion"],
-        epsilon=parse_epsilon(given["epsilon"]),
+        prior=asked.prior,
+        claims=asked.claims,
         mechanism=given.get("mechanism", "optimal"),
         objective=given.get("objective", "variance"),
+        method=given.get("method", "auto"),
         accept_identity=flag(given.get("accept_identity", True), "accept_identity"),
         accept_unidentifiable=flag(given.get("accept_unidentifiable", True), "accept_unidentifiable"),
-        limits=_limits(given.get("limits", {}), timer),
+        limits=_limits(given.get("limits", {}), timer, progress),
     )
-    return _design_body(design(request), prior)
+    return _design_body(design(request), asked.prior)
 
 
 def measure_json(obj: Any) -> dict[str, Any]:
@@ -73,28 +79,28 @@ def measure_json(obj: Any) -> dict[str, Any]:
     if ("weights" in given) == ("matrix" in given):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
     weights = _weights(given["weights"]) if "weights" in given else _matrix(given["matrix"])
-    prior = _prior(given["prior"])
+    prior = read_prior(given["prior"])
     if prior.answers != len(weights):
         words = f"the prior has {prior.answers} answers, the mechanism {len(weights)}"
         raise InvalidInput(Problem.PRIOR_SHAPE, words, "prior.joint")
     return _finite(measure(weights, prior))
 
 
-def _limits(value: Any, timer: Callable[[], float]) -> Limits:
+def _limits(value: Any, timer: Callable[[], float], progress: Progress | None) -> Limits:
     """Read limits; the time begins now."""
-    given = record(value, frozenset(), frozenset({"seconds", "gap"}), "limits")
-    seconds = number(given.get("seconds", 3600), "limits.seconds")
+    given = record(value, frozenset(), frozenset({"seconds", "gap", "memory"}), "limits")
+    seconds = number(given.get("seconds", _SECONDS), "limits.seconds")
     gap = number(given.get("gap", Decimal("1e-6")), "limits.gap")
+    memory = whole(given.get("memory", _MEMORY), "limits.memory")
     if seconds <= 0:
         raise InvalidInput(Problem.FIELD_TYPE, "give a positive number of seconds", "limits.seconds")
     if not Decimal("1e-12") <= gap <= 1:
-        raise InvalidInput(Problem.FIELD_TYPE, "give a relative gap from 1e-12 to 1", "limits.gap")
+        raise InvalidInput(Problem.FIELD_TYPE, "give a gap from 1e-12 to 1", "limits.gap")
+    if memory < 1:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a positive number of megabytes", "limits.memory")
     deadline = timer() + float(seconds)
-    return Limits(gap=float(gap), out_of_time=lambda: timer() > deadline)
-
-
-def _prior(value: Any) -> Prior:
-    return Prior.from_rows(record(value, frozenset({"joint"}), field="prior")["joint"])
+    limits = Limits(gap=float(gap), out_of_time=lambda: timer() > deadline, memory=memory)
+    return limits if progress is None else replace(limits, progress=progress)
 
 
 def _design_body(found: Design, prior: Prior) -> dict[str, Any]:
@@ -116,11 +122,11 @@ def _design_body(found: Design, prior: Prior) -> dict[str, Any]:
     }
     parameters = {
         "mechanism": found.mechanism_name,
-        "notion": found.notion,
+        "claims": [_claim_body(claim) for claim in found.claims],
         "objective": found.objective,
-        "level": list(found.level),
         "value": found.value,
         "bound": found.bound,
+        "exact": found.exact,
         "eta": float(found.eta),
         "identity": found.identity,
         "estimable": list(found.estimable),
@@ -130,6 +136,22 @@ def _design_body(found: Design, prior: Prior) -> dict[str, Any]:
         "measures": _finite(measure(mechanism.weights, prior)),
         "parameters": _finite(parameters),
     }
+
+
+def _claim_body(claim: Claim) -> dict[str, Any]:
+    """Return what is promised, but for the priors, which the request holds: enough to verify the weights again."""
+    kept = {"notion": claim.notion, "level": _pair(claim.level)}
+    if claim.notion == "alip":
+        kept["low_level"] = _pair(claim.low_level)
+    for name in ("attributes", "lower_bounds", "sensitive"):
+        value = getattr(claim, name)
+        if value is not None:
+            kept[name] = value
+    return kept | ({"diagonal": claim.diagonal} if claim.notion == "rldp" else {})
+
+
+def _pair(level: tuple[int, int] | None) -> list[int] | None:
+    return None if level is None else list(level)
 
 
 def _finite(body: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,14 @@ import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
+from scipy import sparse
 
 FloatArray = NDArray[np.float64]
 
 FEASIBILITY = 1e-10
 TIME_LIMIT_S = 60.0
+_DENSE = 20_000
+_SETTLED = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,166 @@ class LinearOptimum:
 
     x: FloatArray
     dual: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The farthest point of a polytope in a direction c.
+
+    x : a vertex, shape (n,). bound : no point has a larger c·x, by weak duality, whatever the solver's tolerances.
+    reduced : shape (n,), c minus what the rows pay for; a point off its bound by δ has c·x ≤ bound − |reduced_j|·δ.
+    """
+
+    x: FloatArray
+    bound: float
+    reduced: FloatArray
+
+
+def _solver() -> highspy.Highs:
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    # The simplex method: basic solutions, and each solve starts where the last one ended.
+    solver.setOptionValue("solver", "simplex")
+    solver.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
+    solver.setOptionValue("dual_feasibility_tolerance", FEASIBILITY)
+    solver.setOptionValue("time_limit", TIME_LIMIT_S)
+    return solver
+
+
+def _model(matrix: sparse.csc_array, cost: FloatArray, rows: tuple[FloatArray, FloatArray]) -> highspy.HighsLp:
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.col_cost_ = cost
+    model.col_lower_, model.col_upper_ = np.zeros(len(cost)), np.full(len(cost), highspy.kHighsInf)
+    model.row_lower_, model.row_upper_ = rows
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    model.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    model.a_matrix_.value_ = matrix.data
+    return model
+
+
+class Polytope:
+    """{x : row_low ≤ A·x ≤ row_high, low ≤ x ≤ high}, asked for its farthest points again and again.
+
+    Each question starts from the last answer's basis. `high` must be finite for every variable that is not bounded by
+    the rows: see `farthest`.
+    """
+
+    def __init__(
+        self,
+        matrix: sparse.csc_array,
+        row_low: FloatArray,
+        row_high: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+    ) -> None:
+        small = matrix.shape[0] * matrix.shape[1] <= _DENSE
+        self._transposed = np.ascontiguousarray(matrix.toarray().T) if small else matrix.T.tocsr()
+        self.low, self.high = low, high
+        self._index = np.arange(len(low), dtype=np.int32)
+        self._solver = _solver()
+        self._solver.setOptionValue("presolve", "off")
+        self._solver.passModel(_model(matrix, np.zeros(len(low)), (row_low, row_high)))
+        self._has_low, self._has_high = np.isfinite(row_low), np.isfinite(row_high)
+        self._finite_low = np.where(self._has_low, row_low, 0.0)
+        self._finite_high = np.where(self._has_high, row_high, 0.0)
+
+    def vertex(self, c: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> FloatArray | None:
+        """Return a point that maximises c·x, with other bounds of the variables if given; None if there is none."""
+        low = self.low if low is None else low
+        high = self.high if high is None else high
+        if not self._solve(c, low, high):
+            return None
+        return np.minimum(np.maximum(self._solver.getSolution().col_value, low), high)
+
+    def farthest(self, c: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> Support | None:
+        """Return such a point with a proof that none is farther."""
+        low = self.low if low is None else low
+        high = self.high if high is None else high
+        if not self._solve(c, low, high):
+            return None
+        solution = self._solver.getSolution()
+        x = np.minimum(np.maximum(solution.col_value, low), high)
+        # Weak duality: c·x = y·Ax + (c − Aᵀy)·x, each part at most its largest value within the bounds.
+        y = -np.array(solution.row_dual)
+        up, down = np.maximum(y, 0.0) * self._has_high, np.minimum(y, 0.0) * self._has_low
+        rest = c - self._transposed @ (up + down)
+        bound = up @ self._finite_high + down @ self._finite_low
+        bound += np.maximum(rest, 0.0) @ high + np.minimum(rest, 0.0) @ low
+        return Support(x, float(bound), rest)
+
+    def _solve(self, c: FloatArray, low: FloatArray, high: FloatArray) -> bool:
+        self._solver.changeColsCost(len(c), self._index, -c)
+        self._solver.changeColsBounds(len(c), self._index, low, high)
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        if status not in _SETTLED:  # numerical trouble: once more from scratch
+            self._solver.clearSolver()
+            self._solver.run()
+            status = self._solver.getModelStatus()
+        return bool(status != highspy.HighsModelStatus.kInfeasible)
+
+
+@dataclass(frozen=True, slots=True)
+class MasterOptimum:
+    """A basic optimum: `x` of shape (n,) over the columns, `dual` and `missing` of shape (m,)."""
+
+    x: FloatArray
+    dual: FloatArray
+    missing: FloatArray
+
+
+class Master:
+    """Minimise cost·θ + Σ_i penalty_i |missing_i| subject to Σ θ_j a_j + missing = rhs, θ ≥ 0; columns are added later.
+
+    The penalties bound the duals, |dual_i| ≤ penalty_i: without them the duals are wild while columns are few, and
+    pricing finds the same few columns again and again (the stabilisation of du Merle and others, 1999).
+    """
+
+    def __init__(self, rhs: FloatArray, penalty: FloatArray) -> None:
+        self._m = m = len(rhs)
+        both = sparse.csc_array(np.hstack([np.eye(m), -np.eye(m)]))
+        self._solver = _solver()
+        self._slack = np.arange(2 * m, dtype=np.int32)
+        self._solver.passModel(_model(both, np.zeros(2 * m), (rhs, rhs)))
+        self.penalise(penalty)
+
+    def add(self, columns: FloatArray, cost: FloatArray) -> None:
+        """Add columns, one per row of shape (k, m)."""
+        k, m = columns.shape
+        start = np.arange(0, k * m, m, dtype=np.int32)
+        index = np.tile(np.arange(m, dtype=np.int32), k)
+        infinite = np.full(k, highspy.kHighsInf)
+        self._solver.addCols(k, cost, np.zeros(k), infinite, k * m, start, index, columns.ravel())
+
+    def penalise(self, penalty: FloatArray) -> None:
+        """Set the penalties, shape (m,); infinity forbids anything to be missing."""
+        self.penalty = penalty.copy()
+        free = np.isfinite(penalty)
+        cost, high = np.where(free, penalty, 0.0), np.where(free, highspy.kHighsInf, 0.0)
+        self._solver.changeColsCost(2 * self._m, self._slack, np.tile(cost, 2))
+        self._solver.changeColsBounds(2 * self._m, self._slack, np.zeros(2 * self._m), np.tile(high, 2))
+
+    def solve(self) -> MasterOptimum:
+        """Return a basic optimum. Raises InvalidInput(optimiser_limit) where the numbers are too extreme."""
+        self._solver.run()
+        for tolerance in (1e-9, 1e-8, 1e-7):  # extreme numbers: from scratch, and less strictly
+            if self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                break
+            self._solver.clearSolver()
+            self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
+            self._solver.run()
+        self._solver.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
+        self._solver.setOptionValue("dual_feasibility_tolerance", FEASIBILITY)
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            words = "the linear programme was not solved: use the mechanism grr"
+            raise InvalidInput(Problem.OPTIMISER_LIMIT, words, "mechanism")
+        solution = self._solver.getSolution()
+        x, m = np.array(solution.col_value), self._m
+        return MasterOptimum(x[2 * m :], np.array(solution.row_dual), x[:m] - x[m : 2 * m])
 
 
 def lp(cost: FloatArray, matrix: FloatArray, rhs: FloatArray) -> LinearOptimum:
@@ -35,30 +198,7 @@ def lp(cost: FloatArray, matrix: FloatArray, rhs: FloatArray) -> LinearOptimum:
     InvalidInput(optimiser_limit) unless an optimum is found; for our programmes, which are feasible and bounded, this
     means that the numbers are too extreme for the solver.
     """
-    m, n = matrix.shape
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = n, m
-    model.col_cost_ = cost
-    model.col_lower_, model.col_upper_ = np.zeros(n), np.full(n, highspy.kHighsInf)
-    model.row_lower_, model.row_upper_ = rhs, rhs
-    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_ = np.arange(0, m * n + 1, m, dtype=np.int32)
-    model.a_matrix_.index_ = np.tile(np.arange(m, dtype=np.int32), n)
-    model.a_matrix_.value_ = matrix.T.ravel()
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", 1)
-    solver.setOptionValue(
-        "solver", "simplex"
-    )  # a basic solution: at most m nonzero entries, linearly independent columns
-    solver.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
-    solver.setOptionValue("dual_feasibility_tolerance", FEASIBILITY)
-    solver.setOptionValue("time_limit", TIME_LIMIT_S)
-    solver.passModel(model)
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        raise InvalidInput(
-            Problem.OPTIMISER_LIMIT, "the linear programme was not solved: use the mechanism grr", "mechanism"
-        )
-    solution = solver.getSolution()
-    return LinearOptimum(np.array(solution.col_value), np.array(solution.row_dual))
+    master = Master(rhs, np.full(len(rhs), np.inf))
+    master.add(matrix.T, cost)
+    found = master.solve()
+    return LinearOptimum(found.x, found.dual)

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from frankly_server import rational
 
-OBJECTIVES = ("variance", "information")
+OBJECTIVES = ("variance", "information", "hamming")
 EXACT_ANSWERS = 64
 """Up to this size the variance is inverted exactly; beyond, in floats (the exact inverse takes minutes at 256)."""
 _LIMIT_SHIFT = 200
+_LIMIT = 1e-12
 
 Weights = Sequence[Sequence[int]]
 
@@ -37,6 +38,12 @@ def information(weights: Weights, counts: Sequence[int]) -> float:
             if n and w:
                 terms.append(n / total * (w / row_sum) * log_ratio(w * total, expected))
     return max(0.0, math.fsum(terms))
+
+
+def hamming(weights: Weights, counts: Sequence[int]) -> float:
+    """Return the expected Hamming error: how often the best guess of the answer from the report is wrong."""
+    right = sum(max(n * w for n, w in zip(counts, column, strict=True)) for column in zip(*weights, strict=True))
+    return float(1 - right / (sum(counts) * max(map(sum, weights))))
 
 
 def log_ratio(n: int, d: int) -> float:
@@ -64,7 +71,7 @@ def variance(weights: Weights, counts: Sequence[int]) -> float:
         return math.inf
     total, row_sum = sum(counts), max(map(sum, weights))
     sampling = math.fsum((n / total) ** 2 for n in counts)
-    if len(weights) > EXACT_ANSWERS and all(counts):
+    if len(weights) > EXACT_ANSWERS:
         return _trace_of_inverse(np.array([[w / row_sum for w in row] for row in weights]), counts) - sampling
     positive = [n << _LIMIT_SHIFT or 1 for n in counts]
     gram, _, scale = rational.normal_equations(weights, positive)
@@ -74,6 +81,6 @@ def variance(weights: Weights, counts: Sequence[int]) -> float:
 
 
 def _trace_of_inverse(Q: NDArray[np.float64], counts: Sequence[int]) -> float:
-    p = np.array(counts, dtype=np.float64) / sum(counts)
+    p = np.maximum(np.array(counts, dtype=np.float64) / sum(counts), _LIMIT)
     eigenvalues = np.linalg.eigvalsh((Q / (p @ Q)) @ Q.T)
     return float(np.sum(1 / eigenvalues))

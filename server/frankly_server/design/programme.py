@@ -29,6 +29,7 @@ NEGLIGIBLE = 1e-8
 _TIGHT = 1e-9
 _CENTRAL = 0.2
 _SCALE_BITS = 112
+_ROW_ERROR = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Optimum:
 
     rays : whole-number columns. theta : shape (reports,), all positive. bound : proven bound of the objective, from
     above for the information (nats), from below for tr(A⁻¹), up to float rounding in its last digits.
-    multipliers : shape (answers,), what proves the bound: see `most_informative` and `least_variance`.
+    multipliers : shape (answers,), what proves the bound: see `most_gain` and `least_variance`.
     """
 
     rays: tuple[Ray, ...]
@@ -72,14 +73,23 @@ def ray_information(V: FloatArray, prior: Prior) -> FloatArray:
     return np.asarray((V * logs) @ prior.probabilities(), dtype=np.float64)
 
 
-def most_informative(rays: Sequence[Ray], prior: Prior) -> Optimum:
-    """Maximise I(X; Y) over the mechanisms made of rays  [Funnel Thm 3, eqs. 13-15].
+def ray_guesses(V: FloatArray, prior: Prior) -> FloatArray:
+    """Return how often the best guess from each scaled ray is right, per unit of θ: max_x p_x v_x, shape (rays,)."""
+    return np.asarray(np.max(V * prior.probabilities(), axis=1), dtype=np.float64)
 
-    Maximise i·θ subject to Σ θ_j v_j = 1, θ ≥ 0. A basic solution has at most `answers` reports, linearly independent.
-    Certificate: any λ with λ·v ≥ i(v) on every ray bounds the information by Σ λ_x.
+
+RAY_GAINS = {"information": ray_information, "hamming": ray_guesses}
+"""What one report is worth, for the objectives that add up over reports."""
+
+
+def most_gain(rays: Sequence[Ray], prior: Prior, objective: str) -> Optimum:
+    """Maximise I(X; Y), or the chance of guessing right, over the mechanisms made of rays  [Funnel Thm 3, eqs. 13-15].
+
+    Maximise g·θ subject to Σ θ_j v_j = 1, θ ≥ 0. A basic solution has at most `answers` reports, linearly independent.
+    Certificate: any λ with λ·v ≥ g(v) on every ray bounds the optimum by Σ λ_x.
     """
     V = scaled(rays, prior)
-    gains = ray_information(V, prior)
+    gains = RAY_GAINS[objective](V, prior)
     unit = float(np.max(np.abs(gains)))  # the solver's tolerances are absolute
     solution = lp(-gains / unit, V.T.copy(), np.ones(V.shape[1]))
     found = -solution.dual * unit
@@ -105,14 +115,31 @@ def least_variance(rays: Sequence[Ray], prior: Prior) -> Optimum:
     return _finished(rays, V, solution.x, bound, multipliers)
 
 
-def repaired(rays: Sequence[Ray], prior: Prior, best: Optimum, loss: float) -> Optimum | None:
-    """Return the mechanism of least variance among those with information ≥ (1 − loss) of the optimum; None if none.
+def generated(columns: FloatArray, theta: FloatArray, bound: float, multipliers: FloatArray) -> Optimum:
+    """Return the mechanism made of generated columns, shape (n, a), as whole-number columns."""
+    kept = np.flatnonzero(theta * columns.max(axis=1) > NEGLIGIBLE)
+    V = columns[kept]
+    theta = _balanced(V, theta[kept])
+    if np.min(theta) <= 0 or np.max(np.abs(theta @ V - 1)) > _ROW_ERROR:
+        raise _not_solved()
+    return Optimum(tuple(whole_columns(V)), theta, bound, multipliers)
+
+
+def whole_columns(V: FloatArray) -> list[Ray]:
+    """Return float columns as whole numbers in the same proportions, to 2^-90."""
+    return [tuple(int(v * 2.0**90) for v in column) for column in V.tolist()]
+
+
+def repaired(
+    rays: Sequence[Ray], prior: Prior, best: Optimum, loss: float, objective: str = "information"
+) -> Optimum | None:
+    """Return the mechanism of least variance among those that reach (1 − loss) of the optimum; None if none.
 
     With loss = 0 these are the mechanisms on rays where λ·v = i(v): ties are broken without giving anything up.
     The bound of the information is `best`'s.
     """
     V = scaled(rays, prior)
-    gains = ray_information(V, prior)
+    gains = RAY_GAINS[objective](V, prior)
     a = V.shape[1]
     if loss == 0:
         tight = np.flatnonzero(V @ best.multipliers - gains <= _TIGHT * best.bound)
@@ -123,7 +150,8 @@ def repaired(rays: Sequence[Ray], prior: Prior, best: Optimum, loss: float) -> O
         solution = _with_floor(V, gains / best.bound, best, rays, 1 - loss)
     if solution is None or not solution.converged:
         return None
-    V, gains = scaled(kept, prior), ray_information(scaled(kept, prior), prior)
+    V = scaled(kept, prior)
+    gains = RAY_GAINS[objective](V, prior)
     return _finished(kept, V, solution.x[: len(kept)], best.bound, best.multipliers, gains=gains)
 
 

@@ -25,7 +25,7 @@ class Quantised:
     eta: Fraction
 
 
-def quantise(rows: Rows, claim: Claim, prior: Sequence[int], bits: int = BITS) -> Quantised:
+def quantise(rows: Rows, claims: Sequence[Claim], prior: Sequence[int], bits: int = BITS) -> Quantised:
     """Round a mechanism that sits on the boundary of its notion so that it provably keeps its promise.
 
     For η in 0, 2^-50, 2^-49, …, 2^-20: mix Q' = (1−η)Q + η·1uᵀ, round each row to whole numbers that sum to 2^bits by
@@ -35,7 +35,7 @@ def quantise(rows: Rows, claim: Claim, prior: Sequence[int], bits: int = BITS) -
     Parameters
     ----------
     rows : whole numbers proportional to Q(·|x), one row per answer; every row has a positive sum.
-    claim : what the result must keep. prior : counts of the answers. bits : 48 to publish, fewer for tests.
+    claims : what the result must keep, all of it. prior : counts of the answers. bits : 48 to publish, fewer for tests.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def quantise(rows: Rows, claim: Claim, prior: Sequence[int], bits: int = BITS) -
             continue  # with few bits a rare report can round away; a larger share of u brings it back
         mechanism = DenseMechanism(bits, tuple(weights))
         try:
-            require_private(mechanism, claim)
+            require_private(mechanism, *claims)
         except DocumentRejected:
             continue
         return Quantised(mechanism, eta)

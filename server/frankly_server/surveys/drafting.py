@@ -13,6 +13,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.design.promises import promise
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
 from frankly_server.surveys.priors import document_prior, prior_of
 
@@ -110,17 +111,18 @@ def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, d
 
 def _draft(block: BlockDefinition, field: str) -> DraftedBlock:
     prior = prior_of(block, field)
-    request = DesignRequest(
-        prior=prior,
-        notion=block.notion,
-        epsilon=parse_epsilon(block.epsilon),
-        mechanism=block.mechanism,
-        objective=block.objective,
-        accept_identity=block.accept_identity,
-        accept_unidentifiable=block.accept_unidentifiable,
-    )
     try:
-        found = design(request)
+        claim = promise(block.notion, prior, parse_epsilon(block.epsilon))
+        found = design(
+            DesignRequest(
+                prior=prior,
+                claims=(claim,),
+                mechanism=block.mechanism,
+                objective=block.objective,
+                accept_identity=block.accept_identity,
+                accept_unidentifiable=block.accept_unidentifiable,
+            )
+        )
     except InvalidInput as error:
         raise InvalidInput(error.problem, error.detail, f"{field}.{error.field}" if error.field else field) from None
     certificate = Certificate(
@@ -130,7 +132,7 @@ def _draft(block: BlockDefinition, field: str) -> DraftedBlock:
         id=block.id,
         questions=tuple(_question(question) for question in block.questions),
         mechanism=found.mechanism,
-        notion=found.notion,
+        notion=claim.notion,
         level=found.level,
         prior=document_prior(block, prior),
         design_prior=prior.shares,

@@ -9,10 +9,18 @@ from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior
-from frankly_server.design.cones import admits_identity, answer_rays, inequalities, rays_of, require_notion
+from frankly_server.design.cones import answer_rays, rows_of
+from frankly_server.design.promises import require_notion
 from frankly_server.design.vertices import extreme_rays
 
-from tests.frankly_server.maths import random_epsilon, random_mechanism, random_prior
+from tests.frankly_server.maths import (
+    admits_identity,
+    claim_of,
+    cone_of,
+    random_epsilon,
+    random_mechanism,
+    random_prior,
+)
 
 NOTIONS = ("ldp", "secret-ldp", "lip")
 
@@ -20,8 +28,7 @@ NOTIONS = ("ldp", "secret-ldp", "lip")
 @pytest.mark.parametrize("answers", [2, 3, 4, 5, 6])
 def test_the_rays_of_answer_ldp_are_those_of_exact_enumeration(answers: int) -> None:
     for level in (level_for(Fraction(1)), level_for(Fraction(1, 100)), (3, 1)):
-        prior = Prior.from_rows([[1] * answers])
-        assert sorted(answer_rays(level, answers)) == extreme_rays(inequalities("ldp", level, prior), answers)
+        assert sorted(answer_rays(level, answers)) == extreme_rays(rows_of(Claim("ldp", level), answers), answers)
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -33,14 +40,14 @@ def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> Non
         answers, prior = 3, random_prior(rng, 3, 2)
         level = level_for(random_epsilon(rng, 0.1, 3.0))
         mechanism = random_mechanism(rng, answers, 3, bits=16)
-        rows = inequalities(notion, level, prior)
+        rows = cone_of(notion, level, prior).rows()
         inside = all(
             sum(r * w for r, w in zip(row, column, strict=True)) >= 0
             for column in zip(*mechanism.weights, strict=True)
             for row in rows
         )
         seen[inside] += 1
-        assert inside == accepted(mechanism, Claim(notion, level, None if notion == "ldp" else prior.joint))
+        assert inside == accepted(mechanism, claim_of(notion, level, prior))
     assert min(seen.values()) > 10
 
 
@@ -57,8 +64,8 @@ def test_every_ray_keeps_the_published_level_exactly(notion: str) -> None:
     rng = random.Random(12)
     for _ in range(10):
         prior, level = random_prior(rng, 4, 3), level_for(random_epsilon(rng))
-        rows = inequalities(notion, level, prior)
-        for ray in rays_of(notion, level, prior):
+        rows = cone_of(notion, level, prior).rows()
+        for ray in cone_of(notion, level, prior).rays():
             assert min(ray) >= 0
             assert all(sum(r * v for r, v in zip(row, ray, strict=True)) >= 0 for row in rows)
 
@@ -84,11 +91,11 @@ def test_zero_cells_keep_the_identity_out() -> None:
 def test_sizes_out_of_reach_name_what_to_use(notion: str, answers: int, secrets: int) -> None:
     prior = random_prior(random.Random(0), answers, secrets)
     with pytest.raises(InvalidInput, match="grr") as caught:
-        rays_of(notion, level_for(Fraction(1)), prior)
+        cone_of(notion, level_for(Fraction(1)), prior).rays()
     assert caught.value.code == "optimiser_limit"
 
 
-@pytest.mark.parametrize("notion", ["rldp", "", None, 3, ["ldp"]])
+@pytest.mark.parametrize("notion", ["dp", "", None, 3, ["ldp"]])
 def test_unknown_notions_are_refused_with_the_list(notion: object) -> None:
     with pytest.raises(InvalidInput, match="ldp, secret-ldp, lip") as caught:
         require_notion(notion)

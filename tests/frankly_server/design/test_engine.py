@@ -10,30 +10,31 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, ceiling, level_for, require_private, worst
 from frankly_protocol.errors import InvalidInput
-from frankly_server.design import Design, DesignRequest, Prior, design
+from frankly_server.design import Design, Prior, design
 from frankly_server.design.families import grr
 
-from tests.frankly_server.maths import random_epsilon, random_prior
+from tests.frankly_server.maths import random_epsilon, random_prior, wanted
 
 CORRELATED = [[120, 300, 500, 700, 80], [50, 20, 30, 40, 50]]
 FLAT = [[1, 1, 1, 1, 1]]
 
 
 def ask(rows: Any, notion: str = "ldp", epsilon: str = "1", **options: Any) -> Design:
-    return design(DesignRequest(Prior.from_rows(rows), notion, Fraction(epsilon), **options))
+    return design(wanted(Prior.from_rows(rows), notion, Fraction(epsilon), **options))
 
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
-    ("unknown notion", {"notion": "rldp"}, "unsupported", "notion"),
+    ("unknown notion", {"notion": "dp"}, "unsupported", "notion"),
     ("unknown mechanism", {"mechanism": "oue"}, "unsupported", "mechanism"),
-    ("unknown objective", {"objective": "hamming"}, "unsupported", "objective"),
+    ("unknown objective", {"objective": "fairness"}, "unsupported", "objective"),
     ("grr under lip", {"notion": "lip", "mechanism": "grr"}, "unsupported", "notion"),
     ("warner under secret-ldp", {"notion": "secret-ldp", "mechanism": "warner"}, "unsupported", "notion"),
     ("warner for five answers", {"mechanism": "warner"}, "unsupported", "mechanism"),
     ("identity", {"notion": "lip", "epsilon": "3"}, "identity_mechanism", "epsilon"),
     ("empty choice", {"rows": [[1, 0], [2, 0]], "notion": "lip"}, "choice_unprotected", "prior.joint[0][1]"),
     ("empty secret", {"rows": [[1, 2], [0, 0]], "notion": "secret-ldp"}, "secret_empty", "prior.joint[1]"),
-    ("too large", {"rows": [[1] * 20]}, "optimiser_limit", "mechanism"),
+    ("too large", {"rows": [[1] * 20], "method": "vertices"}, "optimiser_limit", "method"),
+    ("unknown method", {"method": "guess"}, "unsupported", "method"),
 ]
 
 
@@ -50,10 +51,10 @@ def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(notion: str,
     rng = random.Random(41)
     for _ in range(8):
         prior, epsilon = random_prior(rng, rng.randint(2, 6), 3), random_epsilon(rng)
-        found = design(DesignRequest(prior, notion, epsilon, objective=objective, accept_identity=True))
+        found = design(wanted(prior, notion, epsilon, objective=objective, accept_identity=True))
         assert found.level == level_for(epsilon)
-        require_private(found.mechanism, Claim(notion, found.level, found.joint))
-        assert (found.joint is None) == (notion == "ldp")
+        require_private(found.mechanism, *found.claims)
+        assert (found.claims[0].joint is None) == (notion == "ldp")
         assert found.ceiling == ceiling(found.mechanism)
         Q = np.array(found.mechanism.weights) / 2.0**48
         p = prior.probabilities()
@@ -74,7 +75,7 @@ def test_variance_designs_are_certified_at_every_size(notion: str) -> None:
     for answers in range(2, 9):
         for epsilon in ("0.01", "0.7", "8"):
             prior = random_prior(rng, answers, 2)
-            found = design(DesignRequest(prior, notion, Fraction(epsilon), accept_identity=True))
+            found = design(wanted(prior, notion, Fraction(epsilon), accept_identity=True))
             assert found.certified
             assert found.bound is not None
             assert found.bound <= found.value * (1 + 1e-9)

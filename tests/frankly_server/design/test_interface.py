@@ -33,7 +33,8 @@ def test_a_design_is_what_it_says() -> None:
     assert set(found["measures"]) == MEASURES
     assert found["kind"] == "dense"
     mechanism = DenseMechanism(found["bits"], tuple(map(tuple, found["weights"])))
-    claim = Claim("lip", tuple(found["parameters"]["level"]), tuple(map(tuple, JOINT)))
+    (promised,) = found["parameters"]["claims"]
+    claim = Claim(promised["notion"], tuple(promised["level"]), tuple(map(tuple, JOINT)))
     require_private(mechanism, claim)
     assert found["matrix"] == [[w / 2**48 for w in row] for row in found["weights"]]
     assert found["measures"]["lip"] <= 0.2
@@ -113,7 +114,7 @@ BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
     ("epsilon fifty", {**DESIGN, "epsilon": 50}, "eps_out_of_range", "epsilon"),
     ("epsilon true", {**DESIGN, "epsilon": True}, "eps_format", "epsilon"),
     ("epsilon NaN", {**DESIGN, "epsilon": "NaN"}, "eps_not_finite", "epsilon"),
-    ("notion", {**DESIGN, "notion": "srlip"}, "unsupported", "notion"),
+    ("notion", {**DESIGN, "notion": "dp"}, "unsupported", "notion"),
     ("notion a number", {**DESIGN, "notion": 1}, "unsupported", "notion"),
     ("mechanism", {**DESIGN, "mechanism": "oue"}, "unsupported", "mechanism"),
     ("mechanism a list", {**DESIGN, "mechanism": ["grr"]}, "unsupported", "mechanism"),
@@ -123,8 +124,9 @@ BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
     ("identity", {**DESIGN, "epsilon": "5", "accept_identity": False}, "identity_mechanism", "epsilon"),
     ("method", {**DESIGN, "method": "guess"}, "unsupported", "method"),
     ("limits a number", {**DESIGN, "limits": 60}, "field_type", "limits"),
-    ("limit unknown", {**DESIGN, "limits": {"memory": 1}}, "field_unknown", "limits.memory"),
+    ("limit unknown", {**DESIGN, "limits": {"nodes": 1}}, "field_unknown", "limits.nodes"),
     ("no seconds", {**DESIGN, "limits": {"seconds": 0}}, "field_type", "limits.seconds"),
+    ("memory of none", {**DESIGN, "limits": {"memory": 0}}, "field_type", "limits.memory"),
     ("gap of two", {**DESIGN, "limits": {"gap": 2}}, "field_type", "limits.gap"),
 ]
 

@@ -9,13 +9,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 from frankly_protocol.audit import level_for
-from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.cones import admits_identity, answer_rays, rays_of
+from frankly_server.design import Prior, design
+from frankly_server.design.cones import answer_rays
 from frankly_server.design.interior import minimise_trace
 from frankly_server.design.linear import lp
 from frankly_server.design.programme import (
     least_variance,
-    most_informative,
+    most_gain,
     ray_information,
     repaired,
     scaled,
@@ -23,7 +23,7 @@ from frankly_server.design.programme import (
 from frankly_server.design.vertices import Ray
 from scipy.optimize import linprog
 
-from tests.frankly_server.maths import random_epsilon, random_prior
+from tests.frankly_server.maths import admits_identity, random_epsilon, random_prior, rays_of, wanted
 
 
 def instances(seed: int, count: int) -> list[tuple[Prior, list[Ray]]]:
@@ -54,7 +54,7 @@ def subset_selection_variance(a: int, k: int, E: float) -> float:
 @pytest.mark.parametrize("answers", range(2, 9))
 @pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "2.5", "5", "8"])
 def test_for_uniform_priors_the_best_subset_selection_is_optimal(answers: int, epsilon: str) -> None:
-    found = design(DesignRequest(Prior.from_rows([[1] * answers]), "ldp", Fraction(epsilon)))
+    found = design(wanted(Prior.from_rows([[1] * answers]), "ldp", Fraction(epsilon)))
     E = float(Fraction(*found.level))
     best = min(subset_selection_variance(answers, k, E) for k in range(1, answers))
     assert found.variance == pytest.approx(best, rel=1e-6)
@@ -93,7 +93,7 @@ def test_the_bound_of_the_variance_holds_on_every_ray_exactly(prior: Prior, rays
 
 @pytest.mark.parametrize(("prior", "rays"), instances(22, 40))
 def test_the_optimum_of_the_information_is_that_of_another_solver(prior: Prior, rays: list[Ray]) -> None:
-    found = most_informative(rays, prior)
+    found = most_gain(rays, prior, "information")
     V = scaled(rays, prior)
     gains = ray_information(V, prior)
     scale = float(gains.max())
@@ -108,7 +108,7 @@ def test_the_optimum_of_the_information_is_that_of_another_solver(prior: Prior, 
 
 @pytest.mark.parametrize(("prior", "rays"), instances(23, 25))
 def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(prior: Prior, rays: list[Ray]) -> None:
-    best = most_informative(rays, prior)
+    best = most_gain(rays, prior, "information")
     found = repaired(rays, prior, best, 0.01)
     assert found is not None
     V = scaled(found.rays, prior)
@@ -124,7 +124,7 @@ def test_repair_breaks_ties_without_giving_anything_up() -> None:
     # a basic optimum uses few of them, all of them together identify every share.
     prior = Prior.from_rows([[1] * 6])
     rays = answer_rays(level_for(Fraction(1, 2)), 6)
-    best = most_informative(rays, prior)
+    best = most_gain(rays, prior, "information")
     found = repaired(rays, prior, best, 0)
     assert found is not None
     assert len({tuple(sorted(ray)) for ray in found.rays}) == 1
@@ -138,8 +138,8 @@ def test_the_optimum_is_never_worse_than_grr(epsilon: str) -> None:
     rng = random.Random(24)
     for answers in range(2, 8):
         prior = random_prior(rng, answers, 2)
-        optimal = design(DesignRequest(prior, "ldp", Fraction(epsilon)))
-        grr = design(DesignRequest(prior, "ldp", Fraction(epsilon), "grr"))
+        optimal = design(wanted(prior, "ldp", Fraction(epsilon)))
+        grr = design(wanted(prior, "ldp", Fraction(epsilon), "grr"))
         assert optimal.variance <= grr.variance * (1 + 1e-9)
         assert optimal.bound is not None
         assert optimal.bound <= grr.variance

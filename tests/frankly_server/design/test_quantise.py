@@ -2,19 +2,24 @@
 """Rounding that keeps the promise, where naive rounding does not (DESIGN §3.4, THREATS §3.4)."""
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import programme
-from frankly_server.design.cones import admits_identity, rays_of
+from frankly_server.design import Prior, programme
 from frankly_server.design.quantise import quantise
+from frankly_server.design.vertices import Ray
 
-from tests.frankly_server.maths import random_epsilon, random_prior
+from tests.frankly_server.maths import admits_identity, claim_of, random_epsilon, random_prior, rays_of
 
 TRIALS = 400
+
+
+def informative(rays: Sequence[Ray], prior: Prior) -> programme.Optimum:
+    return programme.most_gain(rays, prior, "information")
 
 
 def naive(rows: list[list[int]], bits: int = 48) -> DenseMechanism:
@@ -45,10 +50,10 @@ def test_400_random_optima_pass_and_naive_rounding_fails_most_of_them() -> None:
         if admits_identity(notion, level, prior):
             continue
         rays = rays_of(notion, level, prior)
-        solver = programme.least_variance if rng.random() < 0.5 else programme.most_informative
+        solver = programme.least_variance if rng.random() < 0.5 else informative
         rows = solver(rays, prior).rows(prior)
-        claim = Claim(notion, level, None if notion == "ldp" else prior.joint)
-        found = quantise(rows, claim, prior.shares)
+        claim = claim_of(notion, level, prior)
+        found = quantise(rows, [claim], prior.shares)
         require_private(found.mechanism, claim)
         assert found.eta <= Fraction(1, 10**6)
         for row, weights in zip(rows, found.mechanism.weights, strict=True):
@@ -61,15 +66,15 @@ def test_400_random_optima_pass_and_naive_rounding_fails_most_of_them() -> None:
 
 def test_what_already_passes_is_not_touched() -> None:
     rows = [[3, 1], [1, 3]]
-    found = quantise(rows, Claim("ldp", (3, 1)), [1, 1], bits=8)
+    found = quantise(rows, [Claim("ldp", (3, 1))], [1, 1], bits=8)
     assert found.mechanism.weights == ((192, 64), (64, 192))
     assert found.eta == 0
 
 
 def test_largest_remainders_go_first_and_ties_by_index() -> None:
-    found = quantise([[1, 1, 1], [1, 1, 1]], Claim("ldp", (2, 1)), [1, 1], bits=4)
+    found = quantise([[1, 1, 1], [1, 1, 1]], [Claim("ldp", (2, 1))], [1, 1], bits=4)
     assert found.mechanism.weights == ((6, 5, 5), (6, 5, 5))
-    found = quantise([[10, 13, 9], [10, 13, 9]], Claim("ldp", (2, 1)), [1, 1], bits=4)  # 5, 6.5, 4.5
+    found = quantise([[10, 13, 9], [10, 13, 9]], [Claim("ldp", (2, 1))], [1, 1], bits=4)  # 5, 6.5, 4.5
     assert found.mechanism.weights == ((5, 7, 4), (5, 7, 4))
 
 
@@ -91,7 +96,7 @@ def test_the_mixture_is_the_smallest_that_passes() -> None:
     p, q = level_for(Fraction(1, 2))
     rows = [[p, q, q], [q, p, q], [q, q, p]]
     claim, prior = Claim("ldp", (p, q)), [1, 2, 3]
-    found = quantise(rows, claim, prior)
+    found = quantise(rows, [claim], prior)
     u = [sum(n * Fraction(row[y], sum(row)) for n, row in zip(prior, rows, strict=True)) / 6 for y in range(3)]
     smaller = [Fraction(0), *(Fraction(1, 1 << k) for k in range(50, 19, -1) if Fraction(1, 1 << k) < found.eta)]
     assert len(smaller) >= 1
@@ -112,7 +117,7 @@ def test_rare_reports_are_mixed_uniformly() -> None:
         if keeps(mixed(rows, [1 - share, share], Fraction(0)), claim):
             continue  # this one happens to round well; look for one that does not
         assert not keeps(mixed(rows, [1 - share, share], Fraction(1, 1 << 20)), claim)
-        found = quantise(rows, claim, [1, 1])
+        found = quantise(rows, [claim], [1, 1])
         assert 0 < found.eta < Fraction(1, 1 << 30)
         assert keeps(found.mechanism, claim)
         return
@@ -121,12 +126,12 @@ def test_rare_reports_are_mixed_uniformly() -> None:
 
 def test_rows_outside_the_notion_are_refused_and_nothing_is_made() -> None:
     with pytest.raises(InvalidInput, match="nothing was made") as caught:
-        quantise([[3, 1], [1, 3]], Claim("ldp", (2, 1)), [1, 1])
+        quantise([[3, 1], [1, 3]], [Claim("ldp", (2, 1))], [1, 1])
     assert caught.value.code == "mechanism_not_certified"
 
 
 def test_a_side_without_slack_passes_as_it_is_or_not_at_all() -> None:
     # E = 1 leaves no room for mixing (DESIGN §3.4).
-    assert quantise([[1, 3], [1, 3]], Claim("ldp", (1, 1)), [1, 1]).eta == 0
+    assert quantise([[1, 3], [1, 3]], [Claim("ldp", (1, 1))], [1, 1]).eta == 0
     with pytest.raises(InvalidInput):
-        quantise([[1000001, 3000000], [1000000, 3000000]], Claim("ldp", (1, 1)), [1, 1])
+        quantise([[1000001, 3000000], [1000000, 3000000]], [Claim("ldp", (1, 1))], [1, 1])

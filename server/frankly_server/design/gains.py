@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objectives that add up over reports: what one report is worth as a convex function of its column (DESIGN §2).
+
+Columns come as t = σ∘v of a `Base`, p·v = 1. Every gain here is sublinear, so that an optimum is made of extreme rays.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from scipy.special import xlogy
+
+from frankly_server.design.base import Base
+from frankly_server.design.linear import FloatArray
+
+
+class Gain(Protocol):
+    """What a report is worth per unit of how often it is sent.
+
+    ceiling : no mechanism at all, private or not, has a larger total.
+    """
+
+    ceiling: float
+
+    def values(self, T: FloatArray) -> FloatArray:
+        """Return the gain of each column of T, shape (n, a) → (n,)."""
+        ...
+
+    def slope(self, t: FloatArray) -> FloatArray:
+        """Return a subgradient at t, shape (a,) → (a,)."""
+        ...
+
+
+class Information:
+    """I(X; Y) = Σ_y θ_y Σ_x p_x v_x ln v_x, in nats  [Funnel Thm 3, Robust eq. 45]; separable in the answers."""
+
+    def __init__(self, base: Base) -> None:
+        self.weight = base.prior / base.scale
+        self.scale = base.scale
+        p = base.prior[base.prior > 0]
+        self.ceiling = float(-np.sum(p * np.log(p)))
+        self._floor = 1e-9 * self.scale
+
+    def terms(self, t: FloatArray) -> FloatArray:
+        """Return the gain answer by answer, the same shape as t."""
+        return np.asarray(self.weight * xlogy(t, t / self.scale), dtype=np.float64)
+
+    def values(self, T: FloatArray) -> FloatArray:
+        """Return the gain of each column, shape (n, a) → (n,)."""
+        return np.asarray(xlogy(T, T / self.scale) @ self.weight, dtype=np.float64)
+
+    def slope(self, t: FloatArray) -> FloatArray:
+        """Return the gradient, with a very negative but finite value where t = 0."""
+        return np.asarray(self.weight * (np.log(np.maximum(t, self._floor) / self.scale) + 1), dtype=np.float64)
+
+    def secant(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (slope, constant) of the linear functions that lie above each term on [low, high]."""
+        at_low, width = self.terms(low), high - low
+        rise = self.terms(high) - at_low
+        # on a sliver the tangent will do: the difference is below rounding
+        slope = np.where(width > 1e-13, rise / np.maximum(width, 1e-300), self.slope(high))
+        return slope, at_low - slope * low
+
+    def farthest_below(self, slope: FloatArray) -> FloatArray:
+        """Return where each term has the given slope: there it lies farthest below its secant."""
+        weight = np.where(self.weight > 0, self.weight, 1.0)
+        return self.scale * np.exp(np.clip(slope / weight - 1, -700, 50))
+
+
+class Guessing:
+    """1 − expected Hamming error: how often the best guess from the report is right, Σ_y θ_y max_x p_x v_x."""
+
+    ceiling = 1.0
+
+    def __init__(self, base: Base) -> None:
+        self.weight = base.prior / base.scale
+
+    def values(self, T: FloatArray) -> FloatArray:
+        """Return the gain of each column, shape (n, a) → (n,)."""
+        return np.asarray(np.max(T * self.weight, axis=-1), dtype=np.float64)
+
+    def slope(self, t: FloatArray) -> FloatArray:
+        """Return a subgradient: that of the best guess."""
+        best = int(np.argmax(self.weight * t))
+        return np.where(np.arange(len(t)) == best, self.weight, 0.0)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pricing: the column worth most beyond its price, max over the base of gain(t) − κ·t, first found, then bounded.
+
+A convex function has its maximum at a vertex: from any vertex, maximise the linearised function, and repeat until
+nothing is gained. Branch and bound (`branch`) then proves that nothing better exists, or finds it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frankly_server.design import branch
+from frankly_server.design.ascent import climb
+from frankly_server.design.base import Base
+from frankly_server.design.directions import Directions
+from frankly_server.design.gains import Guessing, Information
+from frankly_server.design.limits import Limits
+from frankly_server.design.linear import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What pricing found: columns worth more than asked, shape (n, a), and a bound of what any column is worth."""
+
+    columns: FloatArray
+    bound: float
+
+
+class Pricer:
+    """Pricing over one base with one gain, deterministic for its seed."""
+
+    def __init__(self, base: Base, gain: Information | Guessing, seed: int) -> None:
+        self.base, self.gain = base, gain
+        self._directions = Directions(base.answers, seed)
+
+    def directions(self, prices: FloatArray, count: int) -> FloatArray:
+        """Return vertices in random directions that avoid dear answers, shape (count, a)."""
+        found = []
+        for _ in range(count):
+            direction = self._directions.normal() - 2 * self._directions.number() * prices
+            found.append(self.base.vertex(direction))
+        return np.array(found).reshape(-1, self.base.answers)
+
+    def mixtures(self, T: FloatArray, count: int) -> FloatArray:
+        """Return points halfway between columns of T, shape (count, a): new places to climb from, near good ones."""
+        one, other = self._directions.indices(count, len(T)), self._directions.indices(count, len(T))
+        return np.asarray(0.5 * (T[one] + T[other]), dtype=np.float64)
+
+    def search(self, prices: FloatArray, starts: FloatArray, least: float, limits: Limits) -> FloatArray:
+        """Return columns worth more than `least`, by local search from each start, shape (n, a)."""
+        found = []
+        for start in starts:
+            if limits.out_of_time():
+                break
+            t, worth = climb(self.base, self.gain, prices, start)
+            if worth > least:
+                found.append(t)
+        return np.array(found).reshape(-1, self.base.answers)
+
+    def prove(self, prices: FloatArray, tolerance: float, limits: Limits, boxes: int) -> Priced:
+        """Bound what any column is worth, down to `tolerance`; stop at columns worth more, or after so many boxes."""
+        if isinstance(self.gain, Information):
+            return Priced(*branch.bound(self.base, self.gain, prices, tolerance, limits, boxes))
+        return self._prove_by_guess(prices, tolerance)
+
+    def _prove_by_guess(self, prices: FloatArray, tolerance: float) -> Priced:
+        """The best guess is one of the answers: a linear programme for each."""
+        columns, bound = [], -np.inf
+        for x, weight in enumerate(self.base.prior / self.base.scale):
+            at_x = np.where(np.arange(self.base.answers) == x, weight, 0.0)
+            found = self.base.support(at_x - prices, np.zeros_like(prices), self.base.high)
+            if found is not None:
+                bound = max(bound, found.bound)
+                if found.bound > tolerance:
+                    columns.append(found.x)
+        return Priced(np.array(columns).reshape(-1, self.base.answers), float(bound))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what is asked to what is promised: the exact claims behind a notion, its levels and its priors (DESIGN §2)."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from frankly_protocol.audit import NOTIONS, Claim, level_for
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.prior import Prior
+
+LowerBounds = tuple[tuple[tuple[int, int], ...], ...]
+
+
+def require_notion(notion: object) -> str:
+    """Return the notion if it exists here. Raises InvalidInput(unsupported), listing those that do."""
+    if not isinstance(notion, str) or notion not in NOTIONS:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the notions are {', '.join(NOTIONS)}", "notion")
+    return notion
+
+
+def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
+    """Return the claim of a notion with one level in nats: ldp, secret-ldp or lip, under the prior.
+
+    Raises InvalidInput: unsupported, choice_unprotected, secret_empty.
+    """
+    require_notion(notion)
+    if notion == "ldp":
+        return answer_ldp(epsilon)
+    if notion not in ("secret-ldp", "lip"):
+        raise InvalidInput(Problem.UNSUPPORTED, f"{notion} needs more than one level and a prior", "notion")
+    return Claim(notion, level_for(epsilon), protected(prior))
+
+
+def answer_ldp(epsilon: Fraction) -> Claim:
+    """ε-LDP of the answer; beside a prior-based notion it is the prior-free backstop (`ceiling_cap`)."""
+    return Claim("ldp", level_for(epsilon))
+
+
+def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Claim:
+    """(ε_l, ε_u)-ALIP: −ε_l ≤ ln P(y|s)/P(y) ≤ ε_u, a side that is None not promised  [Lift Def 3]."""
+    if low is None and high is None:
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "two infinite levels promise nothing", "epsilon_low")
+    joint = protected(prior)
+    return Claim("alip", None if high is None else level_for(high), joint, None if low is None else level_for(low))
+
+
+def side_channels(prior: Prior, epsilon: Fraction, attributes: Sequence[int]) -> Claim:
+    """ε-SRLIP over attributes of these sizes, the last counted fastest  [Funnel Def 3]."""
+    product = 1
+    for size in attributes:
+        product *= size
+    if len(attributes) < 1 or min(attributes) < 2 or product != prior.answers:
+        words = f"give each attribute's number of values, two or more; they multiply to {prior.answers}"
+        raise InvalidInput(Problem.FIELD_TYPE, words, "attributes")
+    return Claim("srlip", level_for(epsilon), protected(prior), attributes=tuple(attributes))
+
+
+def robust(lower_bounds: LowerBounds, epsilon: Fraction, *, diagonal: bool) -> Claim:
+    """(ε, F)-RLDP over the polytopes D_s = {R ≥ L(·|s)}  [Robust Def 1, Thm 2]."""
+    return Claim("rldp", level_for(epsilon), lower_bounds=lower_bounds, diagonal=diagonal)
+
+
+def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
+    """P(sensitive | y) ≤ α for every report y  [Thesis eq. 6.24].
+
+    Raises InvalidInput where α does not exceed the share of the sensitive secret: then nothing could be learned.
+    """
+    joint = protected(prior)
+    if not 0 <= sensitive < prior.secrets:
+        raise InvalidInput(Problem.FIELD_TYPE, f"the secrets are counted from 0 to {prior.secrets - 1}", "sensitive")
+    share = Fraction(prior.masses[sensitive], prior.total)
+    if not share < bound <= 1:
+        words = f"a degree of privacy violation lies above the sensitive share, {float(share):.6g}, and at most at 1"
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, words, "dpv")
+    level = Fraction(bound.numerator * 2**48 // bound.denominator, 2**48)  # rounded down
+    return Claim("dpv", level.as_integer_ratio(), joint, sensitive=sensitive)
+
+
+def protected(prior: Prior, field: str = "prior.joint") -> tuple[tuple[int, ...], ...]:
+    """Return the prior's counts if a prior-based notion protects every answer and secret under it."""
+    prior.require_protection(field)
+    return prior.joint
+
+
+def pairs(prior: Prior) -> Prior:
+    """Return the prior of answers (s, u) in row-major order, with s the secret: for rldp (DESIGN §7)."""
+    size = prior.answers
+    rows = [
+        tuple(n for t in range(prior.secrets) for n in (row if s == t else (0,) * size))
+        for s, row in enumerate(prior.joint)
+    ]
+    return Prior(tuple(rows))
