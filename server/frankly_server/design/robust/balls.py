@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rényi balls around a point estimate, and what they allow of U given one secret  [Robust §3-4; DESIGN §9.6-9.9].
+
+F = {P : D_α(P̂‖P) ≤ B}. Its projection on the distributions of U given S = s is the ball of radius B_s around P̂(·|s)
+(Theorem 1), in which a set of values of estimated probability ρ keeps at least the probability `least(ρ)`.
+
+Figures in floats, for people and for utility. The bounds that enter a privacy claim are made by `bounds`, exactly.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frankly_server.design.robust.asked import Counts, read_beta, read_counts, read_order, read_size
+from frankly_server.design.robust.quantile import chi_square_quantile
+
+MAX_SUBSETS = 2**20
+_TINY = -690.0
+_BISECTIONS = 64
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """F = {P : D_α(P̂‖P) ≤ B} with P̂ = counts / Σcounts; built by `confidence_ball`.
+
+    counts : N[s][u], secrets × values. order : α in [0.01, 100]. threshold : c ≥ 0, how large the power divergence
+    2/(α(α−1))·(Σ P̂^α P^(1−α) − 1) may be (χ² for α = 2, 2·KL for α = 1), exact.
+    """
+
+    counts: Counts
+    order: Fraction
+    threshold: Fraction
+
+    @property
+    def moment(self) -> Fraction:
+        """A = e^((α−1)B) = 1 + α(α−1)c/2; for α < 1 it may be ≤ 0: then B is infinite and F holds everything."""
+        return 1 + self.order * (self.order - 1) * self.threshold / 2
+
+    @property
+    def radius(self) -> float:
+        """B in nats; math.inf where every distribution is in the ball."""
+        if self.order == 1:
+            return float(self.threshold / 2)
+        return math.log(self.moment) / float(self.order - 1) if self.moment > 0 else math.inf
+
+    def conditional_radius(self, s: int, share: float = 1.0) -> float:
+        """Return B_s in nats  [Theorem 1, in the form of DESIGN §9.7], math.inf where nothing is known of s.
+
+        share : in [0, 1], how much of the ball's radius is spent on this secret. Distributions for two secrets s ≠ t
+        occur together in the ball exactly if each is in its ball for shares that sum to 1 (docs/maths/robust.md).
+        """
+        mass = sum(self.counts[s]) / sum(map(sum, self.counts))
+        if not mass or self.radius == math.inf:
+            return math.inf
+        if self.order == 1:
+            return share * self.radius / mass
+        alpha = float(self.order)
+        argument = share * math.expm1((alpha - 1) * self.radius / alpha) / mass
+        return alpha / (alpha - 1) * math.log1p(argument) if argument > -1 else math.inf
+
+    def conditional(self, s: int) -> Vector:
+        """Return P̂(·|s), shape (values,); all zero where the secret has no counts."""
+        mass = max(1, sum(self.counts[s]))
+        return np.array([n / mass for n in self.counts[s]])
+
+    def least(self, s: int) -> Vector:
+        """Return L(u|s) = min R_u over the projection, for every u  [Proposition 1 (29), Proposition 2 (33)]."""
+        return least(self.conditional(s), self.conditional_radius(s), float(self.order))
+
+    def greatest(self, s: int) -> Vector:
+        """Return max R_u over the projection: what the other values must keep is not u's. All 1 if nothing is known."""
+        return 1 - least(1 - self.conditional(s), self.conditional_radius(s), float(self.order))
+
+    def spread(self, s: int) -> float:
+        """Return rad_s = max ‖R − P̂(·|s)‖₁ over the projection, in [0, 2]  [Proposition 1 (30); DESIGN §9.8-9.9].
+
+        Exact where the sets of values have at most 2^20 different probabilities, which 20 values always have; beyond,
+        the least of the sound bounds 2(1 − p_min), √(e^B_s − 1) for α ≥ 2, and Pinsker's √(2B_s/min(α, 1)).
+        """
+        radius, p = self.conditional_radius(s), self.conditional(s)
+        if len(p) == 1:
+            return 0.0
+        if radius == math.inf:
+            return 2.0
+        sums = subset_sums(self.counts[s])
+        if sums is None:
+            return _spread_bound(radius, float(self.order), float(p.min()))
+        # Values of probability 1 − σ gain what those of probability σ lose.
+        return 2 * float(np.max(sums - least(sums, radius, float(self.order))))
+
+
+def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, beta: object) -> Ball:
+    """Return the ball that holds the true distribution with probability 1 − β in the limit of many observations.
+
+    The power-divergence statistic 2n/(α(α−1))·(Σ P̂^α P^(1−α) − 1) tends to χ² with a−1 degrees of freedom for every α:
+    Pearson's statistic at α = 2, the likelihood ratio at α = 1. "1 − β" is asymptotic: 0.92 was seen where 0.95 was
+    asked at a = 240 (DESIGN §9.6).
+
+    Parameters
+    ----------
+    joint : counts N[s][u], two or more secrets, at most 256 cells. order : α in [0.01, 100], at most six decimals.
+    n : how many people were counted, 1 or more. beta : a plain decimal string strictly between 0 and 1.
+
+    Raises InvalidInput naming prior.joint, robust.order, robust.n or robust.beta.
+    """
+    counts, alpha, size, risk = read_counts(joint), read_order(order), read_size(n), read_beta(beta)
+    cells = len(counts) * len(counts[0])
+    return Ball(counts, alpha, chi_square_quantile(cells - 1, risk) / size)
+
+
+def least(p: Vector, radius: float, order: float) -> Vector:
+    """Return p·ξ₋(p): the least probability of a set of estimated probability p in the ball  [Lemma 1, (27), (31)].
+
+    The other values keep their proportions, so this is the ball of two values, (p, 1−p).
+    """
+    if radius == math.inf:
+        return np.zeros_like(p)
+    if radius <= 0:
+        return p
+    if order == 2:
+        C = math.exp(radius)
+        h = C - 1 + 2 * p
+        # The product of the two roots is p²/C: no difference of near numbers is taken.
+        root: Vector = np.sqrt(np.maximum(h**2 - 4 * C * p**2, 0))
+        return 2 * p**2 / (h + root)
+    if order == 0.5:
+        gap = math.exp(-radius)
+        angle: Vector = np.maximum(np.sqrt(p * gap) - np.sqrt(np.maximum(1 - p, 0) * (1 - gap)), 0)
+        return angle**2
+    return _bracketed(p, radius, order)
+
+
+def divergence(p: Vector, r: Vector, order: float) -> Vector:
+    """Return D_α of (p, 1−p) from (r, 1−r)  [(21)]; r in (0, 1)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = [(np.log(p), np.log(r)), (np.log1p(-p), np.log1p(-r))]
+        if order == 1:
+            return sum((np.where(np.isfinite(u), np.exp(u) * (u - v), 0) for u, v in terms), np.zeros_like(p))
+        first, second = (np.where(np.isfinite(u), order * u + (1 - order) * v, -np.inf) for u, v in terms)
+    return np.logaddexp(first, second) / (order - 1)
+
+
+def subset_sums(counts: Sequence[int]) -> Vector | None:
+    """Return the probabilities of all sets of values but the empty one and the whole, or None beyond 2^20 of them."""
+    sums = np.zeros(1, dtype=np.int64)
+    for n in counts:
+        sums = np.union1d(sums, sums + n)
+        if len(sums) > MAX_SUBSETS:
+            return None
+    total = sum(counts)
+    # A value that was never counted may gain what all others lose.
+    inner = sums[(sums > 0) & (sums < total + (min(counts) == 0))]
+    return inner / total
+
+
+def _bracketed(p: Vector, radius: float, order: float) -> Vector:
+    """Bisect log r: D grows as r falls from p to 0, to infinity for α ≥ 1."""
+    low, high = np.full_like(p, _TINY), np.log(np.maximum(p, math.exp(_TINY)))
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        outside = divergence(p, np.exp(middle), order) > radius
+        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+    return np.where((p > 0) & (low > _TINY), np.exp(low), 0.0)
+
+
+def _spread_bound(radius: float, order: float, smallest: float) -> float:
+    bounds = [2 * (1 - smallest), math.sqrt(2 * radius / min(order, 1.0))]
+    if order >= 2:
+        bounds.append(math.sqrt(math.expm1(radius)))  # D₂ ≤ D_α
+    return min(bounds)

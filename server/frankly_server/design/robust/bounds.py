@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lower bounds L(u|s) of a confidence ball as exact rationals, never above the truth  [Robust (29), (33); DESIGN §9.7].
+
+A bound L is right if the two-valued distribution (L, 1−L) lies on or outside the ball of radius B_s around (ρ, 1−ρ),
+ρ = P̂(u|s): the least probability of u is then at least L. Every quantity that widens the ball is rounded up.
+"""
+
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+
+from frankly_server.design.robust.balls import Ball, confidence_ball, least
+
+BITS = 48
+_ROOT_BITS = 192
+_DIGITS = 100
+_MARGIN = Decimal("1e-40")
+_VANISHING = Decimal("1e-30")
+
+Bounds = tuple[tuple[tuple[int, int], ...], ...]
+
+
+def lower_bounds(joint: Sequence[Sequence[int]], order: object, n: object, beta: object) -> Bounds:
+    """Return L[s][u] = (k, 2^48) with k/2^48 ≤ min P(u|s) over the confidence ball, as a Claim carries them.
+
+    Exact in whole numbers for the orders 2 and 1/2; for the others proved in decimals of 100 digits with a margin of
+    1e-40 where their error stays below 1e-45 (docs/maths/robust.md). 0 where nothing is known: a secret or value that
+    was never counted, or a ball that holds every distribution of it.
+
+    Parameters and errors as `confidence_ball`.
+    """
+    return ball_bounds(confidence_ball(joint, order, n, beta))
+
+
+def ball_bounds(ball: Ball) -> Bounds:
+    """Return `lower_bounds` of a ball that is there already."""
+    total = sum(map(sum, ball.counts))
+    return tuple(_row_bounds(ball, s, Fraction(sum(row), total)) for s, row in enumerate(ball.counts))
+
+
+def says_nothing(bounds: Bounds) -> bool:
+    """Whether all bounds are 0: the claim then protects under every distribution, as the radius is too large to use."""
+    return not any(k for row in bounds for k, _ in row)
+
+
+def _row_bounds(ball: Ball, s: int, mass: Fraction) -> tuple[tuple[int, int], ...]:
+    find = _finder(ball, s, mass) if mass else None
+    counted = sum(ball.counts[s])
+    return tuple((find(Fraction(n, counted)) if find and n else 0, 1 << BITS) for n in ball.counts[s])
+
+
+def _finder(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], int] | None:
+    """Return the function from ρ to k for one secret, or None where the ball holds everything."""
+    if ball.moment <= 0:
+        return None
+    if ball.order == 2:
+        return _second_order(ball, mass)
+    if ball.order == Fraction(1, 2):
+        return _half_order(ball, mass)
+    return _any_order(ball, s, mass)
+
+
+def _second_order(ball: Ball, mass: Fraction) -> Callable[[Fraction], int]:
+    """L = (h − √(h² − 4Cρ²))/2C with h = C − 1 + 2ρ, C = e^B_s  [Proposition 2, (33)]; it falls as C grows."""
+    C = ((_root_up(ball.moment) - 1 + mass) / mass) ** 2
+
+    def find(rho: Fraction) -> int:
+        h = C - 1 + 2 * rho
+        return _floor((h - _root_up(h**2 - 4 * C * rho**2)) / (2 * C))
+
+    return find
+
+
+def _half_order(ball: Ball, mass: Fraction) -> Callable[[Fraction], int] | None:
+    """√L = √(ρg) − √((1−ρ)(1−g)) with g = e^−B_s, where that is positive: the angle between two distributions."""
+    g = (ball.moment**2 - 1 + mass) / mass
+    if g <= 0:
+        return None
+
+    def find(rho: Fraction) -> int:
+        root = _root_down(rho * g) - _root_up((1 - rho) * (1 - g))
+        return _floor(root**2) if root > 0 else 0
+
+    return find
+
+
+def _any_order(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], int] | None:
+    limit = _limit(ball, mass)
+    if limit is None:
+        return None
+    radius, alpha = ball.conditional_radius(s), ball.order
+
+    def find(rho: Fraction) -> int:
+        # rounding: the float root only says where to look; `_outside` decides.
+        start = int(float(least(np.array([float(rho)]), radius, float(alpha))[0]) * 2**BITS)
+        step = 1
+        low = min(start, _floor(rho))
+        while low > 0 and not _outside(rho, low, alpha, limit):
+            low, step = max(0, low - step), 2 * step
+        return low
+
+    return find
+
+
+def _limit(ball: Ball, mass: Fraction) -> Decimal | None:
+    """Return B_s for α = 1, else e^((α−1)B_s) = ((A^(1/α) − 1 + P̂_s)/P̂_s)^α; None where B_s is infinite."""
+    with localcontext(_context()):
+        if ball.order == 1:
+            return _decimal(ball.threshold / 2 / mass)
+        argument = (_power(_decimal(ball.moment), 1 / ball.order) - 1 + _decimal(mass)) / _decimal(mass)
+        # A vanishing argument could be rounding error; the ball of everything is the safe one.
+        return _power(argument, ball.order) if argument > _VANISHING else None
+
+
+def _outside(rho: Fraction, k: int, alpha: Fraction, limit: Decimal) -> bool:
+    """Whether D_α((ρ, 1−ρ) ‖ (L, 1−L)) ≥ B_s is certain for L = k/2^48 < 1."""
+    L = Fraction(k, 1 << BITS)
+    with localcontext(_context()):
+        pairs = [(_decimal(p), _decimal(r)) for p, r in ((rho, L), (1 - rho, 1 - L)) if p]
+        if alpha == 1:
+            found = sum((p * (p / r).ln() for p, r in pairs), Decimal(0))
+            return found >= limit + _MARGIN * (1 + limit)
+        found = sum((_power(p, alpha) * _power(r, 1 - alpha) for p, r in pairs), Decimal(0))
+        return found >= limit * (1 + _MARGIN) if alpha > 1 else found <= limit * (1 - _MARGIN)
+
+
+def _context() -> Context:
+    return Context(prec=_DIGITS, Emax=999999, Emin=-999999)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _power(base: Decimal, exponent: Fraction) -> Decimal:
+    # ln and exp are correctly rounded, which the general power is not.
+    return (base.ln() * _decimal(exponent)).exp()
+
+
+def _floor(value: Fraction) -> int:
+    return max(0, (value.numerator << BITS) // value.denominator)
+
+
+def _root_down(value: Fraction) -> Fraction:
+    return Fraction(isqrt((value.numerator << 2 * _ROOT_BITS) // value.denominator), 1 << _ROOT_BITS)
+
+
+def _root_up(value: Fraction) -> Fraction:
+    return _root_down(value) + Fraction(1, 1 << _ROOT_BITS)
