@@ -133,7 +133,7 @@ def _largest(candidates: Iterable[Candidate], least: int) -> Worst:
     """Return the largest of the ratios; `least` is what is needed where nothing is larger."""
     best = Candidate(least, 1, 0, (0, 0))
     for candidate in candidates:
-        if candidate.n * best.d > best.n * candidate.d:
+        if candidate.n * best.d > best.n * candidate.d:  # never so for 0/0
             best = candidate
     ratio = Fraction(best.n, best.d) if best.d else None
     return Worst(ratio, best.report, best.pair, "level", best.condition)

@@ -2,7 +2,8 @@
 """The extreme ratios n/d of every report's column w under each notion, in whole numbers (DESIGN §2).
 
 With A_s = Σ_x N[s][x]·w_x and N_s = Σ_x N[s][x], P(y|s) is proportional to A_s/N_s and P(y) to ΣA_s/ΣN_s. Each function
-yields, for every report, candidates among which the notion's largest ratio is; 0/0 is no ratio and is passed over.
+yields, for every report, candidates among which the notion's largest ratio is. A report that no answer with mass under
+the prior ever sends gives 0/0, which is no ratio: whoever compares passes over it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -103,19 +104,17 @@ def posteriors(columns: Columns, joint: Joint, sensitive: int) -> Iterator[Candi
     """Yield P(S = sensitive | y), the degree of privacy violation  [Thesis, 6.24]."""
     everybody = [sum(column) for column in zip(*joint, strict=True)]
     for y, column in enumerate(columns):
-        total = sum(map(mul, column, everybody))
-        if total:
-            yield Candidate(sum(map(mul, column, joint[sensitive])), total, y, (sensitive, AVERAGE))
+        own, total = sum(map(mul, column, joint[sensitive])), sum(map(mul, column, everybody))
+        yield Candidate(own, total, y, (sensitive, AVERAGE))
 
 
 def _around_average(
     sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int], y: int, condition: Condition | None
 ) -> Iterator[Candidate]:
     total, everyone = sum(sums), sum(sizes)
-    if total:  # otherwise no answer with mass under the prior ever sends this report
-        high, low = _extremes(sums, sizes, secrets)
-        yield Candidate(sums[high] * everyone, total * sizes[high], y, (high, AVERAGE), False, condition)
-        yield Candidate(total * sizes[low], sums[low] * everyone, y, (AVERAGE, low), True, condition)
+    high, low = _extremes(sums, sizes, secrets)
+    yield Candidate(sums[high] * everyone, total * sizes[high], y, (high, AVERAGE), False, condition)
+    yield Candidate(total * sizes[low], sums[low] * everyone, y, (AVERAGE, low), True, condition)
 
 
 def _extremes(sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int]) -> tuple[int, int]:

@@ -58,9 +58,15 @@ def test_all_small_priors_and_binary_mechanisms(notion: str) -> None:
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_all_small_lower_bounds(diagonal: bool) -> None:
-    mechanism = DenseMechanism(4, ((16, 0, 0), (9, 4, 3), (2, 13, 1), (5, 5, 6)))
+    # In the last two, what one secret may look like encloses what the other may, and both orders are the worst once.
+    mechanisms = [
+        ((64, 0, 0), (36, 16, 12), (8, 52, 4), (20, 20, 24)),
+        ((14, 50), (4, 60), (5, 59), (6, 58)),
+        ((14, 50), (2, 62), (7, 57), (9, 55)),
+    ]
     rows = [((a, 3), (b, 3)) for a, b in product(range(4), repeat=2) if a + b <= 3]
-    for bounds in product(rows, repeat=2):
+    for weights, bounds in product([*mechanisms, mechanisms[1][::-1]], product(rows, repeat=2)):
+        mechanism = DenseMechanism(6, weights)
         claim = Claim("rldp", ONE, lower_bounds=bounds, diagonal=diagonal)
         assert worst(mechanism, claim).needed == needed(mechanism, claim)
 

@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 from frankly_protocol.audit import AVERAGE, Claim, require_private, worst
@@ -110,6 +110,23 @@ def test_a_secret_that_cannot_occur_beside_what_is_known_sets_no_condition() -> 
     # P(y=0|s) = 6/16, 4/16 and P(y=0) = 32/96, whether x2 is known or not; given x1, s makes no difference.
     found = worst(first, Claim("srlip", ONE, absent, attributes=(2, 2)))
     assert (found.ratio, found.report, found.pair) == (Fraction(4, 3), 0, (AVERAGE, 1))
+
+
+def test_a_condition_is_named_by_attribute() -> None:
+    """Sizes 2 and 3: the report tells s only where x2 = 2, and there most; x2 = 2 is a value that x1 does not have."""
+    mechanism = DenseMechanism(4, ((8, 8), (8, 8), (4, 12), (8, 8), (8, 8), (12, 4)))
+    joint = ((1, 1, 1, 1, 1, 3), (1, 1, 3, 1, 1, 1))
+    assert worst(mechanism, Claim("srlip", ONE, joint, attributes=(2, 3))).condition == (None, 2)
+
+
+def test_the_other_secrets_are_compared_whichever_is_absent() -> None:
+    """Given x1 = 0 two of three secrets are left, and the report tells them apart: 12/16, 4/16, on average 8/16."""
+    rows = ((0, 0, 1, 1), (1, 0, 1, 1), (0, 1, 1, 1))
+    mechanism = DenseMechanism(4, ((12, 4), (4, 12), (8, 8), (8, 8)))
+    for joint in permutations(rows):
+        found = worst(mechanism, Claim("srlip", ONE, joint, attributes=(2, 2)))
+        assert (found.ratio, found.condition) == (2, (0, None))
+        assert found.pair[found.pair[0] == AVERAGE] != joint.index(rows[0])
 
 
 XOR = ((1, 0, 0, 1), (0, 1, 1, 0))
