@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from numpy.typing import NDArray
 
 from frankly_server import rational
 from frankly_server.design.interior import TraceOptimum, minimise_trace
 from frankly_server.design.linear import FloatArray, lp
 from frankly_server.design.prior import Prior
+from frankly_server.design.variance.reports import balanced, thinned
 from frankly_server.design.vertices import Ray
 
 NEGLIGIBLE = 1e-8
@@ -119,7 +119,7 @@ def generated(columns: FloatArray, theta: FloatArray, bound: float, multipliers:
     """Return the mechanism made of generated columns, shape (n, a), as whole-number columns."""
     kept = np.flatnonzero(theta * columns.max(axis=1) > NEGLIGIBLE)
     V = columns[kept]
-    theta = _balanced(V, theta[kept])
+    theta = balanced(V, theta[kept])
     if np.min(theta) <= 0 or np.max(np.abs(theta @ V - 1)) > _ROW_ERROR:
         raise _not_solved()
     return Optimum(tuple(whole_columns(V)), theta, bound, multipliers)
@@ -200,39 +200,11 @@ def _finished(
     if gains is not None:
         fixed.append(gains)
     features = np.array(fixed)
-    kept, theta = _thinned(features, kept, _balanced(V[kept], theta[kept]))
-    theta = _balanced(V[kept], theta)
+    kept, theta = thinned(features, kept, balanced(V[kept], theta[kept]))
+    theta = balanced(V[kept], theta)
     if np.min(theta) <= 0 or np.max(np.abs(theta @ V[kept] - 1)) > 1e-12:
         raise _not_solved()
     return Optimum(tuple(rays[int(j)] for j in kept), theta, bound, multipliers)
-
-
-def _balanced(V: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return θ changed as little as possible, relative to itself, so that Σ θ_j v_j = 1."""
-    for _ in range(3):
-        missing = 1 - theta @ V
-        theta = theta + theta * (V @ np.linalg.lstsq((V.T * theta) @ V, missing, rcond=None)[0])
-    return theta
-
-
-def _thinned(features: FloatArray, kept: NDArray[np.intp], theta: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Remove reports while features[:, kept]·θ stays the same (Carathéodory): at most as many remain as features.
-
-    With all products v_i·v_j among the features A(θ) stays the same, and with it variance and rows (A·p = 1).
-    """
-    limit = len(features)
-    while len(kept) > limit:
-        some = np.argsort(theta)[: limit + 1]  # the rarest reports go first
-        direction = np.linalg.svd(features[:, kept[some]])[2][-1]
-        direction = direction if direction.max() > 0 else -direction
-        ratios = np.full(len(some), np.inf)
-        np.divide(theta[some], direction, out=ratios, where=direction > 1e-12)
-        theta = theta.copy()
-        theta[some] -= ratios.min() * direction
-        remaining = np.delete(np.arange(len(kept)), some[ratios.argmin()])
-        kept, theta = kept[remaining], np.maximum(theta[remaining], 0.0)
-        kept, theta = kept[theta > 0], theta[theta > 0]
-    return kept, theta
 
 
 def _not_solved() -> InvalidInput:

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this package asks of the base of a cone, {v ≥ 0 in the cone : p·v = 1}, and two simple bases."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from frankly_server.design.linear import FloatArray
+
+
+class Base(Protocol):
+    """The columns v of a mechanism, scaled to p·v = 1: a polytope that holds the constant column.
+
+    answers : a. prior : p, shape (a,), zeros allowed. rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None where
+    it needs further variables. rays : all extreme points, shape (n, a), where they are known, else None. ratio : E
+    where the base is that of LDP of the answer at level ln E and nothing else, else None.
+    """
+
+    @property
+    def answers(self) -> int:
+        """A."""
+        ...
+
+    @property
+    def prior(self) -> FloatArray:
+        """p, shape (a,)."""
+        ...
+
+    @property
+    def rows(self) -> FloatArray | None:
+        """Rows of the cone, shape (m, a), or None."""
+        ...
+
+    @property
+    def rays(self) -> FloatArray | None:
+        """All extreme points, shape (n, a), or None."""
+        ...
+
+    @property
+    def ratio(self) -> float | None:
+        """E, or None."""
+        ...
+
+    def maximise(self, c: FloatArray) -> FloatArray:
+        """Return a v of the base, a vertex, that maximises c·v; shape (a,) → (a,)."""
+        ...
+
+    def highest(self, c: FloatArray) -> float:
+        """Return an upper bound of c·v over the base, proven by duality or by listing; shape (a,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A base whose extreme points are all known."""
+
+    rays: FloatArray
+    prior: FloatArray
+    rows: FloatArray | None = None
+    ratio: float | None = None
+
+    @property
+    def answers(self) -> int:
+        """See `Base`."""
+        return len(self.prior)
+
+    def maximise(self, c: FloatArray) -> FloatArray:
+        """See `Base`."""
+        return np.asarray(self.rays[int(np.argmax(self.rays @ c))], dtype=np.float64)
+
+    def highest(self, c: FloatArray) -> float:
+        """See `Base`."""
+        return float(np.max(self.rays @ c))
+
+
+@dataclass(frozen=True)
+class AnswerLdp:
+    """LDP of the answer: v is a multiple of a column with entries 1 and E, in any pattern  [docs/maths/cones.md]."""
+
+    ratio: float
+    prior: FloatArray
+    rays: None = None
+
+    @property
+    def answers(self) -> int:
+        """See `Base`."""
+        return len(self.prior)
+
+    @property
+    def rows(self) -> FloatArray:
+        """E·v_x ≥ v_x' for all x ≠ x', shape (a(a−1), a)."""
+        a = self.answers
+        x, other = np.nonzero(~np.eye(a, dtype=bool))
+        rows = np.zeros((len(x), a))
+        rows[np.arange(len(x)), x] = self.ratio
+        rows[np.arange(len(x)), other] = -1.0
+        return rows
+
+    def maximise(self, c: FloatArray) -> FloatArray:
+        """See `Base`: with λ the maximum, the entries E are where c_x > λ p_x; Newton's method on λ reaches it."""
+        u = np.where(c > c @ np.ones(len(c)) * self.prior, self.ratio, 1.0)
+        for _ in range(100):
+            level = float(c @ u) / float(self.prior @ u)
+            better = np.where(c > level * self.prior, self.ratio, 1.0)
+            if float(c @ better) / float(self.prior @ better) <= level:
+                break
+            u = better
+        return np.asarray(u / (self.prior @ u), dtype=np.float64)
+
+    def highest(self, c: FloatArray) -> float:
+        """See `Base`: the value reached, and what rounding may have cost."""
+        return float(c @ self.maximise(c)) + 1e-12 * float(np.abs(c).sum())

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mechanisms of least variance: in total over the targets, or of the worst target."""
+
+import numpy as np
+
+from frankly_server.design.limits import Limits
+from frankly_server.design.linear import FloatArray
+from frankly_server.design.variance import symmetric
+from frankly_server.design.variance.base import Base
+from frankly_server.design.variance.generation import Generated, Master, Solved, generate, inverse_times, not_solved
+from frankly_server.design.variance.objective import Objective, Prices
+from frankly_server.design.variance.pricing import pricer_for
+from frankly_server.design.variance.worst import minimise_worst
+
+
+def least_variance(
+    base: Base, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
+) -> Generated:
+    """Minimise Σ_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²], the total variance of the unbiased estimates at n = 1 and truth p.
+
+    Parameters
+    ----------
+    W : shape (t, a), the targets W·p; the identity for all shares; contrasts are rows too. Any rank.
+    starts : columns v of the base to begin with, shape (k, a), such as those of an explicit mechanism.
+
+    Returns
+    -------
+    Generated: value and bound are variances; `certificate.exact` says whether every vertex was looked at.
+
+    Raises
+    ------
+    InvalidInput(optimiser_limit) where the targets cannot be estimated, or the numbers are too extreme.
+    """
+    limits = limits or Limits()
+    objective = Objective(W, base.prior)
+    if symmetric.applies(base, objective):
+        return symmetric.optimum(base, objective)
+    pricer = pricer_for(base, limits)
+    return generate(base, lambda master: master.solve(objective), limits, Master(base, starts), pricer)
+
+
+def least_worst_variance(
+    base: Base, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
+) -> Generated:
+    """Minimise max_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²]; arguments and result as for `least_variance`.
+
+    The certificate is that of the total with targets √π_t·w_t for the weights π of a saddle point: the worst variance
+    is at least every weighted mean of the variances.
+    """
+    limits = limits or Limits()
+    pricer = pricer_for(base, limits)
+    return generate(base, lambda master: _worst_over(master, W, base.prior), limits, Master(base, starts), pricer)
+
+
+def variances(A: FloatArray, W: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return w_tᵀA⁻¹w_t − (w_t·p)² for every target, shape (t,)."""
+    return np.asarray(np.sum(W.T * inverse_times(A, W), axis=0) - (W @ prior) ** 2, dtype=np.float64)
+
+
+def _worst_over(master: Master, W: FloatArray, prior: FloatArray) -> Solved:
+    V, reserved, constants = master.V, master.reserved(), (W @ prior) ** 2
+    fixed = (V.T * reserved) @ V
+    found = minimise_worst(V, W, constants, fixed, 1 - reserved @ V, master.start())
+    if not found.converged:
+        raise not_solved()
+    theta = master.keep(found.x + reserved)
+    A = (V.T * theta) @ V
+    value = float(np.max(variances(A, W, prior)))
+    weighted = np.sqrt(found.weights)[:, None] * W
+    prices = Prices(Objective(weighted, prior), inverse_times(A, weighted), found.dual)
+    return Solved(theta, value, prices, float(found.weights @ constants), value)

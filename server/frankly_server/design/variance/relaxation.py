@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bound without listing rays: what the products of a cone's inequalities say about A(θ) = Σ θ_v v vᵀ.
+
+For rows r_k with r_k·v ≥ 0 on the cone (v ≥ 0 among them) every mechanism has A·p = 1 and r_kᵀA r_l ≥ 0. The best f
+over *all* such matrices A is a convex programme with a(a+1)/2 variables, whatever the number of rays. Its multipliers
+Y ≥ 0 prove a bound: for Z = A⁻¹Wᵀ they make |Zᵀv|² + Σ Y_kl (r_k·v)(r_l·v) = (ν·v)(p·v), so that |Zᵀv|² ≤ ν·v on the
+base. What the float solution leaves of that equation is added to ν, so the bound holds however far the method got.
+
+The information enters by a quadratic above each p_x v ln v: see `_Curves`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import xlogy
+
+from frankly_server.design.linear import FloatArray
+
+_STEPS = 80
+_TO_BOUNDARY = 0.95
+_ENOUGH = 1e-7
+_MAX_ENTRIES = 40_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """Z of shape (a, t) and ν of shape (a,) with g(v) + |Zᵀv|² ≤ ν·v on the base (g = 0 without the information).
+
+    bound : no mechanism has tr(W A⁻¹ Wᵀ) − information below it.
+    """
+
+    Z: FloatArray
+    nu: FloatArray
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Curves:
+    """Quadratics α + βv + γv² ≥ v ln v for v ≥ l: through l, and touching at c.
+
+    v ln v has a negative third derivative, so Hermite interpolation at l, c, c lies above it for every v ≥ l ≥ 0.
+    Among all distributions of v ≥ l with mean 1 and second moment s, the one on {l, c}, c = (s − l)/(1 − l), has the
+    largest mean of v ln v: the quadratic that touches at this c gives exactly that, so c follows A_xx = s.
+    """
+
+    low: FloatArray
+
+    def at(self, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return (α, β, γ), each of shape (a,), for second moments s > 1."""
+        low, c = self.low, self.touching(s)
+        at_low = np.asarray(xlogy(low, low), dtype=np.float64)
+        chord = (c * np.log(c) - at_low) / (c - low)
+        gamma = (np.log(c) + 1 - chord) / (c - low)
+        # Newton's form: φ(l) + chord·(v − l) + γ·(v − l)(v − c)
+        return at_low - chord * low + gamma * low * c, chord - gamma * (low + c), gamma
+
+    def touching(self, s: FloatArray) -> FloatArray:
+        return np.maximum((s - self.low) / (1 - self.low), self.low + 1e-9)
+
+    def second(self, s: FloatArray) -> FloatArray:
+        """Return how fast γ changes with s, by a central difference (it only steers the method)."""
+        h = 1e-5 * s
+        return (self.at(s + h)[2] - self.at(s - h)[2]) / (2 * h)
+
+
+class _Moments:
+    """The convex programme over symmetric A, as a vector x of its entries on and above the diagonal."""
+
+    def __init__(self, rows: FloatArray, p: FloatArray, W: FloatArray, curves: _Curves | None) -> None:
+        self.p, self.W, self.curves = p, W, curves
+        a = len(p)
+        self.i, self.j = np.triu_indices(a)
+        self.diagonal = np.flatnonzero(self.i == self.j)
+        self.rows = _useful(rows, a)
+        self.k, self.other = _pairs(self.rows, a)
+        R, twice = self.rows, self.i != self.j
+        self.H = R[self.k][:, self.i] * R[self.other][:, self.j]
+        self.H += np.where(twice, R[self.k][:, self.j] * R[self.other][:, self.i], 0.0)
+        self.C = np.zeros((a, len(self.i)))
+        entries = np.arange(len(self.i))
+        self.C[self.i, entries] += p[self.j]
+        self.C[self.j[twice], entries[twice]] += p[self.i[twice]]
+
+    def matrix(self, x: FloatArray) -> FloatArray:
+        A = np.empty((len(self.p), len(self.p)))
+        A[self.i, self.j] = x
+        A[self.j, self.i] = x
+        return A
+
+    def value(self, x: FloatArray) -> float:
+        """Return the objective; infinity where A is not positive definite."""
+        try:
+            L = np.linalg.cholesky(self.matrix(x))
+        except np.linalg.LinAlgError:
+            return np.inf
+        f = float(np.sum(np.linalg.solve(L, self.W.T) ** 2))
+        if self.curves is None:
+            return f
+        s = x[self.diagonal]
+        alpha, beta, gamma = self.curves.at(s)
+        return f - float(self.p @ (alpha + beta + gamma * s))
+
+    def derivatives(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradient and Hessian in the entries x."""
+        inverse = np.linalg.inv(self.matrix(x))
+        Z = inverse @ self.W.T
+        K, i, j = Z @ Z.T, self.i, self.j
+        size = np.where(i == j, 1.0, 2.0)
+        gradient = -size * K[i, j]
+        # d²f[B, B'] = 2 tr(K B A⁻¹ B'), made symmetric; B has ones at (i, j) and (j, i)
+        hessian = K[i][:, i] * inverse[j][:, j] + K[j][:, j] * inverse[i][:, i]
+        hessian += K[i][:, j] * inverse[j][:, i] + K[j][:, i] * inverse[i][:, j]
+        hessian *= 0.5 * np.outer(size, size)
+        if self.curves is not None:
+            s, d = x[self.diagonal], self.diagonal
+            gradient[d] -= self.p * self.curves.at(s)[2]
+            hessian[d, d] -= np.minimum(self.p * self.curves.second(s), 0.0)
+        return gradient, hessian
+
+    def proof(self, x: FloatArray, y: FloatArray, high: FloatArray) -> Relaxed:
+        """Return what any x and multipliers y ≥ 0 prove."""
+        A = self.matrix(x)
+        Z: FloatArray = np.asarray(np.linalg.solve(A, self.W.T), dtype=np.float64)
+        Y = np.zeros((len(self.rows), len(self.rows)))
+        Y[self.k, self.other] = y
+        N = Z @ Z.T + 0.5 * self.rows.T @ (Y + Y.T) @ self.rows
+        linear = np.zeros(len(self.p))
+        if self.curves is not None:
+            alpha, beta, gamma = self.curves.at(np.diag(A))
+            N[np.diag_indices(len(N))] += self.p * gamma
+            linear = float(self.p @ alpha) * self.p + self.p * beta
+        # N = ½(νpᵀ + pνᵀ) up to a remainder, and (vᵀ remainder v) is at most its positive entries at the largest v
+        sums = N.sum(axis=1)
+        nu = 2 * sums - self.p * sums.sum()
+        rest = N - 0.5 * (np.outer(nu, self.p) + np.outer(self.p, nu))
+        nu = nu + linear + float(high @ np.maximum(rest, 0.0) @ high) * self.p
+        trace, total = float(np.sum(self.W * Z.T)), float(np.sum(nu))
+        return Relaxed(Z, nu, 2 * trace - total)
+
+
+def relax(
+    rows: FloatArray,
+    p: FloatArray,
+    W: FloatArray,
+    start: FloatArray,
+    high: FloatArray,
+    low: FloatArray | None = None,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> Relaxed:
+    """Minimise tr(W A⁻¹ Wᵀ) − information over what the products of the rows allow, and prove the bound.
+
+    Parameters
+    ----------
+    rows : shape (m, a), r·v ≥ 0 on the cone, beside v ≥ 0. p : shape (a,). W : shape (t, a).
+    start : shape (a, a), A of some mechanism, positive definite after mixing with the constant mechanism.
+    high : shape (a,), no v_x of the base is larger. low : shape (a,), no v_x is smaller; None leaves out the
+    information. out_of_time : asked between steps.
+    """
+    curves = None if low is None else _Curves(np.clip(low, 0.0, 0.999))
+    moments = _Moments(rows, p, W, curves)
+    A = 0.9 * start + 0.1
+    x = A[moments.i, moments.j]
+    s = moments.H @ x
+    size = abs(moments.value(x))
+    kappa = 0.1 * size / len(s)
+    y, dual = kappa / s, np.zeros(len(p))
+    best = moments.proof(x, y, high)
+    for _ in range(_STEPS):
+        moved = _step(moments, x, s, y, dual, kappa)
+        if moved is None:
+            break
+        x, y, dual, length = moved
+        s = moments.H @ x
+        proof = moments.proof(x, y, high)
+        best = proof if proof.bound > best.bound else best
+        value = moments.value(x)
+        if value - best.bound <= _ENOUGH * max(abs(value), 1e-3 * size) or out_of_time():
+            break
+        kappa = (0.1 if length > 0.7 else 0.5) * float(s @ y) / len(s)
+    return best
+
+
+def _step(
+    moments: _Moments, x: FloatArray, s: FloatArray, y: FloatArray, dual: FloatArray, kappa: float
+) -> tuple[FloatArray, FloatArray, FloatArray, float] | None:
+    """Take one primal-dual Newton step towards y∘s = κ; None if none makes progress.
+
+    The direction goes downhill for value − κ Σ ln s, which serves as the measure of progress.
+    """
+    H, C = moments.H, moments.C
+    gradient, hessian = moments.derivatives(x)
+    try:
+        factor = cho_factor(hessian + (H.T * (y / s)) @ H, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    r = -gradient - C.T @ dual + H.T @ (kappa / s)
+    MC, Mr = cho_solve(factor, C.T, check_finite=False), cho_solve(factor, r, check_finite=False)
+    d_dual = np.linalg.solve(C @ MC, C @ Mr)
+    dx = Mr - MC @ d_dual
+    ds = H @ dx
+    dy = (kappa - y * s - y * ds) / s
+    length = min(1.0, _TO_BOUNDARY * _longest(s, ds))
+    before = moments.value(x) - kappa * float(np.sum(np.log(s)))
+    downhill = float((gradient - H.T @ (kappa / s)) @ dx)
+    while length > 1e-8:
+        after = moments.value(x + length * dx) - kappa * float(np.sum(np.log(s + length * ds)))
+        if after <= before + 1e-4 * length * downhill + 1e-12 * abs(before):
+            up = min(1.0, _TO_BOUNDARY * _longest(y, dy))
+            return x + length * dx, y + up * dy, dual + up * d_dual, min(length, up)
+        length /= 2
+    return None
+
+
+def _longest(v: FloatArray, dv: FloatArray) -> float:
+    shrinking = dv < 0
+    return float(np.min(-v[shrinking] / dv[shrinking])) if shrinking.any() else 2.0
+
+
+def _useful(rows: FloatArray, a: int) -> FloatArray:
+    """Return v ≥ 0 and the rows that the constant column meets strictly, scaled to 1 there."""
+    at_constant = rows.sum(axis=1)
+    kept = at_constant > 1e-9 * np.abs(rows).sum(axis=1)
+    return np.vstack([np.eye(a), rows[kept] / at_constant[kept, None]])
+
+
+def _pairs(rows: FloatArray, a: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which rows to multiply: all pairs, or only those with v ≥ 0 where all would be too many."""
+    k, other = np.triu_indices(len(rows))
+    if len(k) * a * (a + 1) // 2 > _MAX_ENTRIES:
+        some = k < a
+        k, other = k[some], other[some]
+    return k, other
