@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line of the design bench's table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Progress = Callable[[str], None]
+"""Told in words what is being measured."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one case showed.
+
+    item : the number of the demand it answers. value, bound, gap : of the engine's mechanism, in the unit of its
+    objective (information and its gap in nats, unless the case says otherwise). seconds : what the engine needed.
+    baseline, baseline_value, baseline_seconds : what it is held against ("" if nothing). limit : the demand in words.
+    holds : whether the demand is met, None where there is none. capped : whether the baseline was stopped at its cap
+    and counts as it.
+    """
+
+    item: int
+    case: str
+    value: float | None
+    bound: float | None
+    gap: float | None
+    seconds: float
+    baseline: str
+    baseline_value: float | None
+    baseline_seconds: float | None
+    limit: str
+    holds: bool | None
+    capped: bool = False
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times longer the baseline took, at least so if it was capped."""
+        if self.baseline_seconds is None or self.seconds <= 0:
+            return None
+        return self.baseline_seconds / self.seconds
