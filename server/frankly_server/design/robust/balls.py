@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from frankly_server.design.robust.asked import Counts, read_beta, read_counts, read_order, read_size
 from frankly_server.design.robust.quantile import chi_square_quantile
@@ -81,18 +82,32 @@ class Ball:
         """Return rad_s = max ‖R − P̂(·|s)‖₁ over the projection, in [0, 2]  [Proposition 1 (30); DESIGN §9.8-9.9].
 
         Exact where the sets of values have at most 2^20 different probabilities, which 20 values always have; beyond,
-        the least of the sound bounds 2(1 − p_min), √(e^B_s − 1) for α ≥ 2, and Pinsker's √(2B_s/min(α, 1)).
+        the maximum over all probabilities a set could have, which is an upper bound (√(e^B_s − 1) at most for α = 2).
         """
-        radius, p = self.conditional_radius(s), self.conditional(s)
+        radius, p, order = self.conditional_radius(s), self.conditional(s), float(self.order)
         if len(p) == 1:
             return 0.0
         if radius == math.inf:
             return 2.0
+
+        def gain(sums: Vector) -> Vector:
+            # Values of probability 1 − σ gain what those of probability σ lose.
+            return sums - least(sums, radius, order)
+
+        # D is jointly quasi-convex, so the gain is concave in σ: the best σ lies beside the unrestricted one.
+        peak = float(
+            minimize_scalar(
+                lambda v: -float(gain(np.array([v]))[0]),
+                bounds=(float(p[p > 0].min()), 1 - float(p.min())),
+                method="bounded",
+                options={"xatol": 1e-13},
+            ).x
+        )
         sums = subset_sums(self.counts[s])
         if sums is None:
-            return _spread_bound(radius, float(self.order), float(p.min()))
-        # Values of probability 1 − σ gain what those of probability σ lose.
-        return 2 * float(np.max(sums - least(sums, radius, float(self.order))))
+            return min(2.0, 2 * float(gain(np.array([peak]))[0]) * (1 + 1e-9))  # rounding: up
+        i = int(np.searchsorted(sums, peak))
+        return 2 * float(np.max(gain(sums[max(0, i - 2) : i + 2])))
 
 
 def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, beta: object) -> Ball:
@@ -150,7 +165,8 @@ def subset_sums(counts: Sequence[int]) -> Vector | None:
     """Return the probabilities of all sets of values but the empty one and the whole, or None beyond 2^20 of them."""
     sums = np.zeros(1, dtype=np.int64)
     for n in counts:
-        sums = np.union1d(sums, sums + n)
+        sums = np.sort(np.concatenate([sums, sums + n]), kind="stable")  # two sorted halves: a merge
+        sums = sums[np.append(True, sums[1:] > sums[:-1])]
         if len(sums) > MAX_SUBSETS:
             return None
     total = sum(counts)
@@ -167,10 +183,3 @@ def _bracketed(p: Vector, radius: float, order: float) -> Vector:
         outside = divergence(p, np.exp(middle), order) > radius
         low, high = np.where(outside, middle, low), np.where(outside, high, middle)
     return np.where((p > 0) & (low > _TINY), np.exp(low), 0.0)
-
-
-def _spread_bound(radius: float, order: float, smallest: float) -> float:
-    bounds = [2 * (1 - smallest), math.sqrt(2 * radius / min(order, 1.0))]
-    if order >= 2:
-        bounds.append(math.sqrt(math.expm1(radius)))  # D₂ ≤ D_α
-    return min(bounds)

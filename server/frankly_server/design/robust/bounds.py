@@ -95,14 +95,27 @@ def _any_order(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], int] 
 
     def find(rho: Fraction) -> int:
         # rounding: the float root only says where to look; `_outside` decides.
-        start = int(float(least(np.array([float(rho)]), radius, float(alpha))[0]) * 2**BITS)
-        step = 1
-        low = min(start, _floor(rho))
-        while low > 0 and not _outside(rho, low, alpha, limit):
-            low, step = max(0, low - step), 2 * step
+        guess = int(float(least(np.array([float(rho)]), radius, float(alpha))[0]) * 2**BITS)
+        low, high = _around(min(guess, _floor(rho)), lambda k: _outside(rho, k, alpha, limit))
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _outside(rho, middle, alpha, limit) else (low, middle)
         return low
 
     return find
+
+
+def _around(guess: int, certain: Callable[[int], bool]) -> tuple[int, int]:
+    """Return (low, high) with `certain(low)` or low = 0, and not `certain(high)`, in steps that double."""
+    low = high = max(1, guess)
+    step = 1
+    if certain(low):
+        while certain(high := low + step):
+            low, step = high, 2 * step
+        return low, high
+    while not certain(low := max(0, high - step)) and low:
+        high, step = low, 2 * step
+    return low, high
 
 
 def _limit(ball: Ball, mass: Fraction) -> Decimal | None:
@@ -116,8 +129,10 @@ def _limit(ball: Ball, mass: Fraction) -> Decimal | None:
 
 
 def _outside(rho: Fraction, k: int, alpha: Fraction, limit: Decimal) -> bool:
-    """Whether D_α((ρ, 1−ρ) ‖ (L, 1−L)) ≥ B_s is certain for L = k/2^48 < 1."""
+    """Whether D_α((ρ, 1−ρ) ‖ (L, 1−L)) ≥ B_s is certain for L = k/2^48."""
     L = Fraction(k, 1 << BITS)
+    if not 0 < L < rho:
+        return not L  # nothing is below 0; ρ itself is in every ball
     with localcontext(_context()):
         pairs = [(_decimal(p), _decimal(r)) for p, r in ((rho, L), (1 - rho, 1 - L)) if p]
         if alpha == 1:

@@ -6,6 +6,7 @@ positive, so cutting the series, and rounding every factor down, gives a number 
 """
 
 from fractions import Fraction
+from functools import lru_cache
 from math import factorial, isqrt
 
 from frankly_protocol.audit import exp_upper
@@ -17,6 +18,7 @@ _PI_UP = Fraction(31415926535897932384626433832795028841971693993751058209749445
 _EXP_CHUNK = 64
 
 
+@lru_cache(maxsize=256)
 def chi_square_quantile(degrees: int, beta: Fraction) -> Fraction:
     """Return the least multiple q of 2^-40 for which F(q) ≥ 1 − β is proved; F has `degrees` degrees of freedom.
 
