@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the papers find an optimum: list the vertices of a polytope in floats, then look at each or solve one programme.
+
+As a process of its own (`capped`) it can be stopped after so many seconds. Priors are P(s, x) as floats, shape (c, a).
+"""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import cdd
+import numpy as np
+from frankly_server.design import Prior
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+FloatArray = NDArray[np.float64]
+
+CAP_S = 120.0
+_START_S = 5.0
+_BLOCK = 10_000
+
+
+class EnumerationError(Exception):
+    """Floats went wrong: cdd gave up, or the vertices it found do not hold the prior (DESIGN §9.14, §9.17)."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """I(X; Y) in nats of the best mechanism found, and how many vertices were looked at."""
+
+    information: float
+    vertices: int
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What a process of its own came to; no optimum if it was stopped at the cap or went wrong (`trouble`)."""
+
+    optimum: Optimum | None
+    seconds: float
+    capped: bool
+    trouble: str
+
+
+@dataclass(frozen=True)
+class Reports:
+    """Reports by what they tell: `given` is P(x | y), shape (a, k), `chance` is P(y), shape (k,)."""
+
+    given: FloatArray
+    chance: FloatArray
+
+
+def probabilities(prior: Prior) -> FloatArray:
+    """Return P(s, x), shape (secrets, answers)."""
+    return np.array(prior.joint, dtype=float) / prior.total
+
+
+def secret_ldp(joint: FloatArray, epsilon: float) -> Optimum:
+    """Maximise I(X; Y) under ε-LDP of the secret, by the vertices of Γ, in a(a − 1) dimensions  [Funnel Thm 2].
+
+    A point of Γ is Q(y|x) for the first a − 1 reports, y by y; the last report takes what is left (eq. 3).
+    """
+    a = joint.shape[1]
+    given = joint / joint.sum(axis=1, keepdims=True)
+    ratio = np.exp(epsilon)
+    alike = [ratio * given[t] - given[s] for s in range(len(given)) for t in range(len(given)) if s != t]
+    column = np.vstack([np.eye(a), *alike])  # what a report's column q keeps: column @ q ≥ 0
+    first = np.hstack([np.zeros(((a - 1) * len(column), 1)), np.kron(np.eye(a - 1), column)])
+    last = np.hstack([column.sum(axis=1, keepdims=True), np.tile(-column, a - 1)])
+    points = _vertices(np.vstack([first, last]), equations=0).reshape(-1, a - 1, a)
+    shares = joint.sum(axis=0)
+    parts = [points[i : i + _BLOCK] for i in range(0, len(points), _BLOCK)]
+    return Optimum(max(float(np.max(_information(part, shares))) for part in parts), len(points))
+
+
+def _information(points: FloatArray, shares: FloatArray) -> FloatArray:
+    """I(X; Y) of points of Γ, shape (n, a − 1, a)."""
+    Q = np.concatenate([points, 1 - points.sum(axis=1, keepdims=True)], axis=1).clip(0)
+    expected = Q @ shares
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(Q > 0, Q * np.log(Q / expected[..., None]), 0.0)
+    return np.asarray((terms @ shares).sum(axis=1))
+
+
+def lip(joint: FloatArray, low: float, high: float) -> Optimum:
+    """Maximise I(X; Y) under −low ≤ ln P(y|s)/P(y) ≤ high: `reports`, then H(X) − H(X|Y)  [Funnel Thm 3, eq. 13-18]."""
+    found, vertices = reports(joint, low, high)
+    shares = joint.sum(axis=0)
+    return Optimum(float(entropies(shares[:, None])[0] - found.chance @ entropies(found.given)), vertices)
+
+
+def reports(joint: FloatArray, low: float, high: float) -> tuple[Reports, int]:
+    """Return the reports that minimise H(X|Y), and how many vertices Δ has  [Funnel eq. 11, 13-15; Lift eq. 25-26].
+
+    P(x) and P(s) are those of `joint`, or of the whole where `joint` holds some of the answers: see `delta`.
+    """
+    return mixed(delta(joint, joint.sum(axis=1), low, high), joint.sum(axis=0))
+
+
+def delta(joint: FloatArray, masses: FloatArray, low: float, high: float) -> FloatArray:
+    """Return the vertices of Δ, shape (M, a): distributions v of X with e^−low ≤ Σ_x P(s|x) v_x / P(s) ≤ e^high.
+
+    The rows are divided by P(s): unscaled, floats lose vertices or abort (DESIGN §9.17). `masses` is P(s).
+    """
+    lift = joint / joint.sum(axis=0) / masses[:, None]
+    a = joint.shape[1]
+    rows = [
+        np.hstack([[[-1.0]], np.ones((1, a))]),
+        np.hstack([np.zeros((a, 1)), np.eye(a)]),
+        np.hstack([np.full((len(lift), 1), -np.exp(-low)), lift]),
+        np.hstack([np.full((len(lift), 1), np.exp(high)), -lift]),
+    ]
+    return _vertices(np.vstack(rows), equations=1).clip(0)
+
+
+def mixed(points: FloatArray, shares: FloatArray) -> tuple[Reports, int]:
+    """Minimise Σ α_i H(v_i) over α ≥ 0 with Σ α_i v_i = P(X); the points v have shape (M, a)."""
+    found = linprog(entropies(points.T), A_eq=points.T, b_eq=shares, bounds=(0, None), method="highs")
+    if found.status != 0:
+        raise EnumerationError(f"the programme over {len(points)} vertices: {found.message}")
+    used = found.x > 0
+    return Reports(points[used].T, found.x[used]), len(points)
+
+
+def entropies(columns: FloatArray) -> FloatArray:
+    """H in nats of each column, shape (k,)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(-np.where(columns > 0, columns * np.log(columns), 0.0).sum(axis=0))
+
+
+def _vertices(rows: FloatArray, equations: int) -> FloatArray:
+    """Return the vertices of {x : b + A x ≥ 0}, rows being [b, A] and the first `equations` of them = 0."""
+    try:
+        matrix = cdd.matrix_from_array(rows.tolist(), rep_type=cdd.RepType.INEQUALITY, lin_set=set(range(equations)))
+        generators = cdd.copy_generators(cdd.polyhedron_from_matrix(matrix)).array
+    except RuntimeError as error:
+        raise EnumerationError(str(error)) from error
+    points = np.array([row[1:] for row in generators if row[0] == 1])
+    if not len(points):
+        raise EnumerationError("no vertices")
+    return points
+
+
+def capped(notion: str, prior: Prior, epsilon: float, cap_s: float = CAP_S) -> Timed:
+    """Enumerate for `secret-ldp` or `lip` in a process of its own, stopped after `cap_s` seconds (then those count)."""
+    asked = json.dumps({"notion": notion, "joint": prior.joint, "epsilon": epsilon})
+    command = [sys.executable, "-m", "_design.enumeration"]
+    folder = Path(__file__).resolve().parents[1]
+    try:
+        # its imports are not counted, so it is given the time for them
+        done = subprocess.run(
+            command, input=asked, capture_output=True, text=True, cwd=folder, check=False, timeout=cap_s + _START_S
+        )
+    except subprocess.TimeoutExpired:
+        return Timed(None, cap_s, capped=True, trouble="")
+    if done.returncode:
+        return Timed(None, cap_s, capped=False, trouble=done.stderr.strip().splitlines()[-1])
+    said = json.loads(done.stdout)
+    if said["trouble"]:
+        return Timed(None, said["seconds"], capped=False, trouble=said["trouble"])
+    optimum = Optimum(said["information"], said["vertices"])
+    return Timed(optimum, min(said["seconds"], cap_s), capped=said["seconds"] > cap_s, trouble="")
+
+
+def _answer() -> None:
+    asked = json.load(sys.stdin)
+    joint = np.array(asked["joint"], dtype=float)
+    joint /= joint.sum()
+    epsilon = asked["epsilon"]
+    start = time.perf_counter()
+    body: dict[str, float | str] = {"trouble": ""}
+    try:
+        found = secret_ldp(joint, epsilon) if asked["notion"] == "secret-ldp" else lip(joint, epsilon, epsilon)
+        body |= {"information": found.information, "vertices": found.vertices}
+    except EnumerationError as error:
+        body["trouble"] = str(error)
+    print(json.dumps(body | {"seconds": time.perf_counter() - start}))
+
+
+if __name__ == "__main__":
+    _answer()

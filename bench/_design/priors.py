@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random priors, the same in every run."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from frankly_server.design import Prior
+
+_TOTAL = 10**9
+
+
+def dirichlet(secrets: int, answers: int, seed: int) -> Iterator[Prior]:
+    """Yield priors drawn uniformly from the simplex over all cells, as counts of about 10^9, every one at least 1."""
+    generator = np.random.default_rng(seed)
+    while True:
+        cells = generator.dirichlet(np.ones(secrets * answers)).reshape(secrets, answers)
+        yield Prior.from_rows(np.maximum(1, np.rint(_TOTAL * cells)).astype(int).tolist())
+
+
+def normalised(secrets: int, answers: int, seed: int) -> Iterator[Prior]:
+    """Yield priors as both papers draw them: every cell uniform in [0, 1], then divided by their sum."""
+    generator = np.random.default_rng(seed)
+    while True:
+        cells = generator.random((secrets, answers))
+        counts = np.maximum(1, np.rint(_TOTAL * cells / cells.sum()))
+        yield Prior.from_rows(counts.astype(int).tolist())
