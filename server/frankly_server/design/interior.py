@@ -55,14 +55,16 @@ class _Programme:
         L_inverse: FloatArray = np.asarray(np.linalg.inv(np.linalg.cholesky(A)), dtype=np.float64)
         Z: FloatArray = np.asarray(L_inverse.T @ (L_inverse @ self.W.T), dtype=np.float64)
         value = float(np.sum(self.W * Z.T) + np.abs(self.cost) @ x)
-        return _Point(x, dual, z, value, self.U @ Z, L_inverse)
+        UZ: FloatArray = np.asarray(self.U @ Z, dtype=np.float64)
+        return _Point(x, dual, z, value, UZ, L_inverse)
 
     def start(self, x: FloatArray) -> _Point:
         """Begin at x > 0 with x∘z = μ and multipliers that fit the gradient there."""
         n, m = len(self.U), len(self.d)
         point = self.at(x, np.zeros(m), np.ones(n))
         z = _FIRST_GAP * point.value / n / x
-        dual = np.linalg.lstsq(self.C.T, z - self._gradient(point), rcond=None)[0]
+        fitted = np.linalg.lstsq(self.C.T, z - self._gradient(point), rcond=None)[0]
+        dual: FloatArray = np.asarray(fitted, dtype=np.float64)
         return _Point(point.x, dual, z, point.value, point.UZ, point.L_inverse)
 
     def residuals(self, at: _Point) -> tuple[FloatArray, FloatArray]:
@@ -169,7 +171,11 @@ def minimise_trace(
     n, a = U.shape
     cost, fixed = np.zeros(n) if cost is None else cost, np.zeros((a, a)) if fixed is None else fixed
     programme = _Programme(U, C, d, W, cost, fixed)
-    point = programme.start(np.full(n, 1.0 / n) if start is None else start)
+    x = np.full(n, 1.0 / n) if start is None else start
+    try:
+        point = programme.start(x)
+    except np.linalg.LinAlgError:  # no x makes A positive definite
+        return TraceOptimum(x, np.zeros(len(d)), converged=False)
     with np.errstate(all="ignore"):  # hopeless steps are shortened below, never used
         for _ in range(_MAX_STEPS):
             if _is_optimal(programme, point, tolerance):

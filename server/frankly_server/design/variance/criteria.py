@@ -7,10 +7,21 @@ from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance import symmetric
 from frankly_server.design.variance.base import Base
-from frankly_server.design.variance.generation import Generated, Master, Solved, generate, inverse_times, not_solved
+from frankly_server.design.variance.generation import (
+    Generated,
+    Master,
+    Solved,
+    generate,
+    inverse_times,
+    moments,
+    not_solved,
+)
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.pricing import pricer_for
 from frankly_server.design.variance.worst import minimise_worst
+
+_RESERVED = (1e-7, 1e-6, 1e-5)
+"""Shares to reserve for a mechanism of full rank, so that A stays regular: the first for which the method converges."""
 
 
 def least_variance(
@@ -58,13 +69,16 @@ def variances(A: FloatArray, W: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def _worst_over(master: Master, W: FloatArray, prior: FloatArray) -> Solved:
-    V, reserved, constants = master.V, master.reserved(), (W @ prior) ** 2
-    fixed = (V.T * reserved) @ V
-    found = minimise_worst(V, W, constants, fixed, 1 - reserved @ V, master.start())
-    if not found.converged:
+    V, constants = master.V, (W @ prior) ** 2
+    for share in _RESERVED:
+        reserved = master.reserved(share)
+        found = minimise_worst(V, W, constants, moments(V, reserved), 1 - reserved @ V, master.start())
+        if found.converged:
+            break
+    else:
         raise not_solved()
     theta = master.keep(found.x + reserved)
-    A = (V.T * theta) @ V
+    A = moments(V, theta)
     value = float(np.max(variances(A, W, prior)))
     weighted = np.sqrt(found.weights)[:, None] * W
     prices = Prices(Objective(weighted, prior), inverse_times(A, weighted), found.dual)

@@ -17,6 +17,7 @@ from frankly_server.design.interior import minimise_trace
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray, lp
 from frankly_server.design.variance.base import Base
+from frankly_server.design.variance.dual import maximise_dual
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.pricing import Pricer
 from frankly_server.design.variance.proof import Certificate, proven, relaxed
@@ -65,8 +66,9 @@ class Solved:
 class Master:
     """The columns found so far, each once, and the convex programme over them.
 
-    Where the targets do not fix every direction A may become singular at the optimum. A share of 1e-7 is then reserved
-    for a mechanism of full rank: f((1−η)A₁ + ηA₂) ≤ f(A₁)/(1−η), so this costs at most that share of f.
+    Where the targets do not fix every direction A may become singular at the optimum. The dual is solved instead, and a
+    share η = 1e-7 of a mechanism of full rank mixed in: f((1−η)A₁ + ηA₂) ≤ f(A₁)/(1−η), so this costs at most that
+    share.
     """
 
     def __init__(self, base: Base, starts: FloatArray | None = None) -> None:
@@ -113,27 +115,26 @@ class Master:
         Raises InvalidInput(optimiser_limit) if the method does not converge, as where no mechanism of the cone lets all
         targets be estimated.
         """
-        V, W = self.V, objective.W
-        spanning = np.linalg.matrix_rank(W) == self._base.answers
-        reserved = np.zeros(len(V)) if spanning else self.reserved()
-        gains = objective.gains(V)
-        found = minimise_trace(
-            V,
-            V.T.copy(),
-            1 - reserved @ V,
-            W,
-            cost=-gains,
-            fixed=(V.T * reserved) @ V,
-            start=self.start(),
-            tolerance=_MASTER_TOLERANCE,
-        )
-        if not found.converged:
-            raise not_solved()
-        theta = self.keep(found.x + reserved)
-        Z, offset = inverse_times((V.T * theta) @ V, W), objective.constant()
-        variance, information = float(np.sum(W.T * Z)) - offset, float(theta @ gains)
+        V, W, gains = self.V, objective.W, objective.gains(self.V)
+        if np.linalg.matrix_rank(W) == self._base.answers:
+            found = minimise_trace(
+                V, V.T.copy(), np.ones(V.shape[1]), W, cost=-gains, start=self.start(), tolerance=_MASTER_TOLERANCE
+            )
+            if not found.converged:
+                raise not_solved()
+            theta, nu = self.keep(found.x), found.dual
+            Z = inverse_times(moments(V, theta), W)
+        else:
+            dual = maximise_dual(V, W, -gains)
+            if not dual.converged:
+                raise not_solved()
+            theta = balanced(V, (1 - _RESERVED) * dual.x + self.reserved(_RESERVED))
+            Z, nu = dual.Z, dual.nu
+        offset = objective.constant()
+        variance = float(np.sum(W.T * inverse_times(moments(V, theta), W))) - offset
+        information = float(theta @ gains)
         scale = max(variance, information) if objective.informative else variance
-        return Solved(theta, variance - information, Prices(objective, Z, found.dual), offset, scale)
+        return Solved(theta, variance - information, Prices(objective, Z, nu), offset, scale)
 
     def start(self) -> FloatArray:
         """Return positive weights for a method to start from, shape (n,)."""
@@ -144,9 +145,9 @@ class Master:
         self._theta = theta
         return balanced(self.V, theta)
 
-    def reserved(self) -> FloatArray:
-        """Return a share of 1e-7 of a mechanism of full rank, shape (n,)."""
-        return _RESERVED * self._full_rank()
+    def reserved(self, share: float) -> FloatArray:
+        """Return a share of a mechanism of full rank, shape (n,)."""
+        return share * self._full_rank() if share else np.zeros(len(self.V))
 
     def _full_rank(self) -> FloatArray:
         if self._full is None:

@@ -165,4 +165,4 @@ class _Search:
 
 def _count(answers: int) -> int:
     """How many columns to add per round."""
-    return 2 * answers + 4
+    return max(2 * answers + 4, answers * answers // 4)

@@ -10,9 +10,8 @@ from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance.base import Base
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.pricing import Pricer, pricer_for
-from frankly_server.design.variance.relaxation import relax
+from frankly_server.design.variance.relaxation import affordable, relax
 
-_MOST_ANSWERS = 45
 _ROUNDING = 1e-13
 
 
@@ -59,7 +58,7 @@ def prove(base: Base, prices: Prices, A: FloatArray, limits: Limits) -> Certific
 def relaxed(base: Base, prices: Prices, A: FloatArray, limits: Limits) -> Certificate:
     """Return the best certificate that needs no list of columns."""
     certificates = [_everything(base, prices.objective), _directions(base, prices)]
-    if base.rows is not None and base.answers <= _MOST_ANSWERS:
+    if base.rows is not None and affordable(len(base.rows), base.answers):
         objective = prices.objective
         high = _high(base)
         low = None

@@ -22,7 +22,7 @@ from frankly_server.design.linear import FloatArray
 _STEPS = 80
 _TO_BOUNDARY = 0.95
 _ENOUGH = 1e-7
-_MAX_ENTRIES = 40_000_000
+_MAX_ENTRIES = 6_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +217,11 @@ def _step(
 def _longest(v: FloatArray, dv: FloatArray) -> float:
     shrinking = dv < 0
     return float(np.min(-v[shrinking] / dv[shrinking])) if shrinking.any() else 2.0
+
+
+def affordable(rows: int, answers: int) -> bool:
+    """Tell whether the products of so many rows with v ≥ 0 are few enough to be worth the time."""
+    return answers * (answers + rows) * answers * (answers + 1) // 2 <= _MAX_ENTRIES
 
 
 def _useful(rows: FloatArray, a: int) -> FloatArray:

@@ -5,7 +5,7 @@ The multipliers π of the targets, Σπ = 1, are what proves a bound: any π giv
 the ordinary problem with targets √π_t·w_t. A primal-dual Newton method finds θ and π together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ _TOLERANCE = 1e-9
 _STALLED_TOLERANCE = 1e-7
 _TO_BOUNDARY = 0.95
 _CENTRING = 0.15
+_CENTRAL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,10 @@ class _Saddle:
         gradient = self.V @ at.nu - (UZ**2) @ at.pi - at.z
         return gradient, self.V.T @ at.x - self.rhs, f - at.level + at.q, float(at.pi.sum()) - 1
 
+    def settled(self, at: _Point) -> _Point:
+        """Return the point with q what the levels say exactly: the variances are curved, a step leaves them unequal."""
+        return replace(at, q=at.level - self.parts(at.x)[2])
+
     def merit(self, at: _Point, mu: float) -> float:
         size = abs(at.level) + 1e-300
         gradient, rows, levels, total = self.residuals(at)
@@ -125,7 +130,10 @@ def minimise_worst(
     start : shape (n,), positive.
     """
     saddle = _Saddle(V, W, c, fixed, rhs)
-    at = saddle.start(start)
+    try:
+        at = saddle.start(start)
+    except np.linalg.LinAlgError:
+        return WorstOptimum(start, np.zeros(V.shape[1]), np.full(len(W), 1 / len(W)), converged=False)
     count = len(at.x) + len(at.pi)
     length = 0.0
     with np.errstate(all="ignore"):  # hopeless steps are shortened below, never used
@@ -161,13 +169,18 @@ def _advance(saddle: _Saddle, at: _Point, mu: float) -> tuple[_Point, float] | N
     before = saddle.merit(at, mu)
     while length > 1e-9:
         try:
-            following = at.moved(step, length)
-            if saddle.merit(following, mu) <= max((1 - 0.01 * length) * before, 1e-13):
+            following = saddle.settled(at.moved(step, length))
+            if _central(following) and saddle.merit(following, mu) <= max((1 - 0.01 * length) * before, 1e-13):
                 return following, length
         except np.linalg.LinAlgError:
             pass  # A is not positive definite that far out
         length /= 2
     return None
+
+
+def _central(at: _Point) -> bool:
+    products = np.concatenate([at.x * at.z, at.pi * at.q])
+    return bool(products.min() >= _CENTRAL * products.mean())
 
 
 def _longest(v: FloatArray, dv: FloatArray) -> float:
