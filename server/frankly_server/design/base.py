@@ -10,6 +10,7 @@ U_s ≤ E·W_s' with U_s = Σ_u L_su v_su + (1 − Σ_u L_su)·M_s and m_s ≤ v
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from frankly_protocol.audit import Claim
@@ -20,6 +21,8 @@ from frankly_server.design.linear import FloatArray, Polytope, Support
 from frankly_server.design.prior import Prior
 
 _LEAST_SCALE = 1e-6
+_LOOSE = 1e-9
+_MOST_ROWED = 45
 _INFINITY = float("inf")
 
 
@@ -52,6 +55,7 @@ class Base:
 
     def __init__(self, cone: Cone, prior: Prior) -> None:
         self.cone = cone
+        self.rays = None  # not listed: that is what `variance.base.Listed` is for
         self.answers = a = cone.answers
         self.prior = prior.probabilities()
         self.scale = np.where(self.prior > 0, np.maximum(self.prior, _LEAST_SCALE), 1.0 / a)
@@ -88,9 +92,35 @@ class Base:
         # the constant column is always there, whatever the solver makes of extreme numbers
         return self.scale if found is None else found[: self.answers]
 
+    def highest(self, c: FloatArray) -> float:
+        """Return an upper bound of c·v over the base, shape (answers,), by duality."""
+        found = self.support(c / self.scale, self.low, self.high)
+        return float("inf") if found is None else found.bound
+
     def maximise(self, c: FloatArray) -> FloatArray:
         """Return a vertex v of the base, shape (answers,), that maximises c·v."""
         return self.vertex(c / self.scale) / self.scale
+
+    @cached_property
+    def rows(self) -> FloatArray | None:
+        """The rows of the cone, shape (m, answers), each of size 1; None where that would be very many."""
+        if self.answers > _MOST_ROWED:
+            return None
+        rows = self.cone.rows()
+        return np.array([[r / size for r in row] for row in rows for size in (max(map(abs, row)),)]).reshape(
+            -1, self.answers
+        )
+
+    @property
+    def ratio(self) -> float | None:
+        """E where the base is that of ε-LDP of the answer alone."""
+        only = self.cone.claims[0] if len(self.cone.claims) == 1 else None
+        return _ratio(only.level) if only is not None and only.notion == "ldp" else None
+
+    @property
+    def low(self) -> FloatArray:
+        """The least value of each t_x in the base."""
+        return self.polytope.low[: self.answers]
 
     @property
     def high(self) -> FloatArray:
@@ -109,17 +139,19 @@ class Base:
         return Polytope(matrix, np.array(rows.low), np.array(rows.high), np.zeros(n), high)
 
     def _tighten(self) -> None:
-        """Set the largest value of each variable, so that every dual bound is finite.
+        """Set the least and the largest value of each variable, so that every dual bound is finite.
 
         An auxiliary variable need never exceed the largest v_x: it stands for one of them or an average.
         """
-        a, high = self.answers, self.polytope.high.copy()
+        a, low, high = self.answers, self.polytope.low.copy(), self.polytope.high.copy()
         for x in range(a):
-            best = self.polytope.vertex(np.eye(1, self.size, x)[0])
-            if best is not None:  # a little looser than the solver's tolerance, so that nothing is cut off
-                high[x] = min(high[x], float(best[x]) * (1 + 1e-9) + 1e-12)
-        high[a:] = np.max(high[:a] / self.scale) * (1 + 1e-9)
-        self.polytope.high = high
+            unit = np.eye(1, self.size, x)[0]
+            most, least = self.polytope.vertex(unit), self.polytope.vertex(-unit)
+            if most is not None and least is not None:  # a little loose, so that nothing is cut off
+                high[x] = min(high[x], float(most[x]) * (1 + _LOOSE) + _LOOSE**2)
+                low[x] = max(low[x], float(least[x]) * (1 - _LOOSE) - _LOOSE**2)
+        high[a:] = np.max(high[:a] / self.scale) * (1 + _LOOSE)
+        self.polytope.low, self.polytope.high = low, high
 
 
 def _describe(rows: _Rows, claim: Claim, prior: Prior) -> None:

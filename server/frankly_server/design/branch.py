@@ -44,7 +44,7 @@ def bound(
     The bound is `tolerance` itself where no column is worth more; larger if better columns were found, or if time or
     memory ran out.
     """
-    first = _box(base, gain, prices, tolerance, np.zeros(base.answers), base.high)
+    first = _box(base, gain, prices, tolerance, base.low, base.high)
     heap: list[tuple[float, int, _Box]] = []
     if first is not None:
         heap.append((-first.bound, 0, first))

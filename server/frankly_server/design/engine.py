@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from frankly_protocol.audit import Claim, ceiling, require_private
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
+from numpy.typing import NDArray
 
 from frankly_server.design import objectives, solver
 from frankly_server.design.cones import Cone, Level
@@ -33,15 +35,20 @@ class DesignRequest:
 
     prior : public counts; the objective is taken at its shares of the answers. claims : what must hold, all of it;
     see `promises` for how they are made. mechanism : optimal, grr or warner. objective : what `optimal` optimises,
-    variance, information or hamming. method : auto, or vertices to list every ray exactly. accept_identity : take an
-    optimum that sends answers unchanged. accept_unidentifiable : take the optimum as it is, even if some shares cannot
-    be estimated from it. limits : see `Limits`.
+    variance, information or hamming. targets : rows W of exact numbers, one per answer: the estimates W·p whose
+    variance counts; None for all shares. criterion : total or worst variance of the targets. variance_cap : with the
+    objective information, the largest total variance allowed. method : auto, or vertices to list every ray exactly.
+    accept_identity : take an optimum that sends answers unchanged. accept_unidentifiable : take the optimum as it is,
+    even if some shares cannot be estimated from it. limits : see `Limits`.
     """
 
     prior: Prior
     claims: tuple[Claim, ...]
     mechanism: str = "optimal"
     objective: str = "variance"
+    targets: tuple[tuple[Fraction, ...], ...] | None = None
+    criterion: str = "total"
+    variance_cap: float | None = None
     method: str = "auto"
     accept_identity: bool = False
     accept_unidentifiable: bool = False
@@ -53,12 +60,13 @@ class Design:
     """A mechanism that keeps its claims, with figures computed from its whole numbers.
 
     ceiling : leakage under every prior as a ratio, None if infinite. information, normalised_information : nats, share
-    of H(X). variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable. hamming : how
-    often the best guess from a report is wrong. value, bound, gap : the objective reached, the proven bound of any
-    mechanism that keeps the claims, their distance; bound and gap are None for families. certified : gap within the
-    limit. exact : every ray of the cone was looked at one by one (else the bound comes from branch and bound).
-    rank : exact; identifiable : rank equals the number of answers; estimable : in words, what can be estimated.
-    eta : share of constant noise mixed in by rounding. identity : every report reveals the answer.
+    of H(X). variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
+    target_variances : of each target, or of each share. hamming : how often the best guess from a report is wrong.
+    value, bound, gap : the objective reached, the proven bound of any mechanism that keeps the claims, their distance;
+    bound and gap are None for families. certified : gap within the limit. exact : every ray of the cone was looked at
+    one by one (else the bound comes from branch and bound or a relaxation). rank : exact; identifiable : rank equals
+    the number of answers; estimable : in words, what can be estimated. eta : share of constant noise mixed in by
+    rounding. identity : every report reveals the answer.
     """
 
     mechanism: DenseMechanism
@@ -69,6 +77,7 @@ class Design:
     information: float
     normalised_information: float
     variance: float
+    target_variances: tuple[float, ...]
     hamming: float
     value: float
     bound: float | None
@@ -86,6 +95,43 @@ class Design:
     def level(self) -> Level:
         """(p, q) of the first promise: what a document of one notion with one level states."""
         return self.claims[0].level or (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """A verified mechanism on the frontier, with figures computed from its whole numbers, and bounds.
+
+    information : nats. variance : total of the targets. information_bound : no mechanism that keeps the claims has more
+    at this variance. variance_bound : nor less variance at this information.
+    """
+
+    mechanism: DenseMechanism
+    information: float
+    variance: float
+    information_bound: float
+    variance_bound: float
+
+
+def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
+    """Return mechanisms from the least variance to the most information, evenly spread in information.
+
+    Only prior, claims, targets, method and limits of the request are looked at. points : 2 or more.
+
+    Raises InvalidInput: identity_mechanism where the raw answer is best at both, optimiser_limit,
+    mechanism_not_certified.
+    """
+    prior, shares = request.prior, request.prior.shares
+    cone = Cone(request.claims, prior.answers)
+    if cone.admits_identity():
+        words = "the raw answer already keeps these levels, and is best at both: there is no frontier"
+        raise InvalidInput(Problem.IDENTITY_MECHANISM, words, "frontier")
+    found = []
+    for on in solver.curve(cone, prior, targets_of(request), points, request.limits, request.method):
+        mechanism = quantise(on.optimum.rows(prior), request.claims, shares).mechanism
+        information = objectives.information(mechanism.weights, shares)
+        variance = math.fsum(objectives.target_variances(mechanism.weights, shares, request.targets))
+        found.append(FrontierPoint(mechanism, information, variance, on.information_bound, on.variance_bound))
+    return found
 
 
 def design(request: DesignRequest) -> Design:
@@ -116,6 +162,12 @@ def _check(request: DesignRequest) -> None:
         raise InvalidInput(Problem.UNSUPPORTED, f"the mechanisms are {', '.join(MECHANISMS)}", "mechanism")
     if request.objective not in objectives.OBJECTIVES:
         raise InvalidInput(Problem.UNSUPPORTED, f"the objectives are {', '.join(objectives.OBJECTIVES)}", "objective")
+    if request.criterion not in solver.CRITERIA:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the criteria are {', '.join(solver.CRITERIA)}", "criterion")
+    if request.criterion != "total" and request.objective != "variance":
+        raise InvalidInput(Problem.UNSUPPORTED, "a criterion belongs to the objective variance", "criterion")
+    if request.variance_cap is not None and request.objective != "information":
+        raise InvalidInput(Problem.UNSUPPORTED, "a variance cap belongs to the objective information", "variance_cap")
     if request.method not in solver.METHODS:
         raise InvalidInput(Problem.UNSUPPORTED, f"the methods are {', '.join(solver.METHODS)}", "method")
 
@@ -141,11 +193,20 @@ def _identity(request: DesignRequest) -> DenseMechanism:
 
 
 def _optimum(request: DesignRequest, cone: Cone) -> solver.Found:
-    prior, limits = request.prior, request.limits
+    prior, limits, method = request.prior, request.limits, request.method
     if request.objective == "variance":
-        return solver.least_variance(cone, prior, limits, request.method)
+        return solver.least_variance(cone, prior, targets_of(request), request.criterion, limits, method)
+    if request.variance_cap is not None:
+        return solver.capped_information(cone, prior, targets_of(request), request.variance_cap, limits, method)
     deficient = request.accept_unidentifiable
-    return solver.most_gain(cone, prior, request.objective, limits, request.method, deficient=deficient)
+    return solver.most_gain(cone, prior, request.objective, limits, method, deficient=deficient)
+
+
+def targets_of(request: DesignRequest) -> NDArray[np.float64]:
+    """Return the targets as floats, shape (t, answers)."""
+    if request.targets is None:
+        return np.eye(request.prior.answers)
+    return np.array([[float(v) for v in row] for row in request.targets])
 
 
 def _described(request: DesignRequest, quantised: Quantised, found: solver.Found | None) -> Design:
@@ -157,8 +218,9 @@ def _described(request: DesignRequest, quantised: Quantised, found: solver.Found
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "objective")
     identity = mechanism.sends_unchanged
     information = objectives.information(mechanism.weights, shares)
+    of_targets = tuple(objectives.target_variances(mechanism.weights, shares, request.targets))
     figures = {
-        "variance": objectives.variance(mechanism.weights, shares),
+        "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
         "information": information,
         "hamming": objectives.hamming(mechanism.weights, shares),
     }
@@ -173,7 +235,8 @@ def _described(request: DesignRequest, quantised: Quantised, found: solver.Found
         ceiling=ceiling(mechanism),
         information=information,
         normalised_information=objectives.normalised(information, shares),
-        variance=figures["variance"],
+        variance=objectives.variance(mechanism.weights, shares) if request.targets else math.fsum(of_targets),
+        target_variances=of_targets,
         hamming=figures["hamming"],
         value=value,
         bound=bound,
@@ -197,10 +260,4 @@ def _allowed(request: DesignRequest, value: float) -> float:
 def _bound(request: DesignRequest, optimum: Optimum | None) -> float | None:
     if optimum is None:
         return None
-    if request.objective == "information":
-        return optimum.bound
-    if request.objective == "hamming":
-        return 1 - optimum.bound
-    # The programme's objective is tr(A⁻¹); the total variance subtracts p·p (DESIGN §7).
-    total = request.prior.total
-    return optimum.bound - math.fsum((n / total) ** 2 for n in request.prior.shares)
+    return 1 - optimum.bound if request.objective == "hamming" else optimum.bound

@@ -6,7 +6,7 @@ taken; infinite figures travel as the string "inf".
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,7 @@ from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.asked import LEVELS, Asked, read_prior
-from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measures import measure
 from frankly_server.design.prior import SUM_TOLERANCE, Prior
@@ -26,9 +26,13 @@ from frankly_server.records import flag, number, record, table, whole
 
 _REQUIRED = frozenset({"prior"})
 _OPTIONAL = LEVELS | frozenset(
-    "notion notions priors ceiling_cap mechanism objective method limits accept_identity accept_unidentifiable".split()
+    (
+        "notion notions priors ceiling_cap mechanism objective targets criterion variance_cap frontier method limits "
+        "accept_identity accept_unidentifiable"
+    ).split()
 )
 _SECONDS, _MEMORY = 60, 1024
+_MOST_POINTS = 200
 
 
 def _no_time() -> float:
@@ -41,8 +45,10 @@ def design_json(obj: Any, timer: Callable[[], float] = _no_time, progress: Progr
     In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for none; attributes;
     robust {"order", "n", "beta"} and diagonal; dpv and sensitive), or notions, a list of such objects that must all be
     kept; optional priors (every prior-based notion holds under each of them too), ceiling_cap (nats: ε-LDP of the
-    answer beside the rest), mechanism, objective, method ("auto", or "vertices" to list every ray exactly), limits
-    {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is published
+    answer beside the rest), mechanism, objective (variance, information, hamming), targets (rows of numbers, one per
+    answer, or "shares"), criterion ("total" or "worst"), variance_cap (with the objective information), frontier (2 to
+    200 points between least variance and most information), method ("auto", or "vertices" to list every ray exactly),
+    limits {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is published
     here and the answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and
     accept_unidentifiable (false gives up at most 1% of the objective to make every share estimable).
     timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
@@ -59,12 +65,16 @@ def design_json(obj: Any, timer: Callable[[], float] = _no_time, progress: Progr
         claims=asked.claims,
         mechanism=given.get("mechanism", "optimal"),
         objective=given.get("objective", "variance"),
+        targets=_targets(given.get("targets", "shares"), asked.prior.answers),
+        criterion=given.get("criterion", "total"),
+        variance_cap=_cap(given),
         method=given.get("method", "auto"),
         accept_identity=flag(given.get("accept_identity", True), "accept_identity"),
         accept_unidentifiable=flag(given.get("accept_unidentifiable", True), "accept_unidentifiable"),
         limits=_limits(given.get("limits", {}), timer, progress),
     )
-    return _design_body(design(request), asked.prior)
+    body = _design_body(design(request), asked.prior, request.criterion)
+    return body | _frontier(given, request)
 
 
 def measure_json(obj: Any) -> dict[str, Any]:
@@ -86,6 +96,54 @@ def measure_json(obj: Any) -> dict[str, Any]:
     return _finite(measure(weights, prior))
 
 
+def _targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] | None:
+    """Read the workload W: None for all shares."""
+    if value == "shares":
+        return None
+    rows = table(value, "targets")
+    if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
+        words = f'give rows of {answers} numbers, one per answer, or "shares"'
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+    read = tuple(tuple(_exact(v, f"targets[{t}][{x}]") for x, v in enumerate(row)) for t, row in enumerate(rows))
+    for t, row in enumerate(read):
+        if not any(row):
+            raise InvalidInput(Problem.TARGETS_INVALID, "a target needs a number other than zero", f"targets[{t}]")
+    return read
+
+
+def _exact(value: Any, field: str) -> Fraction:
+    read = number(value, field)
+    if read and abs(read.adjusted()) > 12:
+        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
+    return Fraction(read)
+
+
+def _cap(given: Mapping[str, Any]) -> float | None:
+    if given.get("variance_cap") is None:
+        return None
+    cap = number(given["variance_cap"], "variance_cap")
+    if cap <= 0 or abs(cap.adjusted()) > 100:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a positive variance, in shares squared at n = 1", "variance_cap")
+    return float(cap)
+
+
+def _frontier(given: Mapping[str, Any], request: DesignRequest) -> dict[str, Any]:
+    """Return the frontier if it is asked for; empty where the raw answer is best at everything."""
+    if "frontier" not in given:
+        return {}
+    points = whole(given["frontier"], "frontier")
+    if not 2 <= points <= _MOST_POINTS:
+        raise InvalidInput(Problem.FIELD_TYPE, f"give a number of points from 2 to {_MOST_POINTS}", "frontier")
+    try:
+        found = frontier(request, points)
+    except InvalidInput as error:
+        if error.problem is not Problem.IDENTITY_MECHANISM:
+            raise
+        found = []
+    figures = ("information", "variance", "information_bound", "variance_bound")
+    return {"frontier": [_finite({name: getattr(point, name) for name in figures}) for point in found]}
+
+
 def _limits(value: Any, timer: Callable[[], float], progress: Progress | None) -> Limits:
     """Read limits; the time begins now."""
     given = record(value, frozenset(), frozenset({"seconds", "gap", "memory"}), "limits")
@@ -103,7 +161,7 @@ def _limits(value: Any, timer: Callable[[], float], progress: Progress | None) -
     return limits if progress is None else replace(limits, progress=progress)
 
 
-def _design_body(found: Design, prior: Prior) -> dict[str, Any]:
+def _design_body(found: Design, prior: Prior, criterion: str) -> dict[str, Any]:
     mechanism = found.mechanism
     informative = found.objective == "information"
     body = {
@@ -127,6 +185,8 @@ def _design_body(found: Design, prior: Prior) -> dict[str, Any]:
         "value": found.value,
         "bound": found.bound,
         "exact": found.exact,
+        "target_variances": list(found.target_variances),
+        "criterion": criterion,
         "eta": float(found.eta),
         "identity": found.identity,
         "estimable": list(found.estimable),

@@ -7,6 +7,7 @@ from these whole numbers; floats appear only in the last step.
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ _LIMIT_SHIFT = 200
 _LIMIT = 1e-12
 
 Weights = Sequence[Sequence[int]]
+Targets = Sequence[Sequence[Fraction]]
 
 
 def entropy(counts: Sequence[int]) -> float:
@@ -67,20 +69,66 @@ def variance(weights: Weights, counts: Sequence[int]) -> float:
     The truth is taken to be the design prior p (DESIGN §7); where p is zero the limit is meant, computed at 2^-200.
     Infinite if the shares are not identifiable.
     """
-    if rational.rank(weights) < len(weights):
-        return math.inf
-    total, row_sum = sum(counts), max(map(sum, weights))
-    sampling = math.fsum((n / total) ** 2 for n in counts)
-    if len(weights) > EXACT_ANSWERS:
-        return _trace_of_inverse(np.array([[w / row_sum for w in row] for row in weights]), counts) - sampling
+    return math.fsum(target_variances(weights, counts, None))
+
+
+def target_variances(weights: Weights, counts: Sequence[int], targets: Targets | None) -> list[float]:
+    """Return the variance of the unbiased estimate of every target W·p at n = 1, for the truth p of the prior.
+
+    targets : rows W, exact, one number per answer; None for all shares. Infinite where a target is not estimable.
+    """
+    size = rational.rank(weights)
+    a, total, row_sum = len(weights), sum(counts), max(map(sum, weights))
+    if size < a:
+        return _deficient(weights, counts, targets, size)
+    sampling = [_share(row, counts) ** 2 for row in targets] if targets else [Fraction(n, total) ** 2 for n in counts]
+    if a > EXACT_ANSWERS:
+        covariance = np.linalg.inv(_moments(weights, counts))
+        W = np.eye(a) if targets is None else np.array([[float(v) for v in row] for row in targets])
+        found = np.sum(W @ covariance * W, axis=1)
+        return [float(v) - float(s) for v, s in zip(found, sampling, strict=True)]
     positive = [n << _LIMIT_SHIFT or 1 for n in counts]
     gram, _, scale = rational.normal_equations(weights, positive)
     # gram = Σ_y W_xy W_x'y · scale/u_y with u = total·row_sum·Qp, hence A = gram · total / (row_sum · scale).
-    trace = sum(rational.inverse_diagonal(gram)) * row_sum * scale / sum(positive)
-    return float(trace) - sampling
+    unit = Fraction(row_sum * scale, sum(positive))
+    if targets is None:
+        exact = list(rational.inverse_diagonal(gram))
+    else:
+        common = [rational.whole(row) for row in targets]
+        solved = rational.solve(gram, [list(column) for column in zip(*common, strict=True)])
+        exact = [
+            sum((w * solved[x][t] for x, w in enumerate(row)), Fraction(0)) * _factor(row, targets[t]) ** 2
+            for t, row in enumerate(common)
+        ]
+    return [float(v * unit) - float(s) for v, s in zip(exact, sampling, strict=True)]
 
 
-def _trace_of_inverse(Q: NDArray[np.float64], counts: Sequence[int]) -> float:
+def _share(row: Sequence[Fraction], counts: Sequence[int]) -> Fraction:
+    return sum((v * n for v, n in zip(row, counts, strict=True)), Fraction(0)) / sum(counts)
+
+
+def _factor(whole: Sequence[int], row: Sequence[Fraction]) -> Fraction:
+    """Return what whole numbers must be multiplied by to be the row again."""
+    x = next(x for x, v in enumerate(row) if v)
+    return row[x] / whole[x]
+
+
+def _deficient(weights: Weights, counts: Sequence[int], targets: Targets | None, size: int) -> list[float]:
+    """The targets inside the span of the reports can be estimated from a mechanism of deficient rank, others cannot."""
+    if targets is None:
+        return [math.inf] * len(weights)
+    columns = [list(column) for column in zip(*weights, strict=True)]
+    inverse, found = np.linalg.pinv(_moments(weights, counts), rcond=1e-12, hermitian=True), []
+    for row in targets:
+        w = np.array([float(v) for v in row])
+        inside = rational.rank([*columns, rational.whole(row)]) == size
+        found.append(float(w @ inverse @ w) - float(_share(row, counts)) ** 2 if inside else math.inf)
+    return found
+
+
+def _moments(weights: Weights, counts: Sequence[int]) -> NDArray[np.float64]:
+    """Return A = Q D⁻¹ Qᵀ (row = truth) in floats; an answer without mass counts as very rare."""
+    row_sum = max(map(sum, weights))
+    Q = np.array([[w / row_sum for w in row] for row in weights])
     p = np.maximum(np.array(counts, dtype=np.float64) / sum(counts), _LIMIT)
-    eigenvalues = np.linalg.eigvalsh((Q / (p @ Q)) @ Q.T)
-    return float(np.sum(1 / eigenvalues))
+    return np.asarray((Q / (p @ Q)) @ Q.T, dtype=np.float64)

@@ -12,10 +12,10 @@ import numpy as np
 from frankly_server.design import branch
 from frankly_server.design.ascent import climb
 from frankly_server.design.base import Base
-from frankly_server.design.directions import Directions
 from frankly_server.design.gains import Guessing, Information
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
+from frankly_server.design.variance.spread import directions, fractions
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +31,20 @@ class Pricer:
 
     def __init__(self, base: Base, gain: Information | Guessing, seed: int) -> None:
         self.base, self.gain = base, gain
-        self._directions = Directions(base.answers, seed)
+        self._used = seed
 
     def directions(self, prices: FloatArray, count: int) -> FloatArray:
-        """Return vertices in random directions that avoid dear answers, shape (count, a)."""
-        found = []
-        for _ in range(count):
-            direction = self._directions.normal() - 2 * self._directions.number() * prices
-            found.append(self.base.vertex(direction))
-        return np.array(found).reshape(-1, self.base.answers)
+        """Return vertices in evenly spread directions that avoid dear answers, shape (count, a)."""
+        a = self.base.answers
+        spread, avoid = directions(self._used, count, a), fractions(self._used, count, 1)
+        self._used += count
+        return np.array([self.base.vertex(c - 2 * share * prices) for c, share in zip(spread, avoid, strict=True)])
 
     def mixtures(self, T: FloatArray, count: int) -> FloatArray:
         """Return points halfway between columns of T, shape (count, a): new places to climb from, near good ones."""
-        one, other = self._directions.indices(count, len(T)), self._directions.indices(count, len(T))
-        return np.asarray(0.5 * (T[one] + T[other]), dtype=np.float64)
+        pairs = (fractions(self._used, count, 2) * len(T)).astype(np.int64)
+        self._used += count
+        return np.asarray(0.5 * (T[pairs[:, 0]] + T[pairs[:, 1]]), dtype=np.float64)
 
     def search(self, prices: FloatArray, starts: FloatArray, least: float, limits: Limits) -> FloatArray:
         """Return columns worth more than `least`, by local search from each start, shape (n, a)."""
@@ -68,7 +68,7 @@ class Pricer:
         columns, bound = [], -np.inf
         for x, weight in enumerate(self.base.prior / self.base.scale):
             at_x = np.where(np.arange(self.base.answers) == x, weight, 0.0)
-            found = self.base.support(at_x - prices, np.zeros_like(prices), self.base.high)
+            found = self.base.support(at_x - prices, self.base.low, self.base.high)
             if found is not None:
                 bound = max(bound, found.bound)
                 if found.bound > tolerance:

@@ -24,7 +24,7 @@ from frankly_server.design.prior import Prior
 from frankly_server.design.variance.reports import balanced, thinned
 from frankly_server.design.vertices import Ray
 
-NEGLIGIBLE = 1e-8
+NEGLIGIBLE = 1e-7
 """A report that no answer sends more often than this is left to the others."""
 _TIGHT = 1e-9
 _CENTRAL = 0.2
@@ -38,7 +38,7 @@ class Optimum:
 
     rays : whole-number columns. theta : shape (reports,), all positive. bound : proven bound of the objective, from
     above for the information (nats), from below for tr(A⁻¹), up to float rounding in its last digits.
-    multipliers : shape (answers,), what proves the bound: see `most_gain` and `least_variance`.
+    multipliers : shape (answers,), what proves the bound: see `most_gain`.
     """
 
     rays: tuple[Ray, ...]
@@ -95,24 +95,6 @@ def most_gain(rays: Sequence[Ray], prior: Prior, objective: str) -> Optimum:
     found = -solution.dual * unit
     multipliers = _raised(found, gains - V @ found, prior)
     return _finished(rays, V, solution.x, float(np.sum(multipliers)), multipliers)
-
-
-def least_variance(rays: Sequence[Ray], prior: Prior) -> Optimum:
-    """Minimise f = tr(A(θ)⁻¹), the variance of all shares but for a constant, over the mechanisms made of rays.
-
-    Certificate (DESIGN §2 with W = 1): any Z, ν with |Zᵀv|² ≤ ν·v on every ray give f ≥ tr(Z)² / Σν; here Z = A⁻¹.
-    The result has at most a(a+1)/2 reports.
-
-    Raises InvalidInput(optimiser_limit) if the method does not converge.
-    """
-    V = scaled(rays, prior)
-    solution = minimise_trace(V, V.T.copy(), np.ones(V.shape[1]), np.eye(V.shape[1]))
-    if not solution.converged:
-        raise _not_solved()
-    Z = np.linalg.inv((V.T * solution.x) @ V)
-    multipliers = _raised(solution.dual, np.sum((V @ Z) ** 2, axis=1) - V @ solution.dual, prior)
-    bound = float(np.trace(Z)) ** 2 / float(np.sum(multipliers))
-    return _finished(rays, V, solution.x, bound, multipliers)
 
 
 def generated(columns: FloatArray, theta: FloatArray, bound: float, multipliers: FloatArray) -> Optimum:

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -17,13 +18,32 @@ from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.prior import Prior
 from frankly_server.design.programme import Optimum
+from frankly_server.design.variance import base as variance_base
+from frankly_server.design.variance import criteria
+from frankly_server.design.variance.frontier import frontier, information_under_cap
+from frankly_server.design.variance.reports import thinned
 from frankly_server.design.vertices import Ray
 
 METHODS = ("auto", "vertices")
 REPAIR_LOSS = 0.01
 """The share of the objective given up, at most, to make every share estimable."""
 _REPAIRED_ANSWERS = 40
+_THINNED = 2000
+CRITERIA = ("total", "worst")
 _GAINS: dict[str, type[Information] | type[Guessing]] = {"information": Information, "hamming": Guessing}
+
+
+@dataclass(frozen=True, slots=True)
+class OnCurve:
+    """A mechanism on the frontier.
+
+    information_bound : no other has more information at its variance. variance_bound : nor less variance at its
+    information.
+    """
+
+    optimum: Optimum
+    information_bound: float
+    variance_bound: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +74,44 @@ def most_gain(cone: Cone, prior: Prior, objective: str, limits: Limits, method: 
     return Found(_identifying(rays, prior, best, objective, deficient=deficient), exact)
 
 
-def least_variance(cone: Cone, prior: Prior, limits: Limits, method: str) -> Found:
-    """Minimise the total variance of the unbiased shares, up to the constant p·p; see `programme.least_variance`."""
-    rays = cone.rays()
-    return Found(programme.least_variance(rays, prior), exact=True)
+def least_variance(cone: Cone, prior: Prior, targets: FloatArray, criterion: str, limits: Limits, method: str) -> Found:
+    """Minimise the total variance of the targets, or the worst one; see `variance.criteria`.
+
+    targets : W, shape (t, a). criterion : total or worst. Raises InvalidInput(optimiser_limit).
+    """
+    minimise = {"total": criteria.least_variance, "worst": criteria.least_worst_variance}[criterion]
+    made = minimise(_base(cone, prior, limits, method), targets, limits=limits)
+    return Found(_whole(made.columns, made.theta, made.bound), exact=made.certificate.exact)
+
+
+def capped_information(cone: Cone, prior: Prior, targets: FloatArray, cap: float, limits: Limits, method: str) -> Found:
+    """Maximise the information with at most `cap` of total variance; see `variance.frontier`."""
+    point = information_under_cap(_base(cone, prior, limits, method), targets, cap, limits=limits)
+    return Found(_whole(point.columns, point.theta, point.information_bound), exact=point.exact)
+
+
+def curve(cone: Cone, prior: Prior, targets: FloatArray, points: int, limits: Limits, method: str) -> list[OnCurve]:
+    """Return mechanisms from the least variance to the most information; see `variance.frontier.frontier`."""
+    found = frontier(_base(cone, prior, limits, method), targets, points, limits=limits)
+    return [
+        OnCurve(_whole(p.columns, p.theta, p.information_bound), p.information_bound, p.variance_bound) for p in found
+    ]
+
+
+def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.Base:
+    if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
+        return variance_base.Listed(programme.scaled(cone.rays(), prior), prior.probabilities())
+    return Base(cone, prior)
+
+
+def _whole(columns: FloatArray, theta: FloatArray, bound: float) -> Optimum:
+    """Return few reports with the same moments as whole-number columns."""
+    a = columns.shape[1]
+    if len(columns) > a and len(columns) <= _THINNED and a <= _REPAIRED_ANSWERS:
+        features = np.array([columns[:, i] * columns[:, j] for i in range(a) for j in range(i + 1)])
+        kept, theta = thinned(features, np.arange(len(columns)), theta)
+        columns = columns[kept]
+    return programme.generated(columns, theta, bound, np.zeros(a))
 
 
 def _identifying(rays: Sequence[Ray], prior: Prior, best: Optimum, objective: str, *, deficient: bool) -> Optimum:

@@ -14,12 +14,14 @@ from frankly_server.design.cones import answer_rays
 from frankly_server.design.interior import minimise_trace
 from frankly_server.design.linear import lp
 from frankly_server.design.programme import (
-    least_variance,
     most_gain,
     ray_information,
     repaired,
     scaled,
 )
+from frankly_server.design.variance.base import Listed
+from frankly_server.design.variance.criteria import least_variance
+from frankly_server.design.variance.generation import Generated
 from frankly_server.design.vertices import Ray
 from scipy.optimize import linprog
 
@@ -35,6 +37,10 @@ def instances(seed: int, count: int) -> list[tuple[Prior, list[Ray]]]:
         if not admits_identity(notion, level, prior):
             found.append((prior, rays_of(notion, level, prior)))
     return found
+
+
+def least(rays: list[Ray], prior: Prior) -> Generated:
+    return least_variance(Listed(scaled(rays, prior), prior.probabilities()), np.eye(prior.answers))
 
 
 def subset_selection_variance(a: int, k: int, E: float) -> float:
@@ -73,13 +79,13 @@ def test_the_formula_of_subset_selection_is_right() -> None:
 @pytest.mark.parametrize(("prior", "rays"), instances(21, 40))
 def test_the_bound_of_the_variance_holds_on_every_ray_exactly(prior: Prior, rays: list[Ray]) -> None:
     # DESIGN §2 in fractions: for any Z and ν with |Zᵀv|²/(p·v) ≤ ν·v on every ray, every design has f ≥ (tr Z)²/Σν.
-    found = least_variance(rays, prior)
-    V = scaled(found.rays, prior)
-    A = (V.T * found.theta) @ V
-    Z = [[Fraction(v) for v in row] for row in np.linalg.inv(A).tolist()]
+    found = least(rays, prior)
+    A = (found.columns.T * found.theta) @ found.columns
+    prices = found.certificate.prices
+    Z = [[Fraction(v) for v in row] for row in prices.Z.tolist()]
     trace = sum(Z[x][x] for x in range(prior.answers))
     slack = Fraction(1) + Fraction(1, 10**7)  # room for the floats in ν, which cost as much of the bound
-    nu = [Fraction(v) * slack for v in found.multipliers.tolist()]
+    nu = [Fraction(v) * slack for v in prices.nu.tolist()]
     for ray in rays:
         projected = [sum(v * z for v, z in zip(ray, column, strict=True)) for column in zip(*Z, strict=True)]
         expected = Fraction(sum(n * v for n, v in zip(prior.shares, ray, strict=True)), prior.total)
@@ -88,7 +94,7 @@ def test_the_bound_of_the_variance_holds_on_every_ray_exactly(prior: Prior, rays
     reached = float(np.trace(np.linalg.inv(A)))
     assert proven <= reached * (1 + 1e-12)
     assert proven >= reached * (1 - 1e-6)
-    assert found.bound == pytest.approx(proven, rel=1e-6)
+    assert found.bound + float(np.sum(prior.probabilities() ** 2)) == pytest.approx(proven, rel=1e-6)
 
 
 @pytest.mark.parametrize(("prior", "rays"), instances(22, 40))
@@ -114,8 +120,8 @@ def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(prior: P
     V = scaled(found.rays, prior)
     assert float(found.theta @ ray_information(V, prior)) >= best.bound * (0.99 - 1e-7)
     assert np.linalg.matrix_rank(V) == prior.answers
-    least = least_variance(rays, prior)
-    assert float(np.trace(np.linalg.inv((V.T * found.theta) @ V))) >= least.bound * (1 - 1e-9)
+    best_variance = least(rays, prior)
+    assert float(np.trace(np.linalg.inv((V.T * found.theta) @ V))) >= (best_variance.bound + prior.probabilities() @ prior.probabilities()) * (1 - 1e-9)
     np.testing.assert_allclose(found.theta @ V, 1, atol=1e-12)
 
 
