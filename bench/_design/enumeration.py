@@ -45,6 +45,13 @@ class Timed:
     capped: bool
     trouble: str
 
+    @property
+    def words(self) -> str:
+        """How many vertices there were, or what went wrong."""
+        if self.optimum:
+            return f"{self.optimum.vertices} vertices"
+        return "stopped" if self.capped else self.trouble
+
 
 @dataclass(frozen=True)
 class Reports:
@@ -150,15 +157,17 @@ def capped(notion: str, prior: Prior, epsilon: float, cap_s: float = CAP_S) -> T
     asked = json.dumps({"notion": notion, "joint": prior.joint, "epsilon": epsilon})
     command = [sys.executable, "-m", "_design.enumeration"]
     folder = Path(__file__).resolve().parents[1]
+    patience = cap_s + _START_S  # its imports are not counted
+    start = time.perf_counter()
     try:
-        # its imports are not counted, so it is given the time for them
         done = subprocess.run(
-            command, input=asked, capture_output=True, text=True, cwd=folder, check=False, timeout=cap_s + _START_S
+            command, input=asked, capture_output=True, text=True, cwd=folder, check=False, timeout=patience
         )
     except subprocess.TimeoutExpired:
         return Timed(None, cap_s, capped=True, trouble="")
     if done.returncode:
-        return Timed(None, cap_s, capped=False, trouble=done.stderr.strip().splitlines()[-1])
+        words = done.stderr.strip().splitlines()[-1:] or [f"exit {done.returncode}"]
+        return Timed(None, time.perf_counter() - start, capped=False, trouble=words[0])
     said = json.loads(done.stdout)
     if said["trouble"]:
         return Timed(None, said["seconds"], capped=False, trouble=said["trouble"])

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Subset random response in floats: random response within small groups of the answers that tell too much.
+
+[Lift §5.1, Algorithm 2, on the groups of §4.1, Algorithm 1], with the corrections of DESIGN §9.21-9.22: the risk of a
+group is max(log Λ, −log Ψ), groups grow while the levels are not met, and a last group that does not meet them takes in
+other groups, then answers of low risk, until it does. Every group then keeps both levels as one report, so that the
+polytope (26) is never empty and Algorithm 2 needs no unions.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from _design.enumeration import FloatArray, delta, entropies, mixed
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Response:
+    """A mechanism by its reports: P(x | y), shape (a, reports), and P(y), shape (reports,); the groups of answers."""
+
+    given: FloatArray
+    chance: FloatArray
+    groups: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class _Lifts:
+    """What a group of answers tells when it is sent as one report."""
+
+    joint: FloatArray
+    low: float
+    high: float
+
+    def risk(self, group: Sequence[int]) -> float:
+        """max(log Λ, −log Ψ): the largest change of any secret's odds, in nats."""
+        least, most = self._range(group)
+        return max(most, -least)
+
+    def kept(self, group: Sequence[int]) -> bool:
+        """Whether e^−low ≤ Ψ and Λ ≤ e^high  [Lift §4.1]."""
+        least, most = self._range(group)
+        return -self.low <= least and most <= self.high
+
+    def _range(self, group: Sequence[int]) -> tuple[float, float]:
+        both = self.joint[:, list(group)].sum(axis=1)
+        with np.errstate(divide="ignore"):
+            lift = np.log(both / both.sum() / self.joint.sum(axis=1))
+        return float(lift.min()), float(lift.max())
+
+
+def subset_random_response(joint: FloatArray, low: float, high: float) -> Response:
+    """Return the mechanism for P(s, x) of shape (c, a) under (low, high)-ALIP.
+
+    Raises EnumerationError where floats lose the vertices of a group.
+    """
+    lifts = _Lifts(joint, low, high)
+    everybody = range(joint.shape[1])
+    harmless = [x for x in everybody if lifts.kept([x])]
+    groups, harmless = _groups(lifts, [x for x in everybody if not lifts.kept([x])], harmless)
+    blocks = [(np.eye(len(everybody))[:, harmless], joint.sum(axis=0)[harmless])]
+    for group in groups:
+        part = joint[:, group]
+        found, _ = mixed(delta(part, joint.sum(axis=1), low, high), part.sum(axis=0))
+        given = np.zeros((len(everybody), len(found.chance)))
+        given[group] = found.given
+        blocks.append((given, found.chance))
+    return Response(
+        np.hstack([given for given, _ in blocks]),
+        np.concatenate([chance for _, chance in blocks]),
+        tuple(map(tuple, groups)),
+    )
+
+
+def _groups(lifts: _Lifts, risky: list[int], harmless: list[int]) -> tuple[list[list[int]], list[int]]:
+    """Return the groups of Algorithm 1, and the harmless answers that no group had to take in."""
+    groups: list[list[int]] = []
+    while risky:
+        group = [max(risky, key=lambda x: lifts.risk([x]))]
+        risky = [x for x in risky if x not in group]
+        while not lifts.kept(group) and risky:
+            best = _safest(lifts, group, ([x] for x in risky))
+            group, risky = group + best, [x for x in risky if x not in best]
+        groups.append(group)
+    last = groups.pop() if groups else []
+    while last and not lifts.kept(last) and groups:
+        best = _safest(lifts, last, groups)
+        last, groups = last + best, [group for group in groups if group is not best]
+    while last and not lifts.kept(last) and harmless:
+        best = _safest(lifts, last, ([x] for x in harmless))
+        last, harmless = last + best, [x for x in harmless if x not in best]
+    return ([*groups, last] if last else groups), harmless
+
+
+def _safest(lifts: _Lifts, group: list[int], others: Iterable[list[int]]) -> list[int]:
+    return min(others, key=lambda other: lifts.risk(group + other))
+
+
+def information(response: Response, joint: FloatArray) -> float:
+    """I(X; Y) = H(X) − H(X|Y) in nats."""
+    shares = joint.sum(axis=0)
+    return float(entropies(shares[:, None])[0] - response.chance @ entropies(response.given))
+
+
+def broken(response: Response, joint: FloatArray, low: float, high: float) -> float:
+    """Return by how many nats a report exceeds its levels, or an answer's share is missed; 0 if none is."""
+    shares = joint.sum(axis=0)
+    given = joint / shares @ response.given  # P(s | y)
+    with np.errstate(divide="ignore"):
+        lift = np.log(given / joint.sum(axis=1)[:, None])
+    excess = max(float(np.max(-low - lift)), float(np.max(lift - high)))
+    moved = float(np.max(np.abs(response.given @ response.chance - shares)))
+    return max(excess, moved) if max(excess, moved) > _ROUNDING else 0.0
