@@ -22,7 +22,7 @@ from frankly_server.design.prior import Prior
 
 _LEAST_SCALE = 1e-6
 _LOOSE = 1e-9
-_MOST_ROWED = 45
+_MOST_ROWED, _MOST_LOWERED = 45, 64
 _INFINITY = float("inf")
 
 
@@ -50,7 +50,8 @@ class Base:
     """{v ≥ 0 : p·v = 1, v in the cone}, non-empty (it holds the constant column) and bounded.
 
     answers : a. prior : p, shape (a,). scale : σ, shape (a,), positive; t = σ∘v. polytope : in t and the auxiliary
-    variables behind it; its bounds `high` are the largest values that occur.
+    variables behind it; its bounds `high` are the largest values that occur. corners : for each answer a column t that
+    favours it most.
     """
 
     def __init__(self, cone: Cone, prior: Prior) -> None:
@@ -64,7 +65,7 @@ class Base:
         for claim in cone.claims:
             _describe(rows, claim, prior)
         self.polytope = self._polytope(rows)
-        self._tighten()
+        self.corners = self._tighten()
 
     @property
     def size(self) -> int:
@@ -138,20 +139,27 @@ class Base:
         high = np.concatenate([loose, np.full(n - a, _INFINITY)])
         return Polytope(matrix, np.array(rows.low), np.array(rows.high), np.zeros(n), high)
 
-    def _tighten(self) -> None:
+    def _tighten(self) -> FloatArray:
         """Set the least and the largest value of each variable, so that every dual bound is finite.
 
-        An auxiliary variable need never exceed the largest v_x: it stands for one of them or an average.
+        An auxiliary variable need never exceed the largest v_x: it stands for one of them or an average. Return the
+        vertices where each t_x is largest, shape (answers, answers) unless the numbers are too extreme for some.
         """
         a, low, high = self.answers, self.polytope.low.copy(), self.polytope.high.copy()
-        for x in range(a):
-            unit = np.eye(1, self.size, x)[0]
-            most, least = self.polytope.vertex(unit), self.polytope.vertex(-unit)
-            if most is not None and least is not None:  # a little loose, so that nothing is cut off
+        units = np.eye(a, self.size)
+        corners = []
+        for x, unit in enumerate(units):
+            most = self.polytope.vertex(unit)
+            if most is not None:  # a little loose, so that nothing is cut off
                 high[x] = min(high[x], float(most[x]) * (1 + _LOOSE) + _LOOSE**2)
+                corners.append(most[:a])
+        for x, unit in enumerate(units if a <= _MOST_LOWERED else []):
+            least = self.polytope.vertex(-unit)
+            if least is not None:
                 low[x] = max(low[x], float(least[x]) * (1 - _LOOSE) - _LOOSE**2)
         high[a:] = np.max(high[:a] / self.scale) * (1 + _LOOSE)
         self.polytope.low, self.polytope.high = low, high
+        return np.array(corners).reshape(-1, a)
 
 
 def _describe(rows: _Rows, claim: Claim, prior: Prior) -> None:

@@ -23,6 +23,7 @@ Row = list[int]
 MAX_RAYS = 4096
 _LISTED_CANDIDATES = 20_000
 _MAX_LISTED_ROWS = 400
+_FEW_ANSWERS, _FEW_ROWS = 6, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class Cone:
 
     def is_small(self) -> bool:
         """Tell whether listing all rays takes a moment only."""
+        if self.answers <= _FEW_ANSWERS and len(self.rows()) <= _FEW_ROWS:
+            return True  # the bound below is far off for cones of few dimensions
         return self._candidates() <= _LISTED_CANDIDATES
 
     def _answer_ldp_only(self) -> bool:

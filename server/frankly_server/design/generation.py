@@ -153,7 +153,7 @@ def _begin(columns: _Columns, pricer: Pricer, starts: FloatArray | None, limits:
     free = np.zeros(base.answers)
     if starts is not None:
         columns.add(starts * base.scale)
-    corners = np.array([base.vertex(unit) for unit in np.eye(base.answers)])
+    corners = base.corners
     columns.add(pricer.search(free, corners, -np.inf, limits))
     columns.add(corners)
     few = min(2 * base.answers, 2 * _DIRECTIONS)

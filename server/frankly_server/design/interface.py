@@ -48,8 +48,8 @@ def design_json(obj: Any, timer: Callable[[], float] = _no_time, progress: Progr
     answer beside the rest), mechanism, objective (variance, information, hamming), targets (rows of numbers, one per
     answer, or "shares"), criterion ("total" or "worst"), variance_cap (with the objective information), frontier (2 to
     200 points between least variance and most information), method ("auto", or "vertices" to list every ray exactly),
-    limits {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is published
-    here and the answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and
+    limits {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is
+    published here and the answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and
     accept_unidentifiable (false gives up at most 1% of the objective to make every share estimable).
     timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
 
