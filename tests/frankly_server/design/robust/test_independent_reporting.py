@@ -61,7 +61,7 @@ def test_the_verifier_accepts_the_best_split_of_a_claim(secrets: int, values: in
 @pytest.mark.parametrize(("secrets", "values"), SIZES)
 def test_no_split_on_a_finer_grid_is_better(secrets: int, values: int) -> None:
     rng = np.random.default_rng(99 + secrets * 10 + values)
-    for epsilon in (0.3, 1.5, 5.0):
+    for epsilon in (0.3, 1.5, 9.0):
         counts = random_counts(rng, secrets, values)
         ball = confidence_ball(counts, 2, 500, "0.05")
         for leak in (ValueLeak.of_distance(distance_bound(ball)), ValueLeak.of_bounds(ball_bounds(ball))):
@@ -114,6 +114,16 @@ def test_from_the_knee_on_values_are_sent_unchanged() -> None:
     assert leak.delta2(math.log(2) - 1e-3) < math.inf
     identity = ((1, 0), (0, 1), (1, 0), (0, 1))
     assert worst_case_epsilon(identity, bounds) == pytest.approx(math.log(2))
+
+
+def test_the_knee_is_found_where_it_is_best() -> None:
+    bounds = (((30, 100), (60, 100)), ((29, 100), (61, 100)))
+    leak = ValueLeak.of_bounds(bounds)
+    found = best_split([[35, 65], [34, 66]], 1.0, leak)
+    assert 0 < leak.knee < 1
+    assert found.eps2 == pytest.approx(leak.knee, abs=1e-9)
+    sent = np.kron(grr_rows(2, 1.0 - leak.knee), np.eye(2))
+    assert found.information >= direct_information([[35, 65], [34, 66]], sent) - 1e-12
 
 
 @pytest.mark.parametrize("eps2", [0.05, 0.3, 0.6])
