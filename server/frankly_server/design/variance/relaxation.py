@@ -22,7 +22,7 @@ from frankly_server.design.linear import FloatArray
 _STEPS = 80
 _TO_BOUNDARY = 0.95
 _ENOUGH = 1e-7
-_MAX_ENTRIES = 6_000_000
+_MAX_ENTRIES = 1_500_000
 
 
 @dataclass(frozen=True, slots=True)
