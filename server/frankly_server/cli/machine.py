@@ -12,6 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, results, table, write_json
+from frankly_server.cli.search import search_shown, stops_at_interrupt
 from frankly_server.design.interface import design_json, measure_json
 from frankly_server.estimate.interface import estimate_json
 
@@ -51,11 +52,16 @@ def _plain(value: Any) -> str:
 @click.command()
 @json_option
 def design(as_json: bool) -> None:
-    """Design a mechanism: reads a prior, a notion and a level on standard input."""
-    started = time.monotonic()
+    """Design a mechanism: reads a prior, a notion and a level on standard input.
+
+    Ctrl-C ends the search: the best mechanism so far is verified and written, with its bound.
+    """
 
     def timed(asked: dict[str, Any]) -> dict[str, Any]:
-        return design_json(asked, time.monotonic) | {"seconds": round(time.monotonic() - started, 3)}
+        started = time.monotonic()
+        with stops_at_interrupt() as stopped, search_shown() as progress:
+            found = design_json(asked, time.monotonic, progress, stopped)
+        return found | {"seconds": round(time.monotonic() - started, 3)}
 
     _answer(timed, "design", as_json)
 

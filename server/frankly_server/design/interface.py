@@ -39,7 +39,16 @@ def _no_time() -> float:
     return 0.0
 
 
-def design_json(obj: Any, timer: Callable[[], float] = _no_time, progress: Progress | None = None) -> dict[str, Any]:
+def _go_on() -> bool:
+    return False
+
+
+def design_json(
+    obj: Any,
+    timer: Callable[[], float] = _no_time,
+    progress: Progress | None = None,
+    stopped: Callable[[], bool] = _go_on,
+) -> dict[str, Any]:
     """Design a mechanism from a JSON request.
 
     In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for none; attributes;
@@ -52,6 +61,7 @@ def design_json(obj: Any, timer: Callable[[], float] = _no_time, progress: Progr
     published here and the answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and
     accept_unidentifiable (false gives up at most 1% of the objective to make every share estimable).
     timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
+    stopped : once true, the best so far is returned, as when time is up.
 
     Out: kind, bits, weights, matrix, information, information_bound (null unless it was the objective),
     normalised_information, variance, gap, certified, rank, identifiable, measures, parameters.
@@ -71,7 +81,7 @@ def design_json(obj: Any, timer: Callable[[], float] = _no_time, progress: Progr
         method=given.get("method", "auto"),
         accept_identity=flag(given.get("accept_identity", True), "accept_identity"),
         accept_unidentifiable=flag(given.get("accept_unidentifiable", True), "accept_unidentifiable"),
-        limits=_limits(given.get("limits", {}), timer, progress),
+        limits=_limits(given.get("limits", {}), timer, progress, stopped),
     )
     body = _design_body(design(request), asked.prior, request.criterion)
     return body | _frontier(given, request)
@@ -144,7 +154,7 @@ def _frontier(given: Mapping[str, Any], request: DesignRequest) -> dict[str, Any
     return {"frontier": [_finite({name: getattr(point, name) for name in figures}) for point in found]}
 
 
-def _limits(value: Any, timer: Callable[[], float], progress: Progress | None) -> Limits:
+def _limits(value: Any, timer: Callable[[], float], progress: Progress | None, stopped: Callable[[], bool]) -> Limits:
     """Read limits; the time begins now."""
     given = record(value, frozenset(), frozenset({"seconds", "gap", "memory"}), "limits")
     seconds = number(given.get("seconds", _SECONDS), "limits.seconds")
@@ -157,7 +167,7 @@ def _limits(value: Any, timer: Callable[[], float], progress: Progress | None) -
     if memory < 1:
         raise InvalidInput(Problem.FIELD_TYPE, "give a positive number of megabytes", "limits.memory")
     deadline = timer() + float(seconds)
-    limits = Limits(gap=float(gap), out_of_time=lambda: timer() > deadline, memory=memory)
+    limits = Limits(gap=float(gap), out_of_time=lambda: stopped() or timer() > deadline, memory=memory)
     return limits if progress is None else replace(limits, progress=progress)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from frankly_server.design import branch
+from frankly_server.design.answer_pricing import dearest
 from frankly_server.design.ascent import climb
 from frankly_server.design.base import Base
 from frankly_server.design.gains import Guessing, Information
@@ -59,6 +60,10 @@ class Pricer:
 
     def prove(self, prices: FloatArray, tolerance: float, limits: Limits, boxes: int) -> Priced:
         """Bound what any column is worth, down to `tolerance`; stop at columns worth more, or after so many boxes."""
+        if isinstance(self.gain, Information) and self.base.ratio is not None:
+            columns, most = dearest(self.base.prior, self.base.ratio, prices * self.base.scale)
+            better = self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices > tolerance
+            return Priced(columns[better] * self.base.scale, most)
         if isinstance(self.gain, Information):
             return Priced(*branch.bound(self.base, self.gain, prices, tolerance, limits, boxes))
         return self._prove_by_guess(prices, tolerance)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A search for a mechanism at the terminal: where it is, and how to end it early."""
+
+import math
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from frankly_server.cli.console import remarks
+from frankly_server.design.limits import Progress
+
+
+@contextmanager
+def stops_at_interrupt() -> Iterator[Callable[[], bool]]:
+    """Give a question that turns true at the first Ctrl-C; a second one interrupts as usual."""
+    asked = False
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def search_shown() -> Iterator[Progress | None]:
+    """Show the stage of a search, its value and its bound on stderr; nothing where stderr is no terminal."""
+    console = remarks()
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status("designing … (Ctrl-C takes the best so far)") as status:
+
+        def show(stage: str, value: float, bound: float) -> None:
+            reached = "nothing complete yet" if math.isnan(value) else f"reached {value:.6g}"
+            proven = "" if math.isnan(bound) else f", bound {bound:.6g}"
+            status.update(f"{stage}: {reached}{proven}  (Ctrl-C takes the best so far)")
+
+        yield show
