@@ -65,6 +65,7 @@ def measure(weights: Weights, prior: Prior) -> dict[str, float]:
         "information_secret": objectives.information(secret_channel(weights, prior), prior.masses),
         "information": mutual,
         "normalised_information": objectives.normalised(mutual, shares),
+        "hamming": objectives.hamming(weights, shares),
         "variance": objectives.variance(weights, shares),
         "rank": rational.rank(weights),
     }

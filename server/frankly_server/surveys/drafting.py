@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a definition to a document that keeps its promises: design every block, verify exactly, check the budget."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,11 +14,13 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.design.limits import Limits
 from frankly_server.design.promises import promise
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
 from frankly_server.surveys.priors import document_prior, prior_of
 
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
+_SEARCH_S = 60.0
 
 Progress = Callable[[int, int, str], None]
 """Called before each block with (blocks done, blocks in all, id of the block now being designed)."""
@@ -42,8 +45,10 @@ class Place:
     collect_url: str
 
 
-def draft_blocks(definition: SurveyDefinition, progress: Progress | None = None) -> list[DraftedBlock]:
-    """Design the mechanism of every block.
+def draft_blocks(
+    definition: SurveyDefinition, progress: Progress | None = None, timer: Callable[[], float] = time.monotonic
+) -> list[DraftedBlock]:
+    """Design the mechanism of every block, each for at most a minute of search: its certificate tells how far it got.
 
     Raises InvalidInput with the path of the block at fault: whatever `prior_of` and `design` refuse.
     """
@@ -51,7 +56,7 @@ def draft_blocks(definition: SurveyDefinition, progress: Progress | None = None)
     for i, block in enumerate(definition.blocks):
         if progress:
             progress(i, len(definition.blocks), block.id)
-        drafted.append(_draft(block, f"blocks[{i}]"))
+        drafted.append(_draft(block, f"blocks[{i}]", _a_minute(timer)))
     if progress:
         progress(len(definition.blocks), len(definition.blocks), "")
     return drafted
@@ -109,7 +114,12 @@ def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, d
     return opens, closes, definition.expires or closes + _GRACE
 
 
-def _draft(block: BlockDefinition, field: str) -> DraftedBlock:
+def _a_minute(timer: Callable[[], float]) -> Limits:
+    deadline = timer() + _SEARCH_S
+    return Limits(out_of_time=lambda: timer() > deadline)
+
+
+def _draft(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
     prior = prior_of(block, field)
     try:
         claim = promise(block.notion, prior, parse_epsilon(block.epsilon))
@@ -121,6 +131,7 @@ def _draft(block: BlockDefinition, field: str) -> DraftedBlock:
                 objective=block.objective,
                 accept_identity=block.accept_identity,
                 accept_unidentifiable=block.accept_unidentifiable,
+                limits=limits,
             )
         )
     except InvalidInput as error:

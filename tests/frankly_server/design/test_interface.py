@@ -19,7 +19,7 @@ OUT = {
 }  # fmt: skip
 MEASURES = {
     "lip", "alip_low", "alip_high", "secret_ldp", "answer_ldp", "ceiling", "information_secret", "information",
-    "normalised_information", "variance", "rank",
+    "normalised_information", "variance", "rank", "hamming",
 }  # fmt: skip
 
 
