@@ -2,16 +2,25 @@
 """Random priors and mechanisms for the mathematics; seeded, so every run tries the same ones."""
 
 import random
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from frankly_protocol.audit import Claim
+import numpy as np
+from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import DesignRequest
 from frankly_server.design.cones import Cone
 from frankly_server.design.prior import Prior
-from frankly_server.design.promises import promise
+from frankly_server.design.promises import no_violation, pairs, promise
 from frankly_server.design.vertices import Ray
+from numpy.typing import NDArray
+
+EVERY_NOTION = (
+    "ldp", "secret-ldp", "lip", "alip", "alip-high", "alip-low", "srlip", "rldp", "rldp-diagonal", "dpv",
+    "lip-and-ldp", "secret-ldp-and-dpv", "two-priors",
+)  # fmt: skip
+"""What `claims_of` makes: the seven notions, their one-sided and paper forms, and intersections."""
 
 
 def random_prior(rng: random.Random, answers: int, secrets: int) -> Prior:
@@ -62,3 +71,49 @@ def admits_identity(notion: str, level: tuple[int, int], prior: Prior) -> bool:
 
 def wanted(prior: Prior, notion: str, epsilon: Fraction, mechanism: str = "optimal", **options: Any) -> DesignRequest:
     return DesignRequest(prior, (promise(notion, prior, epsilon),), mechanism, **options)
+
+
+def claims_of(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5) -> tuple[Prior, tuple[Claim, ...]]:
+    """A random prior over four answers and what one of EVERY_NOTION promises of it at a level from `low` to `high`."""
+
+    def level() -> tuple[int, int]:
+        return level_for(random_epsilon(rng, low, high))
+
+    prior = random_prior(rng, 4, rng.randint(2, 3))
+    joint, other = prior.joint, random_prior(rng, 4, 2).joint
+    if kind.startswith("rldp"):
+        prior = random_prior(rng, 2, 2)
+        bounds = tuple(tuple((rng.randint(0, 40) * n // sum(row), 50) for n in row) for row in prior.joint)
+        return pairs(prior), (Claim("rldp", level(), lower_bounds=bounds, diagonal=kind == "rldp-diagonal"),)
+    share = Fraction(prior.masses[0], prior.total)
+    made: dict[str, Callable[[], tuple[Claim, ...]]] = {
+        "alip": lambda: (Claim("alip", level(), joint, low_level=level()),),
+        "alip-high": lambda: (Claim("alip", level(), joint),),
+        "alip-low": lambda: (Claim("alip", None, joint, low_level=level()),),
+        "srlip": lambda: (Claim("srlip", level(), joint, attributes=(2, 2)),),
+        "dpv": lambda: (no_violation(prior, share + (1 - share) / rng.randint(2, 9), 0),),
+        "lip-and-ldp": lambda: (Claim("lip", level(), joint), Claim("ldp", level_for(Fraction(1)))),
+        "secret-ldp-and-dpv": lambda: (
+            Claim("secret-ldp", level(), joint),
+            no_violation(prior, share + (1 - share) / 9, 0),
+        ),
+        "two-priors": lambda: tuple(Claim("lip", E, table) for E in (level(),) for table in (joint, other)),
+    }
+    return prior, made[kind]() if kind in made else (claim_of(kind, level(), prior),)
+
+
+def tamed(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5) -> tuple[Prior, Cone]:
+    """As `claims_of`, until the promise keeps the raw answer out."""
+    while True:
+        prior, claims = claims_of(kind, rng, low, high)
+        cone = Cone(claims, prior.answers)
+        if not cone.admits_identity():
+            return prior, cone
+
+
+def scaled_rays(cone: Cone, prior: Prior) -> NDArray[np.float64]:
+    """All extreme rays, scaled to p·v = 1; shape (rays, answers)."""
+    p = [Fraction(n, prior.total) for n in prior.shares]
+    rays = cone.rays()
+    means = [sum((a * v for a, v in zip(p, ray, strict=True)), Fraction(0)) for ray in rays]
+    return np.array([[float(v / mean) for v in ray] for ray, mean in zip(rays, means, strict=True)])
