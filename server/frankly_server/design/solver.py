@@ -3,15 +3,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
-from frankly_protocol.errors import InvalidInput
+from frankly_protocol.audit import require_private
+from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
 from frankly_server.design import programme
 from frankly_server.design.base import Base
 from frankly_server.design.cones import Cone
+from frankly_server.design.families import grr
 from frankly_server.design.gains import Guessing, Information
 from frankly_server.design.generation import generate
 from frankly_server.design.limits import Limits
@@ -68,7 +71,7 @@ def most_gain(cone: Cone, prior: Prior, objective: str, limits: Limits, method: 
     else:
         base = Base(cone, prior)
         gain = _GAINS[objective](base)
-        made = generate(base, gain, limits)
+        made = generate(base, gain, limits, _known_columns(cone, prior))
         best, exact = programme.generated(made.columns, made.theta, made.bound, made.multipliers), False
         rays = _spread(made.columns)
     return Found(_identifying(rays, prior, best, objective, deficient=deficient), exact)
@@ -80,22 +83,42 @@ def least_variance(cone: Cone, prior: Prior, targets: FloatArray, criterion: str
     targets : W, shape (t, a). criterion : total or worst. Raises InvalidInput(optimiser_limit).
     """
     minimise = {"total": criteria.least_variance, "worst": criteria.least_worst_variance}[criterion]
-    made = minimise(_base(cone, prior, limits, method), targets, limits=limits)
+    made = minimise(_base(cone, prior, limits, method), targets, _known_columns(cone, prior), limits)
     return Found(_whole(made.columns, made.theta, made.bound), exact=made.certificate.exact)
 
 
 def capped_information(cone: Cone, prior: Prior, targets: FloatArray, cap: float, limits: Limits, method: str) -> Found:
     """Maximise the information with at most `cap` of total variance; see `variance.frontier`."""
-    point = information_under_cap(_base(cone, prior, limits, method), targets, cap, limits=limits)
+    starts = _known_columns(cone, prior)
+    point = information_under_cap(_base(cone, prior, limits, method), targets, cap, starts, limits)
     return Found(_whole(point.columns, point.theta, point.information_bound), exact=point.exact)
 
 
 def curve(cone: Cone, prior: Prior, targets: FloatArray, points: int, limits: Limits, method: str) -> list[OnCurve]:
     """Return mechanisms from the least variance to the most information; see `variance.frontier.frontier`."""
-    found = frontier(_base(cone, prior, limits, method), targets, points, limits=limits)
+    found = frontier(_base(cone, prior, limits, method), targets, points, _known_columns(cone, prior), limits)
     return [
         OnCurve(_whole(p.columns, p.theta, p.information_bound), p.information_bound, p.variance_bound) for p in found
     ]
+
+
+def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
+    """Return the columns of generalised randomised response if it keeps every claim, shape (answers, answers).
+
+    A search that begins there always has a complete mechanism that identifies every share. ε-LDP implies every notion
+    at level ε but for the degree of privacy violation; the exact verifier has the say.
+    """
+    levels = [level for claim in cone.claims for level in (claim.level, claim.low_level) if level is not None]
+    least = min(levels, key=lambda level: Fraction(*level))
+    if Fraction(*least) <= 1:
+        return None
+    mechanism = grr(cone.answers, least)
+    try:
+        require_private(mechanism, *cone.claims)
+    except DocumentRejected:
+        return None
+    columns = np.array(mechanism.weights, dtype=np.float64).T
+    return np.asarray(columns / (columns @ prior.probabilities())[:, None], dtype=np.float64)
 
 
 def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.Base:
