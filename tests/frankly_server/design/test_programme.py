@@ -120,8 +120,9 @@ def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(prior: P
     V = scaled(found.rays, prior)
     assert float(found.theta @ ray_information(V, prior)) >= best.bound * (0.99 - 1e-7)
     assert np.linalg.matrix_rank(V) == prior.answers
-    best_variance = least(rays, prior)
-    assert float(np.trace(np.linalg.inv((V.T * found.theta) @ V))) >= (best_variance.bound + prior.probabilities() @ prior.probabilities()) * (1 - 1e-9)
+    p = prior.probabilities()
+    least_possible = least(rays, prior).bound + p @ p
+    assert float(np.trace(np.linalg.inv((V.T * found.theta) @ V))) >= least_possible * (1 - 1e-9)
     np.testing.assert_allclose(found.theta @ V, 1, atol=1e-12)
 
 
