@@ -51,7 +51,7 @@ class Cone:
 
         Raises InvalidInput(optimiser_limit) where there would be too many.
         """
-        if self._candidates() > MAX_CANDIDATES:
+        if not self.is_small() and self._candidates() > MAX_CANDIDATES:
             raise _too_large()
         if self._answer_ldp_only():
             return answer_rays(_level(self.claims[0]), self.answers)
