@@ -112,8 +112,8 @@ def test_a_bound_within_little_memory_still_holds() -> None:
     T = patterns / (patterns @ p)[:, None] * base.scale
     prices = np.array([random.Random(x).gauss(0, 0.01) for x in range(10)])
     best = float(np.max(gain.values(T) - T @ prices))
-    columns, bound = branch.bound(base, gain, prices, best + 1e-12, replace(Limits(), memory=0), 3000)
-    assert bound >= best
+    columns, bound = branch.bound(base, gain, prices, best + 1e-12, replace(Limits(), memory=0), MANY)
+    assert bound > best + 1e-12  # it was memory that ended this: nothing was proved
     assert len(columns) == 0
 
 
