@@ -160,7 +160,8 @@ def _counterexample() -> Row:
 def conditions_level(prior: Prior, attributes: tuple[int, ...], j: int, Q: FloatArray) -> float:
     """Return the least ε_j at which Q^j meets the conditions of Theorem 4  [Funnel (22)-(23)].
 
-    Q : Q^j(y|x), shape (values, reports). The level is max |ln P(y^j|s,x_J)/P(y^j|x_J)| over the sets J of other attributes and every x_J, no report being known.
+    Q : Q^j(y|x), shape (values, reports). The level is the largest |ln P(y^j|s,x_J)/P(y^j|x_J)| over the sets J of
+    other attributes and every x_J, no report being known.
     """
     joint = np.moveaxis(np.array(prior.joint, dtype=float).reshape(-1, *attributes), j + 1, -1)
     worst, others = 0.0, range(1, len(attributes))
