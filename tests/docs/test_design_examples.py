@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/design.md as it stands: its examples, its table of figures, its Python, its table of bad input."""
+
+import json
+import re
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.audit import Claim, level_for, require_private
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.cli.exits import exit_code
+from frankly_server.design.interface import design_json
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Json = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+FILES = sorted((ROOT / "docs" / "examples" / "design").glob("*.json"))
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+
+
+def rows_after(heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading, without its two top lines."""
+    below = GUIDE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in below.splitlines() if line.startswith("|")]
+    return [[cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+def design(asked: Json) -> Json:
+    return design_json(parse_json(json.dumps(asked).encode(), decimals=True), time.monotonic)
+
+
+def answered(file: Path) -> tuple[Json, Json]:
+    data = file.read_bytes()
+    return json.loads(data), design_json(parse_json(data, decimals=True), time.monotonic)
+
+
+def shares(asked: Json, answers: int) -> Floats:
+    """P(x), from the request alone; the answers of rldp are all pairs."""
+    joint = np.array(asked["prior"]["joint"], dtype=np.float64)
+    p = joint.sum(axis=0) if joint.shape[1] == answers else joint.ravel()
+    return np.asarray(p / p.sum(), dtype=np.float64)
+
+
+def objective_of(asked: Json, Q: Floats, p: Floats) -> float:
+    """The objective from its definition, Q with row = truth."""
+    expected = p @ Q
+    if asked.get("objective") == "information":
+        ratio = np.where(Q > 0, Q / expected, 1.0)
+        return float(np.sum(p[:, None] * Q * np.log(ratio)))
+    if asked.get("objective") == "hamming":
+        return float(1 - np.sum(np.max(p[:, None] * Q, axis=0)))
+    W = np.array(asked["targets"], dtype=np.float64) if "targets" in asked else np.eye(len(p))
+    covariance = np.linalg.inv((Q / expected) @ Q.T) - np.outer(p, p)
+    variances = np.diag(W @ covariance @ W.T)
+    return float(np.max(variances) if asked.get("criterion") == "worst" else np.sum(variances))
+
+
+def claims_asked(asked: Json, found: Json) -> list[Claim]:
+    """What the request promises, put together here; only the bounds of rldp are taken from the answer."""
+    promised = []
+    joints = [entry["joint"] for entry in [asked["prior"], *asked.get("priors", [])]]
+    for notion in asked.get("notions", [asked]):
+        name, epsilon = notion["notion"], notion.get("epsilon")
+        level = level_for(Fraction(epsilon)) if epsilon else None
+        if name in ("ldp", "rldp"):
+            body = found["parameters"]["claims"][0]
+            bounds = tuple(tuple(map(tuple, row)) for row in body["lower_bounds"]) if name == "rldp" else None
+            promised.append(Claim(name, level, lower_bounds=bounds, diagonal=notion.get("diagonal", False)))
+            continue
+        for joint in (tuple(map(tuple, rows)) for rows in joints):
+            if name == "alip":
+                low, high = (notion[f"epsilon_{side}"] for side in ("low", "high"))
+                E_low, E_high = (level_for(Fraction(side)) if side else None for side in (low, high))
+                promised.append(Claim(name, E_high, joint, low_level=E_low))
+            elif name == "dpv":
+                bound = Fraction(notion["dpv"]).as_integer_ratio()
+                promised.append(Claim(name, bound, joint, sensitive=notion["sensitive"]))
+            else:
+                attributes = tuple(notion["attributes"]) if name == "srlip" else None
+                promised.append(Claim(name, level, joint, attributes=attributes))
+    cap = [Claim("ldp", level_for(Fraction(asked["ceiling_cap"])))] if "ceiling_cap" in asked else []
+    return promised + cap
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_examples_are_certified_and_keep_what_they_promise(file: Path) -> None:
+    asked, found = answered(file)
+    mechanism = DenseMechanism(found["bits"], tuple(map(tuple, found["weights"])))
+    require_private(mechanism, *claims_asked(asked, found))
+    assert found["identifiable"] is True
+    assert found["certified"] is ("mechanism" not in asked)  # an explicit family comes without a bound
+    Q = np.array(found["weights"], dtype=np.float64) / 2.0 ** found["bits"]
+    value = objective_of(asked, Q, shares(asked, len(Q)))
+    assert found["parameters"]["value"] == pytest.approx(value, rel=1e-9)
+    assert found["variance"] <= asked.get("variance_cap", np.inf) * (1 + 1e-9)
+
+
+def test_the_guide_lists_every_example_with_its_value() -> None:
+    told = {re.findall(r"\[(\S+)\.json\]\((\S+)\)", row[0])[0]: row for row in rows_after("Examples")}
+    assert {name for name, _ in told} == {file.stem for file in FILES}
+    for (name, link), (_, _, objective, printed) in told.items():
+        _, found = answered(ROOT / "docs" / link)
+        assert Path(link).stem == name
+        assert found["parameters"]["objective"] == objective
+        assert found["parameters"]["value"] == pytest.approx(float(printed), rel=1e-4), name
+
+
+def test_the_guide_names_every_key() -> None:
+    asked = [json.loads(file.read_bytes()) for file in FILES]
+    request = {row[0].strip("`") for row in rows_after("The request")}
+    keys = {key for example in asked for entry in [example, *example.get("notions", [])] for key in entry}
+    # refused keys are told with the list of those that exist: the same list as the guide's
+    with pytest.raises(InvalidInput) as caught:
+        design({**asked[0], "nothing": 1})
+    listed = set(caught.value.detail.removeprefix("the fields are ").split(", "))
+    assert {key for entry in request for key in entry.split("`, `")} == listed
+    assert keys <= listed
+    found = answered(ROOT / "docs" / "examples" / "design" / "frontier.json")[1]
+    answer = {key for row in rows_after("The answer") for key in row[0].strip("`").split("`, `")}
+    seconds = {"seconds"}  # added by the command line, which has a clock
+    nested = {f"parameters.{key}" for key in found["parameters"]}
+    assert answer == set(found) - {"parameters"} | nested | seconds
+
+
+def test_the_answer_shown_is_the_one_given() -> None:
+    shown, found = json.loads(blocks("json")[1]), design(json.loads(blocks("json")[0]))
+    assert set(shown) == set(found) - {"weights", "matrix", "measures", "parameters"}
+    for key, value in shown.items():
+        assert found[key] == (pytest.approx(value, rel=1e-3, abs=1e-8) if isinstance(value, float) else value), key
+
+
+def test_the_python_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    (snippet,) = blocks("python")
+    exec(snippet, {})
+    printed = capsys.readouterr().out.split()
+    promised = re.findall(r"# prints (.*)", snippet)[0].split()
+    assert printed == promised
+
+
+@pytest.mark.parametrize("row", rows_after("Bad input"), ids=lambda row: row[0])
+def test_bad_input_is_refused_as_the_guide_says(row: list[str]) -> None:
+    change, code, field, exit_with, _ = row
+    with pytest.raises(InvalidInput) as caught:
+        design({**json.loads(blocks("json")[0]), **json.loads(change.strip("`"))})
+    refused = (caught.value.code, caught.value.field, exit_code(caught.value))
+    assert refused == (code.strip("`"), field.strip("`"), int(exit_with))
