@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine asked for any objective, with a limit and a clock; whatever is optimal is taken."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from frankly_protocol.audit import Claim
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design import DesignRequest, Prior, design
+from frankly_server.design.limits import Limits
+
+from _design.enumeration import FloatArray
+from _design.measured import GAP, Measured
+
+
+def request(prior: Prior, claims: Sequence[Claim], objective: str, cap: float | None = None) -> DesignRequest:
+    """Return the request for an optimum without limits. cap : of the total variance, beside information."""
+    return DesignRequest(
+        prior,
+        tuple(claims),
+        objective=objective,
+        variance_cap=cap,
+        accept_identity=True,
+        accept_unidentifiable=True,
+    )
+
+
+def designed(asked: DesignRequest, limit_s: float, gap: float = GAP) -> Measured:
+    """Design; after `limit_s` seconds take the best so far with its bound."""
+    start = time.perf_counter()
+    limits = Limits(gap=gap, out_of_time=lambda: time.perf_counter() - start > limit_s)
+    return Measured(design(replace(asked, limits=limits)), time.perf_counter() - start)
+
+
+def table(mechanism: DenseMechanism) -> FloatArray:
+    """Return Q(y|x) of whole numbers, shape (answers, reports)."""
+    return np.array(mechanism.weights, dtype=np.float64) / mechanism.denominator

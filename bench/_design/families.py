@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explicit mechanisms of ε-LDP as tables Q(y|x) in floats, and what the unbiased shares vary with them.
+
+Shapes: Q (answers, reports), p (answers,). E = e^ε. Every table is decoded in the best way, by A = Q D⁻¹ Qᵀ with
+D = diag(Qp), and not by its own, so a comparison is as hard as it can be.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import numpy as np
+
+from _design.enumeration import FloatArray
+
+MOST_BITS = 6
+"""OUE has 2^a reports; up to so many answers it is written out."""
+
+
+def tables(answers: int, E: float) -> Iterator[tuple[str, FloatArray]]:
+    """Yield (name, table) of randomised response, of every subset size, and of OUE where it can be written out."""
+    for size in range(1, answers):
+        name = "GRR" if size == 1 else f"subsets of {size}"
+        yield name, subsets(answers, size, E)
+    if answers <= MOST_BITS:
+        yield "OUE", unary(answers, E)
+
+
+def subsets(answers: int, size: int, E: float) -> FloatArray:
+    """Subset selection: a subset of so many answers, E times likelier if it holds the truth; GRR is size 1."""
+    inside = [[E if x in chosen else 1.0 for chosen in combinations(range(answers), size)] for x in range(answers)]
+    table = np.array(inside)
+    return np.asarray(table / table[0].sum())
+
+
+def unary(answers: int, E: float) -> FloatArray:
+    """Optimised unary encoding: the truth's bit is set with probability 1/2, each other with 1/(E + 1), on its own."""
+    rows = []
+    for x in range(answers):
+        chances = [0.5 if i == x else 1 / (E + 1) for i in range(answers)]
+        rows.append(
+            [np.prod([c if b else 1 - c for c, b in zip(chances, bits, strict=True)]) for bits in _bits(answers)]
+        )
+    return np.array(rows, dtype=np.float64)
+
+
+def _bits(answers: int) -> Iterator[tuple[int, ...]]:
+    return product((0, 1), repeat=answers)
+
+
+def variance(Q: FloatArray, p: FloatArray) -> float:
+    """Σ_x [(Q D⁻¹ Qᵀ)⁻¹ − p pᵀ]_xx: total variance of the unbiased shares at n = 1; inf where Q has lower rank."""
+    sent = p @ Q
+    used = sent > 0
+    A = (Q[:, used] / sent[used]) @ Q[:, used].T
+    if np.linalg.matrix_rank(A) < len(p):
+        return float("inf")
+    return float(np.trace(np.linalg.inv(A)) - p @ p)
+
+
+def information(Q: FloatArray, p: FloatArray) -> float:
+    """I(X; Y) = Σ p_x Q(y|x) ln(Q(y|x)/P(y)) in nats."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(Q > 0, Q * np.log(Q / (p @ Q)), 0.0)
+    return float(p @ terms.sum(axis=1))
+
+
+def best_uniform_variance(answers: int, E: float) -> float:
+    """Return the total variance of the best subset selection at uniform shares, in closed form.
+
+    A column of size d is c = 1/(N·m) times E on its subset and times 1 elsewhere, N = C(k,d) subsets all equally
+    likely, m = (dE + k − d)/k. By symmetry A = N Σ q qᵀ has the eigenvector 1 with eigenvalue k (as Q1 = 1 and all
+    P(y) = 1/N), and one other eigenvalue μ, k − 1 times; k + (k−1)μ = tr A = (dE² + k − d)/m². So
+    tr A⁻¹ − 1/k = (k−1)/μ = (k−1)² / (tr A − k).
+    """
+    k = answers
+    traces = [(d * E**2 + k - d) / ((d * E + k - d) / k) ** 2 for d in range(1, k)]
+    return (k - 1) ** 2 / (max(traces) - k)

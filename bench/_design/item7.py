@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Item 7, variance: known optima, explicit families, the frontier with information, and what a ceiling costs."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import islice, pairwise
+from statistics import fmean
+
+from frankly_protocol.audit import Claim, require_private
+from frankly_protocol.errors import DocumentRejected
+from frankly_server.design import Prior, promises
+from frankly_server.design.engine import DesignRequest, FrontierPoint, frontier
+from frankly_server.design.limits import Limits
+
+from _design import adult, families, priors, redbook
+from _design.designs import designed, request, table
+from _design.row import Progress, Row
+
+EPSILONS, QUICK_EPSILONS = ("0.25", "0.5", "1", "2", "3"), ("0.5", "2")
+UNIFORM, QUICK_UNIFORM = range(3, 9), (3, 5)
+ANSWERS, QUICK_ANSWERS, PRIORS, QUICK_PRIORS = range(3, 7), (3, 4), 10, 2
+LEVELS, QUICK_LEVELS = ("0.5", "1", "2"), ("0.5",)
+BACKSTOP = Fraction("2.995")
+"""Just below ln 20: what a false prior can leak at most."""
+POINTS, QUICK_POINTS = 41, 9
+LIMIT_S, FRONTIER_S = 30.0, 120.0
+SAME = 1e-6
+_GIVEN_UP = 0.01
+
+
+def rows(quick: bool, progress: Progress) -> Iterator[Row]:
+    """Yield lines of the four parts. Raises adult.DataMissingError."""
+    for answers in QUICK_UNIFORM if quick else UNIFORM:
+        for epsilon in QUICK_EPSILONS if quick else EPSILONS:
+            progress(f"{answers} equal shares, ldp at ε = {epsilon}")
+            yield _uniform(answers, Fraction(epsilon))
+    for answers in QUICK_ANSWERS if quick else ANSWERS:
+        for epsilon in QUICK_EPSILONS if quick else EPSILONS:
+            progress(f"{answers} random shares, ldp at ε = {epsilon}")
+            yield _random(answers, Fraction(epsilon), QUICK_PRIORS if quick else PRIORS)
+    cases = _cases()[:1] if quick else _cases()
+    for name, prior in cases:
+        progress(f"{name}, frontier")
+        yield _frontier(name, prior, QUICK_POINTS if quick else POINTS)
+    for name, prior in cases:
+        for epsilon in QUICK_LEVELS if quick else LEVELS:
+            for objective in ("variance", "information"):
+                progress(f"{name}, lip at ε = {epsilon}, {objective} with a ceiling")
+                yield _ceiling(name, prior, Fraction(epsilon), objective)
+
+
+def _cases() -> list[tuple[str, Prior]]:
+    return [
+        ("Redbook affair × marriage", redbook.prior()),
+        ("Adult sex × relationship", adult.prior("sex", "relationship")),
+        ("Adult marital-status × education", adult.prior("marital-status", "education")),
+    ]
+
+
+def _ratio(claim: Claim) -> float:
+    p, q = claim.level or (1, 1)
+    return p / q
+
+
+def _uniform(answers: int, epsilon: Fraction) -> Row:
+    claim = promises.answer_ldp(epsilon)
+    run = designed(request(Prior.from_rows([[1] * answers]), [claim], "variance"), LIMIT_S)
+    start = time.perf_counter()
+    known = families.best_uniform_variance(answers, _ratio(claim))
+    return Row(
+        item=7,
+        case=f"variance, {answers} equal shares, ldp ε={float(epsilon):g}",
+        value=run.design.value,
+        bound=run.design.bound,
+        gap=run.design.gap,
+        seconds=run.seconds,
+        baseline="best subset selection, closed form",
+        baseline_value=known,
+        baseline_seconds=time.perf_counter() - start,
+        limit=f"equal to {SAME:g} of it",
+        holds=math.isclose(run.design.value, known, rel_tol=SAME),
+    )
+
+
+def _random(answers: int, epsilon: Fraction, count: int) -> Row:
+    claim = promises.answer_ldp(epsilon)
+    found, bounds, gaps, seconds, best, never_worse = [], [], [], [], [], True
+    start = time.perf_counter()
+    listed = list(families.tables(answers, _ratio(claim)))
+    spent = time.perf_counter() - start
+    for prior in islice(priors.dirichlet(1, answers, seed=70 + answers), count):
+        run = designed(request(prior, [claim], "variance"), LIMIT_S)
+        start = time.perf_counter()
+        theirs = [families.variance(Q, prior.probabilities()) for _, Q in listed]
+        spent += time.perf_counter() - start
+        found.append(run.design.value)
+        bounds.append(run.design.bound or 0.0)
+        gaps.append((run.design.gap or 0.0) / run.design.value)
+        seconds.append(run.seconds)
+        best.append(min(theirs))
+        never_worse &= run.design.value <= min(theirs) * (1 + SAME)
+    return Row(
+        item=7,
+        case=f"variance, {answers} random shares, ldp ε={float(epsilon):g}, {count} priors: means, largest gap / value",
+        value=fmean(found),
+        bound=fmean(bounds),
+        gap=max(gaps),
+        seconds=fmean(seconds),
+        baseline="best of GRR, subset selection, OUE as a table",
+        baseline_value=fmean(best),
+        baseline_seconds=spent / count,
+        limit="never above a family",
+        holds=never_worse,
+    )
+
+
+def _frontier(name: str, prior: Prior, points: int) -> Row:
+    """Compare the variance at 99% of the most information with that at all of it."""
+    claims = [promises.promise("lip", prior, Fraction("0.5"))]
+    most = designed(request(prior, claims, "information"), LIMIT_S).design
+    start = time.perf_counter()
+    limits = Limits(out_of_time=lambda: time.perf_counter() - start > FRONTIER_S)
+    asked = replace(request(prior, claims, "variance"), limits=limits)
+    curve = frontier(asked, points)
+    seconds = time.perf_counter() - start
+    near = next((on for on in curve if on.information >= (1 - _GIVEN_UP) * most.information), curve[-1])
+    share, largest = near.information / most.information, most.variance if math.isfinite(most.variance) else None
+    said = "" if largest else " (shares not estimable)"
+    return Row(
+        item=7,
+        case=f"{name}, lip ε=0.5, {len(curve)} on the frontier; variance at {share:.2%} of the information",
+        value=near.variance,
+        bound=near.variance_bound,
+        gap=near.variance - near.variance_bound,
+        seconds=seconds,
+        baseline=f"variance at all of it{said}",
+        baseline_value=largest,
+        baseline_seconds=None,
+        limit="monotone, within bounds, as said",
+        holds=_monotone(curve) and all(_as_said(asked, on) for on in curve) and _bought(prior, claims, near),
+    )
+
+
+def _monotone(curve: list[FrontierPoint]) -> bool:
+    """Whether more information always comes with more variance, up to rounding."""
+    steps = list(pairwise(curve))
+    more = all(b.information >= a.information - SAME for a, b in steps)
+    return more and all(b.variance >= a.variance * (1 - SAME) for a, b in steps)
+
+
+def _as_said(asked: DesignRequest, on: FrontierPoint) -> bool:
+    """Whether the mechanism keeps its claims, and is worth what it says, within its bounds."""
+    try:
+        require_private(on.mechanism, *asked.claims)
+    except DocumentRejected:
+        return False
+    Q, p = table(on.mechanism), asked.prior.probabilities()
+    same = math.isclose(families.information(Q, p), on.information, abs_tol=SAME)
+    same &= math.isclose(families.variance(Q, p), on.variance, rel_tol=SAME) or math.isinf(on.variance)
+    return same and on.information <= on.information_bound + SAME and on.variance >= on.variance_bound * (1 - SAME)
+
+
+def _bought(prior: Prior, claims: list[Claim], near: FrontierPoint) -> bool:
+    """Whether that information can be had at that variance when asked for directly."""
+    direct = designed(request(prior, claims, "information", cap=near.variance), LIMIT_S).design
+    enough = direct.information >= near.information * (1 - SAME) - SAME
+    return enough and direct.variance <= near.variance * (1 + SAME)
+
+
+def _ceiling(name: str, prior: Prior, epsilon: Fraction, objective: str) -> Row:
+    """Compare the optimum with a backstop to the one without."""
+    claim = promises.promise("lip", prior, epsilon)
+    alone = designed(request(prior, [claim], objective), LIMIT_S)
+    run = designed(request(prior, [claim, promises.answer_ldp(BACKSTOP)], objective), LIMIT_S)
+    design, other = run.design, alone.design
+    E = _ratio(promises.answer_ldp(BACKSTOP))
+    finite = design.ceiling is not None and design.ceiling <= E * (1 + SAME)
+    dearer = design.value >= _least(other.bound) if objective == "variance" else design.value <= _most(other.bound)
+    side = _figures(design.variance, design.information, objective)
+    return Row(
+        item=7,
+        case=f"{name}, lip ε={float(epsilon):g} and ceiling {float(BACKSTOP):g}: {objective}{side}",
+        value=design.value,
+        bound=design.bound,
+        gap=design.gap,
+        seconds=run.seconds,
+        baseline=f"lip alone{_figures(other.variance, other.information, objective)}",
+        baseline_value=other.value,
+        baseline_seconds=alone.seconds,
+        limit="ceiling kept",
+        holds=finite and dearer,
+    )
+
+
+def _least(bound: float | None) -> float:
+    return (0.0 if bound is None else bound) * (1 - SAME)
+
+
+def _most(bound: float | None) -> float:
+    return (math.inf if bound is None else bound) + SAME
+
+
+def _figures(variance: float, information: float, objective: str) -> str:
+    """Return the figure that was not the objective, in words."""
+    if objective == "variance":
+        return f" (information {information:.4f})"
+    return f" (variance {variance:.4g})" if math.isfinite(variance) else " (not estimable)"
