@@ -15,6 +15,7 @@ FloatArray = NDArray[np.float64]
 FEASIBILITY = 1e-10
 TIME_LIMIT_S = 60.0
 _DENSE = 20_000
+_OUTSIDE = 1e-8
 _SETTLED = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
 
 
@@ -86,6 +87,7 @@ class Polytope:
         self._solver = _solver()
         self._solver.setOptionValue("presolve", "off")
         self._solver.passModel(_model(matrix, np.zeros(len(low)), (row_low, row_high)))
+        self._row_low, self._row_high = row_low, row_high
         self._has_low, self._has_high = np.isfinite(row_low), np.isfinite(row_high)
         self._finite_low = np.where(self._has_low, row_low, 0.0)
         self._finite_high = np.where(self._has_high, row_high, 0.0)
@@ -96,7 +98,11 @@ class Polytope:
         high = self.high if high is None else high
         if not self._solve(c, low, high):
             return None
-        return np.minimum(np.maximum(self._solver.getSolution().col_value, low), high)
+        x = np.minimum(np.maximum(self._solver.getSolution().col_value, low), high)
+        # extreme numbers can make the solver call a point feasible that is not: no column may come of it
+        inside = x @ self._transposed
+        outside = np.maximum(self._row_low - inside, inside - self._row_high)
+        return x if float(np.max(outside)) <= _OUTSIDE else None
 
     def farthest(self, c: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> Support | None:
         """Return such a point with a proof that none is farther."""

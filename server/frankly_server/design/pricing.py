@@ -77,5 +77,5 @@ class Pricer:
             if found is not None:
                 bound = max(bound, found.bound)
                 if found.bound > tolerance:
-                    columns.append(found.x)
+                    columns.append(self.base.vertex(at_x - prices))
         return Priced(np.array(columns).reshape(-1, self.base.answers), float(bound))
