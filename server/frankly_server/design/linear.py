@@ -189,7 +189,7 @@ class Master:
             raise InvalidInput(Problem.OPTIMISER_LIMIT, words, "mechanism")
         solution = self._solver.getSolution()
         x, m = np.array(solution.col_value), self._m
-        return MasterOptimum(x[2 * m :], np.array(solution.row_dual), x[:m] - x[m : 2 * m])
+        return MasterOptimum(np.maximum(x[2 * m :], 0.0), np.array(solution.row_dual), x[:m] - x[m : 2 * m])
 
 
 def lp(cost: FloatArray, matrix: FloatArray, rhs: FloatArray) -> LinearOptimum:
