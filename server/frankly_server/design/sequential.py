@@ -32,11 +32,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
-from frankly_server.design.lift.inside import Table, rounded_inside
-from frankly_server.design.linear import lp
+from frankly_server.design.lift.inside import Table, best_mixture, gains, lazy_rays, rounded_inside
 from frankly_server.design.prior import Prior
 from frankly_server.design.promises import side_channels
-from frankly_server.design.vertices import extreme_rays
 
 Spending = Literal["stepwise", "carried"]
 SPENDING: tuple[Spending, ...] = ("stepwise", "carried")
@@ -47,7 +45,6 @@ Factor = Callable[[Rows, NDArray[np.float64]], Table]
 shape (earlier outcomes, values); returns whole numbers, one row per value, with equal row sums."""
 
 _CONSTANT: Table = ((1,),)
-_NOTHING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +128,7 @@ def product_of(
         table = design(rows, told)
         if not all(_keeps(rows, column) for column in zip(*table, strict=True)):
             raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, f"attribute {j} breaks its share", "attributes")
-        information += math.fsum(_gains(np.array(table, dtype=float).T / sum(table[0]), told))
+        information += math.fsum(gains(np.array(table, dtype=float).T / sum(table[0]), told))
         state.factors[j] = table
     factors = tuple(state.factors[j] for j in range(len(attributes)))
     return Product(factors, tuple(shares), tuple(order), spending, information)
@@ -218,28 +215,11 @@ def most_informative(rows: Rows, told: NDArray[np.float64]) -> Table:
 
     Where the cone is too thin to round into (a level of 1, say), the constant is returned.
     """
-    values = told.shape[1]
-    rays = extreme_rays(rows, values)
+    values = int(told.shape[1])
     # A cone this thin may not hold the constant in floats, so it is listed too: there is always a mechanism.
-    V = np.array([[v / max(ray) for v in ray] for ray in [*rays, (1,) * values]])
-    gains = _gains(V, told)
-    unit = float(np.max(gains))  # the solver's tolerances are absolute
-    if unit <= _NOTHING:
-        return _CONSTANT * values
-    theta = np.maximum(lp(-gains / unit, V.T.copy(), np.ones(values)).x, 0)
-    used = np.flatnonzero(theta > 0)
+    mixed = best_mixture([*lazy_rays(rows, values), (1,) * values], told)
     shares = [max(1, int(p * 2.0**60)) for p in told.sum(axis=0).tolist()]
-    table = rounded_inside(V[used].T * theta[used], shares, lambda column: _keeps(rows, column))
-    return table or _CONSTANT * values
-
-
-def _gains(columns: NDArray[np.float64], told: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each column adds to I(X^j; Y^j | Y^{<j}): Σ_k Σ_x P(k,x) q_x ln(q_x / P(q|k)); shape (n,)."""
-    expected = columns @ (told / told.sum(axis=1, keepdims=True)).T  # P(q|k), shape (n, k)
-    logs = np.log(columns, out=np.zeros_like(columns), where=columns > 0)
-    averages = np.log(expected, out=np.zeros_like(expected), where=expected > 0)
-    within = (columns * logs) @ told.sum(axis=0)
-    return np.asarray(within - np.sum(averages * (columns @ told.T), axis=1), dtype=np.float64)
+    return rounded_inside(mixed, shares, lambda column: _keeps(rows, column)) or _CONSTANT * values
 
 
 def _keeps(rows: Rows, column: Sequence[int]) -> bool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From float columns on the boundary of a notion to whole-number columns inside it, for notions that are a predicate.
+"""The most informative mechanism made of listed columns, and whole numbers near it that keep any notion that is a test.
 
-`quantise` does this for claims that a document can carry; here anything that a column keeps or breaks will do, such as
-one block of answers out of many, or one attribute out of several.
+`programme` and `quantise` do this for a whole prior and for claims that a document can carry; here anything that a
+column keeps or breaks will do, such as one group of answers out of many, or one attribute out of several.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,15 +10,73 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from frankly_server.design.linear import lp
 from frankly_server.design.quantise import BITS, LEAST_SHIFT, MOST_SHIFT
+from frankly_server.design.vertices import Ray, extreme_rays
 
+FloatArray = NDArray[np.float64]
 Table = tuple[tuple[int, ...], ...]
 Kept = Callable[[Sequence[int]], bool]
 
 _FINE_BITS = 60
+_NOTHING = 1e-12
 
 
-def rounded_inside(rows: NDArray[np.float64], shares: Sequence[int], kept: Kept, bits: int = BITS) -> Table | None:
+def best_mixture(columns: Sequence[Sequence[int]], told: FloatArray) -> FloatArray:
+    """Return the mechanism made of multiples of `columns` that tells the most, shape (answers, reports), row = truth.
+
+    Maximise Σ_j θ_j g(v_j) over θ ≥ 0 with Σ_j θ_j v_j = 1, g as in `gains`: a linear programme.
+
+    Parameters
+    ----------
+    columns : whole numbers ≥ 0, shape (n, answers), not all zero; the constant must be a mixture of them.
+    told : P(k, x) over answers x and whatever k is known already, shape (k, answers), every answer with mass.
+    """
+    V = np.array([[v / max(column) for v in column] for column in columns])
+    worth = gains(V, told)
+    unit = float(np.max(worth))  # the solver's tolerances are absolute
+    if unit <= _NOTHING:
+        return np.ones((V.shape[1], 1))
+    theta = lp(-worth / unit, V.T.copy(), np.ones(V.shape[1])).x
+    used = np.flatnonzero(theta > 0)
+    return np.asarray(V[used].T * theta[used])
+
+
+def lazy_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
+    """Return the extreme rays of {q ≥ 0, r·q ≥ 0 for every row r}, as `extreme_rays` does, where rows are many.
+
+    Only few of the rows bound the cone. Rows that a ray breaks most are added until none is broken: then these are the
+    rays of the whole cone.
+    """
+    active: set[int] = set()
+    while True:
+        rays = extreme_rays([rows[i] for i in sorted(active)], dimension)
+        broken = {_most_broken(rows, ray) for ray in rays} - {None}
+        if not broken:
+            return rays
+        active |= {i for i in broken if i is not None}
+
+
+def _most_broken(rows: Sequence[Sequence[int]], ray: Ray) -> int | None:
+    """Return the row that the ray breaks most relative to the row's largest entry, None if it keeps all."""
+    values = [sum(r * v for r, v in zip(row, ray, strict=True)) for row in rows]
+    broken = [i for i, value in enumerate(values) if value < 0]
+    return min(broken, key=lambda i: values[i] / max(map(abs, rows[i])), default=None)
+
+
+def gains(columns: FloatArray, told: FloatArray) -> FloatArray:
+    """Return what each report adds to I(X; Y | K): Σ_k Σ_x P(k,x) q_x ln(q_x / P(q|k)) in nats, shape (n,).
+
+    columns : q_x = Q(y|x) up to a factor that scales the gain likewise, shape (n, answers). told : P(k, x).
+    """
+    expected = columns @ (told / told.sum(axis=1, keepdims=True)).T  # P(q|k), shape (n, k)
+    logs = np.log(columns, out=np.zeros_like(columns), where=columns > 0)
+    averages = np.log(expected, out=np.zeros_like(expected), where=expected > 0)
+    within = (columns * logs) @ told.sum(axis=0)
+    return np.asarray(within - np.sum(averages * (columns @ told.T), axis=1), dtype=np.float64)
+
+
+def rounded_inside(rows: FloatArray, shares: Sequence[int], kept: Kept, bits: int = BITS) -> Table | None:
     """Return whole numbers near `rows`, every row summing to 2^bits, with every column kept; None if there are none.
 
     Mixes (1−η)·Q + η·1uᵀ for η in 0, 2^-50, 2^-49, …, 2^-20, u the reports' distribution, and takes the first that is
