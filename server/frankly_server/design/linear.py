@@ -48,8 +48,14 @@ def _solver() -> highspy.Highs:
     solver.setOptionValue("solver", "simplex")
     solver.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
     solver.setOptionValue("dual_feasibility_tolerance", FEASIBILITY)
-    solver.setOptionValue("time_limit", TIME_LIMIT_S)
     return solver
+
+
+def _run(solver: highspy.Highs) -> highspy.HighsModelStatus:
+    """Solve, for a minute at most. The solver's clock goes on from one run to the next, and so must its limit."""
+    solver.setOptionValue("time_limit", solver.getRunTime() + TIME_LIMIT_S)
+    solver.run()
+    return solver.getModelStatus()
 
 
 def _model(matrix: sparse.csc_array, cost: FloatArray, rows: tuple[FloatArray, FloatArray]) -> highspy.HighsLp:
@@ -123,12 +129,10 @@ class Polytope:
     def _solve(self, c: FloatArray, low: FloatArray, high: FloatArray) -> bool:
         self._solver.changeColsCost(len(c), self._index, -c)
         self._solver.changeColsBounds(len(c), self._index, low, high)
-        self._solver.run()
-        status = self._solver.getModelStatus()
+        status = _run(self._solver)
         if status not in _SETTLED:  # numerical trouble: once more from scratch
             self._solver.clearSolver()
-            self._solver.run()
-            status = self._solver.getModelStatus()
+            status = _run(self._solver)
         return bool(status != highspy.HighsModelStatus.kInfeasible)
 
 
@@ -174,17 +178,17 @@ class Master:
 
     def solve(self) -> MasterOptimum:
         """Return a basic optimum. Raises InvalidInput(optimiser_limit) where the numbers are too extreme."""
-        self._solver.run()
+        status = _run(self._solver)
         for tolerance in (1e-9, 1e-8, 1e-7):  # extreme numbers: from scratch, and less strictly
-            if self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            if status == highspy.HighsModelStatus.kOptimal:
                 break
             self._solver.clearSolver()
             self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
             self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
-            self._solver.run()
+            status = _run(self._solver)
         self._solver.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
         self._solver.setOptionValue("dual_feasibility_tolerance", FEASIBILITY)
-        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if status != highspy.HighsModelStatus.kOptimal:
             words = "the linear programme was not solved: use the mechanism grr"
             raise InvalidInput(Problem.OPTIMISER_LIMIT, words, "mechanism")
         solution = self._solver.getSolution()
