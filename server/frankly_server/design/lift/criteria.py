@@ -58,14 +58,13 @@ class Criterion(ABC):
     def risks(self, told: FloatArray) -> FloatArray:
         """Return the risk ω of each report, shape (n, secrets) → (n,): larger is riskier.
 
-        The upper plus the lower side, as far as they are promised, and for LIP the larger of the two (DESIGN §9.22).
-        Lift prints Λ + Ψ, by which a report that rules a secret out would be the safest; of LIP's risk it prints the
-        logarithm. For choices, not decisions; so is `excess`.
+        The upper plus the lower side, as far as they are promised: Λ + 1/Ψ. Lift prints Λ + Ψ, by which a report that
+        rules a secret out would be the safest (DESIGN §9.22). For choices, not decisions; so is `excess`.
         """
         upper, lower = self._two_sides(told)
         if self.low is None or self.high is None:
             return lower if self.high is None else upper
-        return np.maximum(upper, lower) if self._symmetric() else upper + lower
+        return upper + lower
 
     def excess(self, told: FloatArray) -> FloatArray:
         """Return by how much each report exceeds its bounds, 0 or less where it keeps them; floats, see `risks`."""
@@ -94,9 +93,6 @@ class Criterion(ABC):
 
     def _one_sided(self) -> bool:
         """Tell whether the upper measure minds a secret that is ruled out, which else only the lower one does."""
-        return False
-
-    def _symmetric(self) -> bool:
         return False
 
 
@@ -135,9 +131,6 @@ class Lift(Criterion):
 
     def _bound(self, level: Fraction) -> Fraction:
         return level
-
-    def _symmetric(self) -> bool:
-        return self.low is not None and self.high is not None and Fraction(*self.low) == Fraction(*self.high)
 
 
 class SecretLdp(Criterion):

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lift and its measures once more, straight from the definitions in fractions; shares no code with what is tested."""
+
+import random
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from frankly_protocol.audit import level_for
+from frankly_server.design import Prior
+
+Level = tuple[int, int]
+
+
+def random_counts(seed: int, secrets: int, answers: int, *, zeros: float = 0.0) -> Prior:
+    """Counts without empty answers or secrets; `zeros` is the share of empty cells aimed at."""
+    rng = random.Random(seed)
+    top = rng.choice([9, 1000, 10**9])
+    while True:
+        joint = [[0 if rng.random() < zeros else rng.randint(1, top) for _ in range(answers)] for _ in range(secrets)]
+        if all(map(any, joint)) and all(map(any, zip(*joint, strict=True))):
+            return Prior.from_rows(joint)
+
+
+def lifts(column: Sequence[int], prior: Prior) -> list[Fraction]:
+    """P(s|y)/P(s) for the report sent with weights `column`: Bayes' rule, cell by cell."""
+    weighted = [[Fraction(n * w) for n, w in zip(row, column, strict=True)] for row in prior.joint]
+    whole = sum(map(sum, weighted))
+    return [sum(row) / whole / Fraction(sum(own), prior.total) for row, own in zip(weighted, prior.joint, strict=True)]
+
+
+def keeps(column: Sequence[int], prior: Prior, low: Level | None, high: Level | None, measure: str, order: int) -> bool:
+    """Whether one report keeps its levels  [Lift Defs 1-3, 5, 6, §6.2]."""
+    told, p = lifts(column, prior), [Fraction(sum(row), prior.total) for row in prior.joint]
+    M, m = (Fraction(*level) if level else None for level in (high, low))
+    if measure == "ldp":
+        return all(u <= M * v for u in told for v in told)
+    if measure == "lift":
+        return (M is None or max(told) <= M) and (m is None or min(told) * m >= 1)
+    if measure == "alpha":
+        bound, term = (lambda e: e**order), (lambda v: v**order)
+    elif measure == "l1":
+        bound, term = (lambda e: e - 1), (lambda v: abs(v - 1))
+    else:
+        bound, term = (lambda e: (e - 1) ** 2), (lambda v: (v - 1) ** 2)
+    above = M is None or sum(w * term(v) for w, v in zip(p, told, strict=True)) <= bound(M)
+    return above and (
+        m is None or (all(told) and sum(w * term(1 / v) for w, v in zip(p, told, strict=True)) <= bound(m))
+    )
+
+
+def asked(epsilon: Fraction, share: Fraction = Fraction(1, 2)) -> Iterator[tuple[Level | None, Level | None, str, int]]:
+    """Every measure at a level, both sides promised, and lift with one side only."""
+    low, high = level_for(share * epsilon), level_for((1 - share) * epsilon)
+    yield low, high, "lift", 2
+    yield None, high, "lift", 2
+    yield low, None, "lift", 2
+    yield None, level_for(epsilon), "ldp", 2
+    yield low, high, "l1", 2
+    yield low, high, "chi2", 2
+    yield low, high, "alpha", 2
+    yield None, high, "alpha", 10
