@@ -83,8 +83,9 @@ def design_json(
         accept_unidentifiable=flag(given.get("accept_unidentifiable", True), "accept_unidentifiable"),
         limits=_limits(given.get("limits", {}), timer, progress, stopped),
     )
+    points = _points(given)
     body = _design_body(design(request), asked.prior, request.criterion)
-    return body | _frontier(given, request)
+    return body | ({} if points is None else _frontier(points, request))
 
 
 def measure_json(obj: Any) -> dict[str, Any]:
@@ -137,13 +138,18 @@ def _cap(given: Mapping[str, Any]) -> float | None:
     return float(cap)
 
 
-def _frontier(given: Mapping[str, Any], request: DesignRequest) -> dict[str, Any]:
-    """Return the frontier if it is asked for; empty where the raw answer is best at everything."""
+def _points(given: Mapping[str, Any]) -> int | None:
+    """Read how many points of the frontier are wanted; None for no frontier."""
     if "frontier" not in given:
-        return {}
+        return None
     points = whole(given["frontier"], "frontier")
     if not 2 <= points <= _MOST_POINTS:
         raise InvalidInput(Problem.FIELD_TYPE, f"give a number of points from 2 to {_MOST_POINTS}", "frontier")
+    return points
+
+
+def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
+    """Return the frontier; empty where the raw answer is best at everything."""
     try:
         found = frontier(request, points)
     except InvalidInput as error:

@@ -161,6 +161,22 @@ def test_bad_requests_are_refused_by_field(given: Any, code: str, field: str | N
     assert caught.value.problem.status == 422
 
 
+def test_a_bad_frontier_is_refused_before_anything_is_searched() -> None:
+    asked = 0
+
+    def stopped() -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    design_json(read(LIP), stopped=stopped)
+    assert asked  # a search asks whether to go on
+    asked = 0
+    with pytest.raises(InvalidInput):
+        design_json(read({**LIP, "frontier": 1}), stopped=stopped)
+    assert not asked
+
+
 def test_a_notion_is_claimed_of_every_prior() -> None:
     other = [[9, 1, 1, 1], [1, 9, 9, 9]]
     asked = Asked(read({**LIP, "priors": [{"joint": other}], "ceiling_cap": "3"}))
