@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.postgres import PostgresServer, find_binaries
 
@@ -17,9 +18,23 @@ for _name in [name for name in os.environ if name.startswith("FRANKLY_")]:
     del os.environ[_name]
 
 
+# Nothing here is timed: a busy machine must not fail a test.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --full."""
     parser.addoption("--full", action="store_true", help="run the same tests at the counts the issues name")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what belongs to --full alone: nothing that is named is skipped."""
+    if config.getoption("--full"):
+        return
+    left = [item for item in items if item.get_closest_marker("full_only")]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="session")

@@ -51,9 +51,8 @@ def test_every_demand_holds_at_small_sizes(root: Path) -> None:
     check(root, set(range(1, 9)) - ADULT)
 
 
-def test_every_demand_holds_at_small_sizes_of_adult(root: Path, full: bool) -> None:
-    if not full:
-        pytest.skip("Adult is read by --full only")
+@pytest.mark.full_only
+def test_every_demand_holds_at_small_sizes_of_adult(root: Path) -> None:
     check(root, ADULT)
 
 

@@ -455,10 +455,9 @@ def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool
 @pytest.mark.parametrize(
     ("secret", "value", "expected"), [("occupation", "education", 0.0346), ("native-country", "relationship", 0.0995)]
 )
-def test_independent_reporting_on_adult(secret: str, value: str, expected: float, full: bool, root: Path) -> None:
+@pytest.mark.full_only
+def test_independent_reporting_on_adult(secret: str, value: str, expected: float, root: Path) -> None:
     path = root.parent / "shared" / "data" / "adult.csv"
-    if not full or not path.is_file():
-        pytest.skip("Adult is read by --full only")
     with path.open(encoding="utf-8") as file:
         cells = Counter((row[secret], row[value]) for row in csv.DictReader(file))
     assert sum(cells.values()) == 32561
