@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/design.md as it stands: its examples, its table of figures, its Python, its table of bad input."""
+"""docs/design.md as it stands: its examples, its table of figures, its Python, its table of bad input; the README's."""
 
 import json
 import re
+import subprocess
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -156,3 +157,13 @@ def test_bad_input_is_refused_as_the_guide_says(row: list[str]) -> None:
         design({**json.loads(blocks("json")[0]), **json.loads(change.strip("`"))})
     refused = (caught.value.code, caught.value.field, exit_code(caught.value))
     assert refused == (code.strip("`"), field.strip("`"), int(exit_with))
+
+
+def test_the_command_of_the_readme(root: Path) -> None:
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^```sh\n(.*frankly design.*)\n```$", readme, re.MULTILINE)
+    done = subprocess.run(["bash", "-euc", command], cwd=root, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["certified"] is True
+    assert found["measures"]["lip"] <= 0.25
+    assert found["measures"]["ceiling"] <= 20
