@@ -14,6 +14,7 @@ from _design.enumeration import FloatArray
 
 MOST_BITS = 6
 """OUE has 2^a reports; up to so many answers it is written out."""
+_LEAST_SHARE, _LEAST_EIGENVALUE = 1e-12, 1e-9
 
 
 def tables(answers: int, E: float) -> Iterator[tuple[str, FloatArray]]:
@@ -48,13 +49,16 @@ def _bits(answers: int) -> Iterator[tuple[int, ...]]:
 
 
 def variance(Q: FloatArray, p: FloatArray) -> float:
-    """Σ_x [(Q D⁻¹ Qᵀ)⁻¹ − p pᵀ]_xx: total variance of the unbiased shares at n = 1; inf where Q has lower rank."""
-    sent = p @ Q
-    used = sent > 0
-    A = (Q[:, used] / sent[used]) @ Q[:, used].T
-    if np.linalg.matrix_rank(A) < len(p):
+    """Σ_x [(Q D⁻¹ Qᵀ)⁻¹ − p pᵀ]_xx: total variance of the unbiased shares at n = 1; inf where Q has lower rank.
+
+    Inverted as √p A √p, whose eigenvalues lie in [0, 1]: the square of the correlation of answer and report.
+    """
+    sent, root = p @ Q, np.sqrt(np.maximum(p, _LEAST_SHARE))
+    scaled = root[:, None] * Q[:, sent > 0] / np.sqrt(sent[sent > 0])
+    correlation = scaled @ scaled.T
+    if np.linalg.eigvalsh(correlation)[0] < _LEAST_EIGENVALUE:
         return float("inf")
-    return float(np.trace(np.linalg.inv(A)) - p @ p)
+    return float(np.sum(root**2 * np.diag(np.linalg.inv(correlation))) - p @ p)
 
 
 def information(Q: FloatArray, p: FloatArray) -> float:

@@ -15,10 +15,10 @@ from scipy.optimize import linprog
 from _design import families
 from _design.enumeration import FloatArray
 
-_FIRST, _ROUNDS, _STARTS, _STEPS, _DESCENTS = 24, 4, 5, 4, 12
+_FIRST, _MORE, _ROUNDS, _STARTS, _STEPS, _DESCENTS, _WEIGHINGS = 24, 8, 6, 8, 3, 25, 25
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-_MOST_REPAIR = 1e-4
-_LEAST = 1e-12
+_MOST_REPAIR, _MOST_CONDITION = 1e-4, 1e12
+_LEAST, _SAME, _PAYS = 1e-12, 1e-7, 1e-6
 
 
 class NoRivalError(Exception):
@@ -130,11 +130,12 @@ class Search:
         self._generator = np.random.default_rng(list(seed))
         self._scale = np.where(shares > 0, np.maximum(shares, 1e-6), 1 / len(shares))
         self._columns = np.ones((1, len(shares)))
+        self._mechanisms: list[FloatArray] = []  # whose mixture has the least variance so far
 
     def best(self, objective: str) -> float:
         """Return the best value of a mechanism that certainly keeps its claims. Raises NoRivalError."""
-        for direction in self._directions():
-            self._add(direction)
+        self._explore(np.eye(len(self._p)))
+        self._explore(self._directions(_FIRST))
         found = [self._value(theta, objective) for theta in self._random_mixtures(3)]
         for _ in range(_ROUNDS):
             theta = self._mixed(objective)
@@ -146,12 +147,16 @@ class Search:
             raise NoRivalError(objective)
         return max(known) if objective == "information" else min(known)
 
-    def _directions(self) -> FloatArray:
-        a = len(self._p)
-        return np.vstack([np.eye(a), self._generator.standard_normal((_FIRST, a)) ** 3])
+    def _directions(self, count: int) -> FloatArray:
+        return np.asarray(self._generator.standard_normal((count, len(self._p))) ** 3)
 
-    def _add(self, direction: FloatArray) -> bool:
-        """Add the vertex farthest in a direction (in t = σ∘v) if it is new."""
+    def _explore(self, directions: FloatArray) -> int:
+        """Add the vertices farthest in these directions; return how many are new."""
+        found = [self._vertex(direction) for direction in directions]
+        return sum(self._add(v) for v in found if v is not None)
+
+    def _vertex(self, direction: FloatArray) -> FloatArray | None:
+        """Return the vertex farthest in a direction, in t = σ∘v."""
         found = linprog(
             -direction,
             A_ub=-self._rows / self._scale,
@@ -162,13 +167,21 @@ class Search:
             method="highs",
             options=_OPTIONS,
         )
-        if found.status != 0:
+        return np.asarray(found.x.clip(0) / self._scale) if found.status == 0 else None
+
+    def _add(self, v: FloatArray) -> bool:
+        """Add a column, and what completes it, if it is new."""
+        if np.min(np.max(np.abs(self._columns - v) * self._scale, axis=1)) < _SAME:
             return False
-        v = found.x / self._scale
-        if np.min(np.max(np.abs(self._columns - v) * self._scale, axis=1)) < 1e-7:
-            return False
-        self._columns = np.vstack([self._columns, v])
+        self._columns = np.vstack([self._columns, v, *self._complement(v)])
         return True
+
+    def _complement(self, v: FloatArray) -> list[FloatArray]:
+        """Return the column that makes v, sent as often as it can be, a mechanism of two reports."""
+        kept = self._rows @ v
+        often = min(1 / np.max(v), *(self._rows.sum(axis=1)[kept > 0] / kept[kept > 0]), 1 - _SAME)
+        rest = (1 - often * v).clip(0)
+        return [rest / (self._p @ rest)] if self._p @ rest > 0 else []
 
     def _programme(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Maximise gains·θ over Σ θ v = 1, θ ≥ 0; return θ and the prices of the answers."""
@@ -195,48 +208,77 @@ class Search:
         return np.asarray((self._p * v * np.log(np.maximum(v, 1e-300))).sum(axis=1))
 
     def _least_variance(self) -> FloatArray:
-        """Descend from a random mixture towards the best programme of the slope, as far as pays."""
-        theta = np.asarray(np.mean(self._random_mixtures(8), axis=0))
+        """Mix mechanisms in the best way, add the one that the slope favours most, and again, as far as pays."""
+        n = len(self._columns)
+        known = [np.pad(theta, (0, n - len(theta))) for theta in self._mechanisms]
+        mechanisms = np.array([*known, self._spread()])
+        weights = np.full(len(mechanisms), 1 / len(mechanisms))
         for _ in range(_DESCENTS):
+            weights = self._weighed(mechanisms, weights)
+            theta = weights @ mechanisms
             slope = self._slope(theta)
             if slope is None:
-                return theta
+                break
             other = self._programme(slope)[0]
-            steps = [0.0, *np.geomspace(1e-3, 0.9, 12)]
-            theta = np.asarray(min(((1 - s) * theta + s * other for s in steps), key=self._trace))
-        return theta
+            if slope @ other <= (1 + _PAYS) * (slope @ theta):
+                break
+            mechanisms, weights = np.vstack([mechanisms, other]), np.append(0.9 * weights, 0.1)
+        self._mechanisms = list(mechanisms[weights > _PAYS])
+        return np.asarray(weights @ mechanisms)
 
-    def _trace(self, theta: FloatArray) -> float:
-        A = (self._columns.T * theta) @ self._columns
-        with np.errstate(all="ignore"):
-            return float(np.trace(np.linalg.pinv(A))) if np.linalg.cond(A) < 1e13 else float("inf")
+    def _weighed(self, mechanisms: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return better weights: each times the root of what its mechanism does for the trace, which never harms."""
+        for _ in range(_WEIGHINGS):
+            slope = self._slope(weights @ mechanisms)
+            if slope is None:
+                break
+            weights = weights * np.sqrt(mechanisms @ slope)
+            weights = weights / weights.sum()
+        return weights
+
+    def _spread(self) -> FloatArray:
+        """Return the mechanism whose rarest column is sent as often as it can be."""
+        v = self._columns * self._scale
+        columns = np.column_stack([v.T, v.sum(axis=0)])
+        cost = np.append(np.zeros(len(v)), -1.0)
+        found = linprog(cost, A_eq=columns, b_eq=self._scale, bounds=(0, None), method="highs", options=_OPTIONS)
+        if found.status != 0:
+            return self._random_mixtures(1)[0]
+        return np.asarray((found.x[:-1] + found.x[-1]).clip(0))
+
+    def _inverse(self, theta: FloatArray) -> FloatArray | None:
+        """Return A⁻¹ for A = Σ θ v vᵀ, inverted in √σ∘v, where it is better conditioned; None if it has none."""
+        root = np.sqrt(self._scale)
+        t = self._columns * root
+        A = (t.T * theta) @ t
+        if not np.linalg.cond(A) < _MOST_CONDITION:
+            return None
+        return np.asarray(np.linalg.inv(A) * np.outer(root, root))
 
     def _slope(self, theta: FloatArray) -> FloatArray | None:
         """Return |A⁻¹v|² of every column, by how much more of it lowers tr A⁻¹; None where A has no inverse."""
-        A = (self._columns.T * theta) @ self._columns
-        if np.linalg.cond(A) > 1e13:
-            return None
-        return np.asarray((np.linalg.solve(A, self._columns.T) ** 2).sum(axis=0))
+        inverse = self._inverse(theta)
+        return None if inverse is None else np.asarray(((self._columns @ inverse) ** 2).sum(axis=1))
 
     def _improve(self, theta: FloatArray, objective: str) -> bool:
-        """Look for columns worth more than they cost, by climbing along slopes from random mixtures of columns."""
+        """Look for columns worth more than they cost: climb along slopes from random mixtures; and some at random."""
         if objective == "variance":
-            gains = self._slope(theta)
-            A = (self._columns.T * theta) @ self._columns
-            if gains is None:
+            gains, inverse = self._slope(theta), self._inverse(theta)
+            if gains is None or inverse is None:
                 return False
-            M = np.linalg.inv(A) @ np.linalg.inv(A)
+            M = inverse @ inverse
         else:
             gains, M = self._gains(self._columns, objective), None
         prices = self._programme(gains)[1]
-        added = 0
-        for _ in range(_STARTS):
-            v = self._generator.dirichlet(np.full(len(self._columns), 0.3)) @ self._columns
+        added = self._explore(self._directions(_MORE))
+        for start in self._generator.dirichlet(np.full(len(self._columns), 0.3), size=_STARTS) @ self._columns:
+            v = start
             for _ in range(_STEPS):
-                if not self._add((self._gradient(v, objective, M) - prices) / self._scale):
+                found = self._vertex((self._gradient(v, objective, M) - prices) / self._scale)
+                if found is None:
                     break
-                added += 1
-                v = self._columns[-1]
+                v = found
+                added += self._add(v)
         return added > 0
 
     def _gradient(self, v: FloatArray, objective: str, M: FloatArray | None) -> FloatArray:

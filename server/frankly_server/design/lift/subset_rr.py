@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subset random response: the optimal random response within each small group of answers of high risk.
 
-Lift, Algorithm 2, after the prose of §5.1, on the groups of Algorithm 1. The paper asks whether a group's polytope (26)
-is empty and then unites groups. It is empty iff the merged group breaks the levels, as every mechanism of the group
-averages to that one report (DESIGN §9.22); `merging.subsets` gives only groups that keep them, so nothing is left to
-unite.
+Lift, Algorithm 2, after the prose of §5.1, on the groups of Algorithm 1. The paper asks whether a group's polytope (25)
+is empty and then unites groups. What counts is whether (26) can be solved over it, which is so iff the merged group
+keeps the levels, as every mechanism of the group averages to that one report (DESIGN §9.22). `merging.subsets` gives
+only groups that keep them, so nothing is left to unite.
 
 For the averages (l1, chi2, alpha) the columns that keep a group's criterion form no polytope, and for the inverses of
 l1 and chi2 not even a convex set: there the paper has no random response. Ours lists columns on the boundary and takes
