@@ -50,10 +50,8 @@ def share_left(prior: Prior, table: tuple[tuple[int, ...], ...]) -> float:
     return float((joint[mask] * np.log((joint / np.outer(p, expected))[mask])).sum()) / entropy(p)
 
 
-def adult_prior(full: bool) -> Prior:
+def adult_prior() -> Prior:
     """§3.1.3: S = relationship, X = occupation; five of six relationships (DESIGN §9.23)."""
-    if not full or not adult.DATA.is_file():
-        pytest.skip("Adult is read by --full only")
     records = adult._records()
     names = sorted({record["relationship"] for record in records})
     prior = adult.prior("relationship", "occupation")
@@ -270,9 +268,10 @@ def test_ours_satisfy_them_in_all_cases(full: bool) -> None:
 
 
 @paper("Lift Figure 3", "Lift Figure 7", "Lift Figure 5")
-def test_the_figures_on_adult(full: bool) -> None:
+@pytest.mark.full_only
+def test_the_figures_on_adult() -> None:
     """.735 and .287 complete merging at ε = 2 and 1, .960 the optimum at ε = 2, .734 subset merging at ε = 1."""
-    prior = adult_prior(full)
+    prior = adult_prior()
     half, one = level_for(Fraction(1, 2)), level_for(Fraction(1))
     assert round(share_left(prior, watchdog(prior.joint, one, one)), 3) == 0.735
     assert round(share_left(prior, watchdog(prior.joint, half, half)), 3) == 0.287
@@ -281,8 +280,9 @@ def test_the_figures_on_adult(full: bool) -> None:
 
 
 @paper("Lift §4.2")
-def test_adult_too_is_not_always_protected_as_printed_and_is_by_ours(full: bool) -> None:
-    prior, broken = adult_prior(full), {}
+@pytest.mark.full_only
+def test_adult_too_is_not_always_protected_as_printed_and_is_by_ours() -> None:
+    prior, broken = adult_prior(), {}
     for k, share in product(range(1, 33), SHARES):
         epsilon = Fraction(k, 4)
         asked = lift_printed.watched(prior, share * epsilon, (1 - share) * epsilon)
