@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from frankly_protocol.audit import Claim, require_private
-from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.errors import DocumentRejected, FranklyError
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior, promises
 from frankly_server.design.robust import ValueLeak, best_split, confidence_ball, distance_bound, lower_bounds
@@ -42,7 +42,10 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     for case in SMALL if quick else SMALL + LARGE:
         joint = adult.prior(case.secret, case.value)
         progress(f"Adult, {case.secret} × {case.value}, rldp")
-        yield _row(case, joint)
+        try:
+            yield _row(case, joint)
+        except FranklyError as error:
+            yield _refused(case, error)
 
 
 def _row(case: _Case, joint: Prior) -> Row:
@@ -76,6 +79,22 @@ def _row(case: _Case, joint: Prior) -> Row:
         baseline_seconds=baseline_s,
         limit=f"{asked}, ≤ {limit_s:g} s, private",
         holds=good and kept and run.seconds <= limit_s,
+    )
+
+
+def _refused(case: _Case, error: FranklyError) -> Row:
+    return Row(
+        item=6,
+        case=f"Adult {case.secret} × {case.value}, rldp: no mechanism: {error}",
+        value=None,
+        bound=None,
+        gap=None,
+        seconds=0.0,
+        baseline="",
+        baseline_value=None,
+        baseline_seconds=None,
+        limit="a mechanism with its bound",
+        holds=False,
     )
 
 
