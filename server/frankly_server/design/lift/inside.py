@@ -20,6 +20,7 @@ Kept = Callable[[Sequence[int]], bool]
 
 _FINE_BITS = 60
 _NOTHING = 1e-12
+_CLEARLY = 1e-9
 
 
 def best_mixture(columns: Sequence[Sequence[int]], told: FloatArray) -> FloatArray:
@@ -48,20 +49,21 @@ def lazy_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
     Only few of the rows bound the cone. Rows that a ray breaks most are added until none is broken: then these are the
     rays of the whole cone.
     """
+    scaled = np.array([[r / max(map(abs, row)) for r in row] for row in rows]).reshape(-1, dimension)
     active: set[int] = set()
     while True:
         rays = extreme_rays([rows[i] for i in sorted(active)], dimension)
-        broken = {_most_broken(rows, ray) for ray in rays} - {None}
+        values = scaled @ np.array([[v / max(ray) for v in ray] for ray in rays]).reshape(-1, dimension).T
+        broken = {int(values[:, k].argmin()) for k in np.flatnonzero(np.any(values < -_CLEARLY, axis=0))}
+        if not broken:  # as far as floats can tell: now exactly
+            broken = {i for i, row in enumerate(rows) if any(_product(row, ray) < 0 for ray in rays)}
         if not broken:
             return rays
-        active |= {i for i in broken if i is not None}
+        active |= broken
 
 
-def _most_broken(rows: Sequence[Sequence[int]], ray: Ray) -> int | None:
-    """Return the row that the ray breaks most relative to the row's largest entry, None if it keeps all."""
-    values = [sum(r * v for r, v in zip(row, ray, strict=True)) for row in rows]
-    broken = [i for i, value in enumerate(values) if value < 0]
-    return min(broken, key=lambda i: values[i] / max(map(abs, rows[i])), default=None)
+def _product(row: Sequence[int], ray: Ray) -> int:
+    return sum(r * v for r, v in zip(row, ray, strict=True))
 
 
 def gains(columns: FloatArray, told: FloatArray) -> FloatArray:

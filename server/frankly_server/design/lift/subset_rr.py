@@ -42,10 +42,10 @@ def subset_random_response(
     Parameters and errors as `watchdog.watchdog`.
     """
     watched = Watched.of(joint, low_level, level, measure, order)
-    partition, answers = subsets(watched), watched.prior.answers
+    partition, answers, total = subsets(watched), watched.prior.answers, watched.prior.total
     columns = [_placed([1 << BITS], [x], answers) for x in partition.alone]
     for group in partition.groups:
-        columns += [_placed(column, group, answers) for column in zip(*_response(watched, group), strict=True)]
+        columns += [_placed(column, group, answers) for column in zip(*_response(watched, group, total), strict=True)]
     return tuple(zip(*columns, strict=True))
 
 
@@ -54,16 +54,16 @@ def _placed(column: Sequence[int], group: Sequence[int], answers: int) -> list[i
     return [weights.get(x, 0) for x in range(answers)]
 
 
-def _response(watched: Watched, group: Group) -> Table:
+def _response(watched: Watched, group: Group, total: int) -> Table:
     """Return the random response of one group, one row per member; its single merged report where no other is found."""
     merged: Table = ((1 << BITS,),) * len(group)
     joint = [[row[x] for x in group] for row in watched.prior.joint]
-    shares = [watched.prior.shares[x] for x in group]
+    shares = [sum(column) for column in zip(*joint, strict=True)]
 
     def kept(column: Sequence[int]) -> bool:
         return watched.criterion.holds([sum(n * w for n, w in zip(row, column, strict=True)) for row in joint])
 
-    told = np.array([[n / watched.prior.total for n in shares]])
+    told = np.array([[n / total for n in shares]])
     columns = [*_columns(watched.criterion, joint), (1,) * len(group)]
     return rounded_inside(best_mixture(columns, told), shares, kept) or merged
 
