@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feasible mechanisms found by a random local search that shares nothing with the engine, to hold its bounds against.
 
-The rows of a claim are written down again from the definitions, columns are vertices found by scipy, a programme puts
-them together, and what rounding broke is mended by mixing in a constant mechanism. The values are this module's own.
+Columns are vertices found by scipy, a programme puts them together, and what rounding broke is mended by mixing in a
+constant mechanism. The values are this module's own.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import permutations, product
+from collections.abc import Sequence
 
 import numpy as np
 from frankly_protocol.audit import Claim
 from scipy.optimize import linprog
 
 from _design import families
+from _design.definitions import rows
 from _design.enumeration import FloatArray
 
 _FIRST, _MORE, _ROUNDS, _STARTS, _STEPS, _DESCENTS, _WEIGHINGS = 24, 8, 6, 8, 3, 25, 25
@@ -23,94 +23,6 @@ _LEAST, _SAME, _PAYS = 1e-12, 1e-7, 1e-6
 
 class NoRivalError(Exception):
     """Floats went wrong: no mechanism was found that keeps its claims."""
-
-
-def rows(claims: Sequence[Claim], answers: int) -> FloatArray:
-    """Return r, shape (m, answers), with r·q ≥ 0 for every report's column q, straight from the definitions."""
-    found = np.vstack([row for claim in claims for row in _RULES[claim.notion](claim, answers)])
-    size = np.max(np.abs(found), axis=1, keepdims=True)
-    return np.asarray(found / np.where(size > 0, size, 1.0))
-
-
-def _ldp(claim: Claim, answers: int) -> Iterator[FloatArray]:
-    unit = np.eye(answers)
-    yield np.array([_ratio(claim.level) * unit[x] - unit[z] for x, z in permutations(range(answers), 2)])
-
-
-def _secret_ldp(claim: Claim, _: int) -> Iterator[FloatArray]:
-    own = _conditional(_joint(claim))[0]
-    yield np.array([_ratio(claim.level) * own[s] - own[t] for s, t in permutations(range(len(own)), 2)])
-
-
-def _lip(claim: Claim, _: int) -> Iterator[FloatArray]:
-    yield from _near(_joint(claim), _ratio(claim.level), _ratio(claim.level))
-
-
-def _alip(claim: Claim, _: int) -> Iterator[FloatArray]:
-    yield from _near(_joint(claim), _ratio(claim.low_level), _ratio(claim.level))
-
-
-def _srlip(claim: Claim, _: int) -> Iterator[FloatArray]:
-    """Every attribute is known, by its value, or unknown (None): x_J for all J."""
-    joint, sizes = _joint(claim), claim.attributes or ()
-    places = np.array(list(product(*(range(size) for size in sizes))))
-    for known in product(*((None, *range(size)) for size in sizes)):
-        fits = np.all([(places[:, i] == v) | (v is None) for i, v in enumerate(known)], axis=0)
-        present = joint * fits
-        present = present[present.sum(axis=1) > 0]
-        if len(present) > 1:
-            yield from _near(present, _ratio(claim.level), _ratio(claim.level))
-
-
-def _rldp(claim: Claim, answers: int) -> Iterator[FloatArray]:
-    """The vertices of D_s are L_s with all that is left at one value."""
-    bounds = np.array([[n / d for n, d in row] for row in claim.lower_bounds or ()])
-    size = bounds.shape[1]
-    corners = []
-    for s, row in enumerate(bounds):
-        block = np.zeros((size, answers))
-        block[:, s * size : (s + 1) * size] = row + (1 - row.sum()) * np.eye(size)
-        corners.append(block)
-    E = _ratio(claim.level)
-    for s, t in product(range(len(bounds)), repeat=2):
-        if s != t or claim.diagonal:
-            yield (E * corners[t][None, :] - corners[s][:, None]).reshape(-1, answers)
-
-
-def _dpv(claim: Claim, _: int) -> Iterator[FloatArray]:
-    joint = _joint(claim)
-    yield (_ratio(claim.level) * joint.sum(axis=0) - joint[claim.sensitive or 0])[None]
-
-
-_RULES = {
-    "ldp": _ldp,
-    "secret-ldp": _secret_ldp,
-    "lip": _lip,
-    "alip": _alip,
-    "srlip": _srlip,
-    "rldp": _rldp,
-    "dpv": _dpv,
-}
-
-
-def _joint(claim: Claim) -> FloatArray:
-    return np.array(claim.joint, dtype=np.float64)
-
-
-def _ratio(level: tuple[int, int] | None) -> float:
-    return float("inf") if level is None else level[0] / level[1]
-
-
-def _conditional(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
-    return joint / joint.sum(axis=1, keepdims=True), joint.sum(axis=0) / joint.sum()
-
-
-def _near(joint: FloatArray, low: float, high: float) -> Iterator[FloatArray]:
-    own, average = _conditional(joint)
-    if np.isfinite(high):
-        yield high * average - own
-    if np.isfinite(low):
-        yield low * own - average
 
 
 def hamming(Q: FloatArray, p: FloatArray) -> float:

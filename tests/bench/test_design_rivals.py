@@ -87,11 +87,11 @@ def test_best_subset_selection_at_equal_shares_is_the_best_of_the_tables(
 def kept(load: Load, mechanism: DenseMechanism, claims: list) -> bool:
     """Whether the definitions' rows, as the rivals have them, hold for every report."""
     weights = np.array(mechanism.weights, dtype=float)
-    return bool(np.min(load("rivals").rows(claims, mechanism.answers) @ weights) >= -1e-9 * weights.max())
+    return bool(np.min(load("definitions").rows(claims, mechanism.answers) @ weights) >= -1e-9 * weights.max())
 
 
 @pytest.mark.parametrize("number", range(24))
-def test_rows_of_rivals_say_what_the_verifier_says(load: Load, number: int) -> None:
+def test_definitions_say_what_the_verifier_says(load: Load, number: int) -> None:
     drawn = load("draws").draw(number, 8)
     claims = list(drawn.asked.claims)
     rng = np.random.default_rng(number)
@@ -142,7 +142,7 @@ def test_rival_of_two_answers_comes_near_the_best_of_a_grid_and_not_above(load: 
     prior = Prior.from_rows([[35, 10], [15, 40]])
     claim = promises.promise(notion, prior, Fraction("0.4"))
     rivals, shares = load("rivals"), prior.probabilities()
-    columns = rivals.rows([claim], 2)
+    columns = load("definitions").rows([claim], 2)
     steps = np.linspace(0, 1, 151)
     best = 0.0
     for a in steps:
@@ -159,7 +159,7 @@ def test_complete_columns_make_mechanisms(load: Load) -> None:
     drawn = load("draws").draw(3, 8)
     search = load("rivals").Search(drawn.asked.claims, drawn.asked.prior.probabilities(), (3,))
     search.best("information")
-    rows = load("rivals").rows(drawn.asked.claims, drawn.asked.prior.answers)
+    rows = load("definitions").rows(drawn.asked.claims, drawn.asked.prior.answers)
     assert np.min(search._columns @ rows.T) >= -1e-6 * np.max(search._columns)
     assert search._columns @ drawn.asked.prior.probabilities() == pytest.approx(np.ones(len(search._columns)))
 
