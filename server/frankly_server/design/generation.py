@@ -123,14 +123,13 @@ def generate(
         prices = solved.multipliers / base.scale
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
         limits.progress("search", value, bound)
-        used = columns.T[solved.theta > 1e-12]
-        few = min(base.answers, _DIRECTIONS)
-        tried = np.vstack([used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, few)])
-        added = columns.add(pricer.search(prices, tried, _FINER * tolerance, limits))
-        if not added and not solved.complete:
-            columns.insist(solved.missing)
-            added = 1
-        elif not added or rounds % _LOOK == 0:
+        added = 0
+        if not pricer.direct:
+            used = columns.T[solved.theta > 1e-12]
+            few = min(base.answers, _DIRECTIONS)
+            tried = np.vstack([used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, few)])
+            added = columns.add(pricer.search(prices, tried, _FINER * tolerance, limits))
+        if pricer.direct or (not added and solved.complete) or (added and rounds % _LOOK == 0):
             patience = _ALL_BOXES if not added else _SOME_BOXES
             priced = pricer.prove(prices, tolerance, limits, patience)
             worth = max(0.0, priced.bound)
@@ -139,7 +138,9 @@ def generate(
                 bound, best = total, solved.multipliers + worth * base.prior
             added += columns.add(priced.columns)
             limits.progress("proof", value, bound)
-        if not added:
+        if not added and not solved.complete:
+            columns.insist(solved.missing)
+        elif not added:
             break
         solved = columns.solve()
     columns.insist()
@@ -154,7 +155,9 @@ def _begin(columns: _Columns, pricer: Pricer, starts: FloatArray | None, limits:
     if starts is not None:
         columns.add(starts * base.scale)
     corners = base.corners
-    columns.add(pricer.search(free, corners, -np.inf, limits))
     columns.add(corners)
+    if pricer.direct:
+        return
+    columns.add(pricer.search(free, corners, -np.inf, limits))
     few = min(2 * base.answers, 2 * _DIRECTIONS)
     columns.add(pricer.search(free, pricer.directions(free, few), -np.inf, limits))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from frankly_server.design import branch
+from frankly_server.design import branch, robust_pricing
 from frankly_server.design.answer_pricing import dearest
 from frankly_server.design.ascent import climb
 from frankly_server.design.base import Base
@@ -33,6 +33,12 @@ class Pricer:
     def __init__(self, base: Base, gain: Information | Guessing, seed: int) -> None:
         self.base, self.gain = base, gain
         self._used = seed
+        self._robust = robust_pricing.of(base.cone, base.prior) if isinstance(gain, Information) else None
+
+    @property
+    def direct(self) -> bool:
+        """Whether `prove` itself looks for columns everywhere, so that local search has nothing to add."""
+        return self._robust is not None
 
     def directions(self, prices: FloatArray, count: int) -> FloatArray:
         """Return vertices in evenly spread directions that avoid dear answers, shape (count, a)."""
@@ -60,6 +66,9 @@ class Pricer:
 
     def prove(self, prices: FloatArray, tolerance: float, limits: Limits, boxes: int) -> Priced:
         """Bound what any column is worth, down to `tolerance`; stop at columns worth more, or after so many boxes."""
+        if self._robust is not None:
+            columns, most = self._robust.dearest(prices * self.base.scale, tolerance, limits)
+            return Priced(columns * self.base.scale, most)
         if isinstance(self.gain, Information) and self.base.ratio is not None:
             columns, most = dearest(self.base.prior, self.base.ratio, prices * self.base.scale)
             better = self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices > tolerance
