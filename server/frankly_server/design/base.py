@@ -142,24 +142,32 @@ class Base:
     def _tighten(self) -> FloatArray:
         """Set the least and the largest value of each variable, so that every dual bound is finite.
 
-        An auxiliary variable need never exceed the largest v_x: it stands for one of them or an average. Return the
-        vertices where each t_x is largest, shape (answers, answers) unless the numbers are too extreme for some.
+        By weak duality, not from the vertices the solver finds: its tolerances would cut off rays where counts span
+        many orders of magnitude. An auxiliary variable need never exceed the largest v_x: it stands for one of them or
+        an average. Return the vertices where each t_x is largest, shape (answers, answers) unless the numbers are too
+        extreme for some.
         """
-        a, low, high = self.answers, self.polytope.low.copy(), self.polytope.high.copy()
+        a, polytope = self.answers, self.polytope
         units = np.eye(a, self.size)
-        corners = []
-        for x, unit in enumerate(units):
-            most = self.polytope.vertex(unit)
-            if most is not None:  # a little loose, so that nothing is cut off
-                high[x] = min(high[x], float(most[x]) * (1 + _LOOSE) + _LOOSE**2)
-                corners.append(most[:a])
-        for x, unit in enumerate(units if a <= _MOST_LOWERED else []):
-            least = self.polytope.vertex(-unit)
-            if least is not None:
-                low[x] = max(low[x], float(least[x]) * (1 - _LOOSE) - _LOOSE**2)
+        corners = [polytope.vertex(unit) for unit in units]
+        high = polytope.high.copy()
+        for x in np.flatnonzero(np.isinf(high[:a])):  # duality needs some bound where there is no mass; a generous one
+            most = corners[x]
+            high[x] = high[x] if most is None else 2 * float(most[x]) + self.scale[x]
         high[a:] = np.max(high[:a] / self.scale) * (1 + _LOOSE)
-        self.polytope.low, self.polytope.high = low, high
-        return np.array(corners).reshape(-1, a)
+        polytope.high = high
+        high, low = high.copy(), polytope.low.copy()
+        for x, unit in enumerate(units):
+            most = polytope.farthest(unit)
+            if most is not None:
+                high[x] = np.fmin(high[x], most.bound * (1 + _LOOSE) + _LOOSE**2)  # fmin: nan says nothing
+        for x, unit in enumerate(units if a <= _MOST_LOWERED else []):
+            least = polytope.farthest(-unit)
+            if least is not None:
+                low[x] = np.fmax(low[x], -least.bound * (1 - _LOOSE) - _LOOSE**2)
+        high[a:] = np.max(high[:a] / self.scale) * (1 + _LOOSE)
+        polytope.low, polytope.high = low, high
+        return np.array([corner[:a] for corner in corners if corner is not None]).reshape(-1, a)
 
 
 def _describe(rows: _Rows, claim: Claim, prior: Prior) -> None:

@@ -25,6 +25,7 @@ _FIRST_PENALTY, _RAISE = 5.0, 4.0
 _MARGIN = 1.25
 _MISSING = 1e-9
 _LOOK = 10
+_SMOOTHING, _FEW_ANSWERS = 0.8, 32
 _SOME_BOXES, _ALL_BOXES = 200, 10**9
 
 
@@ -58,17 +59,20 @@ class _Columns:
 
     def add(self, T: FloatArray) -> int:
         """Add the columns that are new; return how many."""
-        new: list[FloatArray] = []
-        for t in T:
-            known = np.vstack([self.T, *new])
-            if not len(known) or np.min(np.max(np.abs(known - t), axis=1)) > _SAME:
-                new.append(t[None])
-        if new:
-            added = np.vstack(new)
+        everything, known = np.vstack([self.T, T]), len(self.T)
+        # columns that are the same have the same place on a line: few need be compared entry by entry
+        place = everything @ np.linspace(0.5, 1.0, self._base.answers)
+
+        def is_new(i: int) -> bool:
+            close = everything[:i][np.abs(place[:i] - place[i]) <= self._base.answers * _SAME]
+            return not np.any(np.max(np.abs(close - everything[i]), axis=1) <= _SAME)
+
+        added = everything[[i for i in range(known, len(everything)) if is_new(i)]]
+        if len(added):
             self._stay_bounded(float(np.max(self._gain.values(added))))
             self._master.add(added / self._base.scale, -self._gain.values(added))
             self.T = np.vstack([self.T, added])
-        return len(new)
+        return len(added)
 
     def _stay_bounded(self, gain: float) -> None:
         """Keep penalties above every gain: else a column would pay for sending it without end."""
@@ -116,36 +120,71 @@ def generate(
     columns, pricer = _Columns(base, gain), Pricer(base, gain, seed)
     _begin(columns, pricer, starts, limits)
     solved = columns.solve()
-    bound, best, rounds = gain.ceiling, np.maximum(solved.multipliers, 0), 0
+    proof, rounds = _Proof(gain.ceiling, np.maximum(solved.multipliers, 0)), 0
     while not limits.out_of_time():
         rounds += 1
         value = solved.value if solved.complete else float("nan")
-        prices = solved.multipliers / base.scale
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
-        limits.progress("search", value, bound)
-        added = 0
-        if not pricer.direct:
-            used = columns.T[solved.theta > 1e-12]
-            few = min(base.answers, _DIRECTIONS)
-            tried = np.vstack([used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, few)])
-            added = columns.add(pricer.search(prices, tried, _FINER * tolerance, limits))
+        limits.progress("search", value, proof.bound)
+        added = 0 if pricer.direct else _search(columns, pricer, solved, _FINER * tolerance, limits)
+        stuck = not added
         if pricer.direct or (not added and solved.complete) or (added and rounds % _LOOK == 0):
-            patience = _ALL_BOXES if not added else _SOME_BOXES
-            priced = pricer.prove(prices, tolerance, limits, patience)
-            worth = max(0.0, priced.bound)
-            total = float(np.sum(solved.multipliers)) + worth
-            if total < bound:
-                bound, best = total, solved.multipliers + worth * base.prior
+            smooth = pricer.direct and base.answers > _FEW_ANSWERS
+            asked = proof.near(solved.multipliers, base.prior) if smooth else solved.multipliers
+            priced = pricer.prove(asked / base.scale, tolerance, limits, _SOME_BOXES if added else _ALL_BOXES)
+            better = proof.improve(asked, max(0.0, priced.bound), base.prior)
             added += columns.add(priced.columns)
-            limits.progress("proof", value, bound)
-        if not added and not solved.complete:
-            columns.insist(solved.missing)
-        elif not added:
+            # prices between two may find what is known to pay at neither: then those of the master itself are asked
+            stuck = not added and not (smooth and len(priced.columns) and (better or proof.eased))
+            proof.eased = bool(added) or not len(priced.columns)
+            limits.progress("proof", value, proof.bound)
+        if stuck and solved.complete:
             break
+        if stuck:
+            columns.insist(solved.missing)
         solved = columns.solve()
     columns.insist()
     solved = columns.solve()
-    return Generated(columns.T / base.scale, solved.theta, solved.value, max(bound, solved.value), best)
+    return Generated(
+        columns.T / base.scale, solved.theta, solved.value, max(proof.bound, solved.value), proof.multipliers
+    )
+
+
+@dataclass
+class _Proof:
+    """The best bound so far and the prices λ that prove it, Σλ = bound. eased : whether to ask near them."""
+
+    bound: float
+    multipliers: FloatArray
+    centred: bool = False
+    eased: bool = True
+
+    def near(self, multipliers: FloatArray, prior: FloatArray) -> FloatArray:
+        """Return prices of the same total, most of the way to the best: the master's jump about while columns are few.
+
+        (Smoothing of Wentges, 1997: columns found there pay at the master's prices too, or the bound gets better.)
+        """
+        if not self.centred or not self.eased:
+            return multipliers
+        lowered = self.multipliers - (self.bound - np.sum(multipliers)) * prior
+        return _SMOOTHING * lowered + (1 - _SMOOTHING) * multipliers
+
+    def improve(self, asked: FloatArray, worth: float, prior: FloatArray) -> bool:
+        """Take prices at which no column is worth more than that; return whether the bound is better for it."""
+        total = float(np.sum(asked)) + worth
+        if total >= self.bound:
+            return False
+        self.bound, self.multipliers, self.centred = total, asked + worth * prior, True
+        return True
+
+
+def _search(columns: _Columns, pricer: Pricer, solved: _Solved, least: float, limits: Limits) -> int:
+    """Look for columns from those in use, from points between columns, and in new directions; return how many came."""
+    base, prices = pricer.base, solved.multipliers / pricer.base.scale
+    used = columns.T[solved.theta > 1e-12]
+    few = min(base.answers, _DIRECTIONS)
+    tried = np.vstack([used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, few)])
+    return columns.add(pricer.search(prices, tried, least, limits))
 
 
 def _begin(columns: _Columns, pricer: Pricer, starts: FloatArray | None, limits: Limits) -> None:
@@ -155,9 +194,10 @@ def _begin(columns: _Columns, pricer: Pricer, starts: FloatArray | None, limits:
     if starts is not None:
         columns.add(starts * base.scale)
     corners = base.corners
-    columns.add(corners)
     if pricer.direct:
+        columns.add(corners)
         return
     columns.add(pricer.search(free, corners, -np.inf, limits))
+    columns.add(corners)
     few = min(2 * base.answers, 2 * _DIRECTIONS)
     columns.add(pricer.search(free, pricer.directions(free, few), -np.inf, limits))
