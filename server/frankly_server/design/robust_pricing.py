@@ -55,7 +55,7 @@ class _Nodes:
 
     @property
     def decided(self) -> int:
-        return self.chosen.shape[1]
+        return int(self.chosen.shape[1])
 
     @property
     def undecided(self) -> bool:
@@ -217,7 +217,9 @@ class _Search:
             left = self.order[decided:]
             worth, mass = (self._totals(x, left) for x in (self.best_worth, self.best_mass))
             value = (worth + self.slopes * mass)[:, self.order[1:]] if self.secrets > 1 else worth
-            likeliest = self.order[1:][np.argmax(value, axis=1)] if self.secrets > 1 else np.zeros_like(self.best[0, :, 0])
+            likeliest = (
+                self.order[1:][np.argmax(value, axis=1)] if self.secrets > 1 else np.zeros_like(self.best[0, :, 0])
+            )
             for x in (worth, mass):
                 x[:, _UNDECIDED] = np.take_along_axis(x, likeliest[:, None], axis=1)[:, 0]
             self._rests[decided] = _Rest(worth, mass, likeliest)
