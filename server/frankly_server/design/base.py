@@ -151,9 +151,9 @@ class Base:
         units = np.eye(a, self.size)
         corners = [polytope.vertex(unit) for unit in units]
         high = polytope.high.copy()
-        for x in np.flatnonzero(np.isinf(high[:a])):  # duality needs some bound where there is no mass; a generous one
-            most = corners[x]
-            high[x] = high[x] if most is None else 2 * float(most[x]) + self.scale[x]
+        for x, corner in enumerate(corners):  # duality needs some bound where there is no mass: a generous one
+            if corner is not None and np.isinf(high[x]):
+                high[x] = 2 * float(corner[x]) + self.scale[x]
         high[a:] = np.max(high[:a] / self.scale) * (1 + _LOOSE)
         polytope.high = high
         high, low = high.copy(), polytope.low.copy()

@@ -12,7 +12,6 @@ Secrets are decided one after the other, the most frequent first; those left are
 docs/maths/generation.md, claims 14 and 15.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +27,7 @@ IntArray = NDArray[np.int64]
 
 _SLOPES = 24
 _CHUNK = 1024
-_MANY, _VARIED = 200, 1
+_MANY = 200
 _UNDECIDED = -1
 _SAFETY = 1e-10
 
@@ -240,37 +239,16 @@ class _Search:
         kept = kept[np.argsort(-worth[kept], kind="stable")]
         _, first = np.unique(nodes.turn[kept] * (self.secrets + 1) + nodes.last[kept], return_index=True)
         kept = kept[np.sort(first)[:_MANY]]
-        found = [self._completed(nodes, int(i)) for i in kept]
-        varied = [q for i in kept[:_VARIED] for q in self._variations(nodes, int(i))]
-        q = np.array(found + varied).reshape(-1, len(self.pricing.prior))
+        q = np.array([self._completed(nodes, int(i)) for i in kept]).reshape(-1, len(self.pricing.prior))
         return np.asarray(q / (q @ self.pricing.prior)[:, None], dtype=np.float64)
 
     def _completed(self, nodes: _Nodes, i: int) -> FloatArray:
-        return np.concatenate([c.points[place] for c, place in zip(self.corners, self._places(nodes, i), strict=True)])
-
-    def _places(self, nodes: _Nodes, i: int) -> list[tuple[int, int, int]]:
-        """Return role, turn and corner of each secret."""
         turn, last, slope = int(nodes.turn[i]), int(nodes.last[i]), int(nodes.slope[i])
         if last == _UNDECIDED:
             last = int(self._rest(nodes.decided).likeliest[turn, slope])
-        roles = [int(s == last) for s in range(self.secrets)]
-        best = {s: int(self.best[role, turn, s, slope]) for s, role in enumerate(roles)}
-        chosen = best | dict(zip(self.order.tolist(), nodes.chosen[i].tolist(), strict=False))
-        return [(role, turn, chosen[s]) for s, role in enumerate(roles)]
-
-    def _variations(self, nodes: _Nodes, i: int) -> Iterator[FloatArray]:
-        """Yield columns that differ at one secret, the best that favours each of its answers, where worth enough."""
-        places = self._places(nodes, i)
-        whole = self._completed(nodes, i)
-        A = sum(self.worth[s][place] for s, place in enumerate(places))
-        z = sum(c.mass[place] for c, place in zip(self.corners, places, strict=True))
-        for s, (c, place) in enumerate(zip(self.corners, places, strict=True)):
-            role, turn, _ = place
-            points = c.points[role, turn]
-            other_z = z - c.mass[place] + c.mass[role, turn]
-            worth = (A - self.worth[s][place] + self.worth[s][role, turn]) / other_z - np.log(other_z)
-            favours = points >= np.max(points, axis=1, keepdims=True)
-            best = np.argmax(np.where(favours, worth[:, None], -np.inf), axis=0)
-            size = points.shape[1]
-            for corner in np.unique(best[worth[best] > self.tolerance]):
-                yield np.concatenate([whole[: s * size], points[corner], whole[(s + 1) * size :]])
+        chosen = dict(zip(self.order.tolist(), nodes.chosen[i].tolist(), strict=False))
+        parts = []
+        for s, c in enumerate(self.corners):
+            role = int(s == last)
+            parts.append(c.points[role, turn, chosen.get(s, self.best[role, turn, s, slope])])
+        return np.concatenate(parts)
