@@ -25,6 +25,7 @@ _FIRST_PENALTY, _RAISE = 5.0, 4.0
 _MARGIN = 1.25
 _MISSING = 1e-9
 _LOOK = 10
+_CLIMBED = 4
 _SMOOTHING, _FEW_ANSWERS = 0.8, 32
 _SOME_BOXES, _ALL_BOXES = 200, 10**9
 
@@ -181,6 +182,10 @@ class _Proof:
 def _search(columns: _Columns, pricer: Pricer, solved: _Solved, least: float, limits: Limits) -> int:
     """Look for columns from those in use, from points between columns, and in new directions; return how many came."""
     base, prices = pricer.base, solved.multipliers / pricer.base.scale
+    proposed = pricer.proposals(prices, least)
+    if len(proposed):
+        climbed = pricer.search(prices, proposed[:_CLIMBED], least, limits)
+        return columns.add(np.vstack([climbed, proposed]))
     used = columns.T[solved.theta > 1e-12]
     few = min(base.answers, _DIRECTIONS)
     tried = np.vstack([used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, few)])
@@ -194,7 +199,7 @@ def _begin(columns: _Columns, pricer: Pricer, starts: FloatArray | None, limits:
     if starts is not None:
         columns.add(starts * base.scale)
     corners = base.corners
-    if pricer.direct:
+    if pricer.direct or pricer.guided:
         columns.add(corners)
         return
     columns.add(pricer.search(free, corners, -np.inf, limits))

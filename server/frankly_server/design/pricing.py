@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from frankly_server.design import branch, robust_pricing
+from frankly_server.design import branch, robust_pricing, robust_pricing_proposals
 from frankly_server.design.answer_pricing import dearest
 from frankly_server.design.ascent import climb
 from frankly_server.design.base import Base
@@ -33,12 +33,26 @@ class Pricer:
     def __init__(self, base: Base, gain: Information | Guessing, seed: int) -> None:
         self.base, self.gain = base, gain
         self._used = seed
-        self._robust = robust_pricing.of(base.cone, base.prior) if isinstance(gain, Information) else None
+        informative = isinstance(gain, Information)
+        self._robust = robust_pricing.of(base.cone, base.prior) if informative else None
+        guide = informative and self._robust is None
+        self._proposals = robust_pricing_proposals.of(base.cone, base.prior) if guide else None
 
     @property
     def direct(self) -> bool:
         """Whether `prove` itself looks for columns everywhere, so that local search has nothing to add."""
         return self._robust is not None
+
+    @property
+    def guided(self) -> bool:
+        """Whether `proposals` knows where good columns are."""
+        return self._proposals is not None
+
+    def proposals(self, prices: FloatArray, least: float) -> FloatArray:
+        """Return columns worth more than `least`, the dearest first, where the cone's structure shows some."""
+        if self._proposals is None:
+            return np.empty((0, self.base.answers))
+        return self._proposals.columns(prices * self.base.scale, least) * self.base.scale
 
     def directions(self, prices: FloatArray, count: int) -> FloatArray:
         """Return vertices in evenly spread directions that avoid dear answers, shape (count, a)."""

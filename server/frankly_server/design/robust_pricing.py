@@ -87,6 +87,10 @@ class RobustPricing:
         """
         return _Search(self, multipliers, tolerance - _SAFETY).run(limits)
 
+    def promising(self, multipliers: FloatArray, least: float) -> FloatArray:
+        """Return columns v worth more than `least`, the dearest first, after a short look; shape (n, a)."""
+        return _Search(self, multipliers, least).glance()
+
 
 def of(cone: Cone, prior: FloatArray) -> RobustPricing | None:
     """Return the pricing of a cone that is RLDP alone and small enough, None for others."""
@@ -146,6 +150,11 @@ class _Search:
                 top = max(top, float(np.max(children.bound, initial=top)))
         worst = max([top, *(float(np.max(nodes.bound)) for nodes in pending)])
         return columns, worst + _SAFETY
+
+    def glance(self) -> FloatArray:
+        """Decide the first secret alone, and complete the columns by what seems best."""
+        roots = self._roots()
+        return self._columns(self._children(roots)) if len(roots) else np.empty((0, len(self.pricing.prior)))
 
     def _roots(self) -> _Nodes:
         lasts = np.array(self.pricing.first_lasts)

@@ -7,6 +7,7 @@ column lies in {q ≥ 0 : W(q) ≥ least, U(q) ≤ most}. At its vertices every 
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from frankly_protocol.audit import Claim
@@ -27,39 +28,55 @@ class Block:
 
     def __init__(self, lower: FloatArray, free: float) -> None:
         self.lower, self.free = lower, free
-        k = len(lower)
-        self._inside = (np.arange(1 << k)[:, None] >> np.arange(k) & 1).astype(np.bool_)
-        self._weight = self._inside @ lower
 
-    def corners(self, least: FloatArray, most: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return points of the part that include all its vertices, and which are there; 0 < least ≤ most, shape (v,).
+    @cached_property
+    def _inside(self) -> NDArray[np.bool_]:
+        """Every set of values, shape (2^k, k): set i holds the value u if bit u of i is set."""
+        k = len(self.lower)
+        return (np.arange(1 << k)[:, None] >> np.arange(k) & 1).astype(np.bool_)
 
-        Shapes (v, n, k) and (v, n). The entries of a set T are M, those of the others m. With w = L(T): if both sides
-        are met, M − m = (most − least)/f and m = least − w·(M − m), where that is ≥ 0; else m = 0 and one side is met,
-        or both and one more entry lies between 0 and M.
+    def at(self, inside: NDArray[np.bool_], least: FloatArray, most: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return two points for each set T of values, M on T and m elsewhere, and whether they are there.
+
+        inside : shape (v, n, k). least, most : shape (v,), 0 < least ≤ most. Shapes (v, 2n, k) and (v, 2n). With
+        w = L(T): if both sides can be met, M − m = (most − least)/f and m = least − w·(M − m) ≥ 0, the second point is
+        not there; else m = 0, and the first meets `most`, the second `least`.
         """
-        w, f, inside = self._weight, self.free, self._inside
-        width = ((most - least) / f)[:, None]
+        w = inside @ self.lower
+        width = ((most - least) / self.free)[:, None]
         m = least[:, None] - w * width
         light = m >= 0
-        high = np.where(light, m + width, most[:, None] / (w + f))
-        both_or_most = np.where(inside, high[..., None], np.where(light, m, 0.0)[..., None])
-        heavy = np.flatnonzero(~light.all(axis=0))
-        at_least = inside[heavy] * (least[:, None] / w[heavy])[..., None]
-        points, present = [both_or_most, at_least], [np.ones_like(light), ~light[:, heavy]]
+        high = np.where(light, m + width, most[:, None] / (w + self.free))
+        low = np.where(light, m, 0.0)
+        second = np.where(light, 0.0, least[:, None] / np.where(light, 1.0, w))
+        points = [np.where(inside, high[..., None], low[..., None]), inside * second[..., None]]
+        return np.concatenate(points, axis=1), np.concatenate([np.ones_like(light), ~light], axis=1)
+
+    def corners(self, least: FloatArray, most: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return points that include all vertices, and which are there; shapes (v, n, k) and (v, n).
+
+        Those of `at` for every T, and those with m = 0 that meet both sides with one more entry between 0 and M.
+        """
+        inside = self._inside
+        points, present = self.at(np.broadcast_to(inside, (len(least), *inside.shape)), least, most)
+        light = ~present[:, len(inside) :]
+        ever = present.any(axis=0)
+        points, present = points[:, ever], present[:, ever]
+        width = ((most - least) / self.free)[:, None]
+        m = least[:, None] - (inside @ self.lower) * width
         for u in np.flatnonzero(self.lower):
             T = np.flatnonzero(~inside[:, u])
-            there = light[:, T] & ~light[:, T | 1 << u]
+            there = light[:, T] & ~light[:, T | 1 << u]  # too light alone, too heavy with u
             T, there = T[there.any(axis=0)], there[:, there.any(axis=0)]
             between = inside[T] * width[..., None]
             between[..., u] = np.clip(m[:, T] / self.lower[u], 0.0, width)
-            points.append(between)
-            present.append(there)
-        return np.concatenate(points, axis=1), np.concatenate(present, axis=1)
+            points, present = np.concatenate([points, between], axis=1), np.concatenate([present, there], axis=1)
+        return points, present
 
     def turns(self, ratio: float, *, last: bool) -> FloatArray:
         """Return the v in (1, E) where vertices begin or end to exist: of `corners(v, E)` or, if last, `(1, E·v)`."""
-        w = self._weight[self._weight > 0]
+        w = self._inside @ self.lower
+        w = w[w > 0]
         v = (w + self.free) / (w * ratio) if last else w * ratio / (w + self.free)
         return np.unique(v[(v > 1) & (v < ratio)])
 
@@ -83,7 +100,12 @@ class Corners:
         one = np.ones_like(turns)
         # both roles at once: as one of the others, then as the last
         points, there = block.corners(np.concatenate([turns, one]), np.concatenate([one, turns]) * ratio)
-        shape = (2, len(turns), points.shape[1])
+        return cls.listed(points, there, prior)
+
+    @classmethod
+    def listed(cls, points: FloatArray, there: NDArray[np.bool_], prior: FloatArray) -> "Corners":
+        """Take points for every turn as one of the others, then for every turn as the last; shape (2·turns, n, k)."""
+        shape = (2, len(points) // 2, points.shape[1])
         points, there = points.reshape(*shape, -1), there.reshape(shape)
         return cls(points, there, xlogy(points, points) @ prior, points @ prior)
 
@@ -98,8 +120,8 @@ def list_corners(claim: Claim, prior: FloatArray) -> list[Corners] | None:
 
     prior : p of the answers, shape (secrets · values,).
     """
-    blocks = _blocks(claim)
-    if blocks is None or claim.level is None:
+    blocks = blocks_of(claim)
+    if blocks is None or claim.level is None or len(blocks[0].lower) > _MOST_VALUES:
         return None
     ratio, values = claim.level[0] / claim.level[1], len(blocks[0].lower)
     turns = _turns(blocks, ratio, diagonal=claim.diagonal)
@@ -110,12 +132,12 @@ def list_corners(claim: Claim, prior: FloatArray) -> list[Corners] | None:
     return found if sum(corners.reach[0] for corners in found) > _LEAST_MASS else None
 
 
-def _blocks(claim: Claim) -> list[Block] | None:
+def blocks_of(claim: Claim) -> list[Block] | None:
+    """Return the parts of an rldp claim, None where they are ill-conditioned or nothing couples them."""
     bounds = claim.lower_bounds or ()
     exact = [[Fraction(n, d) for n, d in row] for row in bounds]
     free = [float(1 - sum(row, Fraction(0))) for row in exact]
-    few = len(bounds[0]) <= _MOST_VALUES
-    if not few or min(free) < _LEAST_FREE or (len(bounds) < 2 and not claim.diagonal):
+    if min(free) < _LEAST_FREE or (len(bounds) < 2 and not claim.diagonal):
         return None
     return [Block(np.array([float(L) for L in row]), f) for row, f in zip(exact, free, strict=True)]
 
