@@ -35,7 +35,9 @@ class Block:
         k = len(self.lower)
         return (np.arange(1 << k)[:, None] >> np.arange(k) & 1).astype(np.bool_)
 
-    def at(self, inside: NDArray[np.bool_], least: FloatArray, most: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def at(
+        self, inside: NDArray[np.bool_], least: FloatArray, most: FloatArray
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Return two points for each set T of values, M on T and m elsewhere, and whether they are there.
 
         inside : shape (v, n, k). least, most : shape (v,), 0 < least ≤ most. Shapes (v, 2n, k) and (v, 2n). With

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
-from frankly_server.design import DesignRequest, branch, design, robust_pricing
+from frankly_server.design import DesignRequest, branch, design, robust_pricing, robust_pricing_proposals
 from frankly_server.design.base import Base
 from frankly_server.design.cones import Cone
 from frankly_server.design.gains import Information
@@ -182,6 +182,55 @@ def test_others_are_left_to_branch_and_bound() -> None:
         shares = np.array([0.0, 1.0, 0.0, 0.0]) if answers == 4 else np.full(answers, 1 / answers)
         shares = p if len(claims) > 1 else shares
         assert robust_pricing.of(Cone(claims, answers), shares) is None
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_proposals_keep_the_claim_and_are_worth_what_is_asked(diagonal: bool) -> None:
+    # ten values for each of four secrets: 2^10 sets are not listed
+    rng = random.Random(13)
+    prior, claim = random_case(rng, 4, 10, diagonal=diagonal)
+    p, cone = prior.probabilities(), Cone((claim,), 40)
+    assert robust_pricing.of(cone, p) is None
+    proposals = robust_pricing_proposals.of(cone, p)
+    assert proposals is not None
+    rows, base = unit_rows(claim, 40), Base(cone, prior)
+    for _ in range(3):
+        prices = random_prices(rng, p)
+        climbed = [base.maximise(np.array([rng.gauss(0, 1) for _ in p])) for _ in range(20)]
+        best = max(float(worth(v[None], p, prices)[0]) for v in climbed)
+        columns = proposals.columns(prices, best)
+        assert len(columns) > 0  # better than the best of twenty vertices
+        np.testing.assert_allclose(columns @ p, 1, atol=1e-12)
+        assert np.min(columns @ rows.T) > -1e-9 * np.max(columns)
+        found = worth(columns, p, prices)
+        assert np.all(found > best - 1e-12)
+        assert found[0] == pytest.approx(np.max(found), abs=1e-12)
+        assert len(proposals.columns(prices, 100.0)) == 0
+    others = Cone((claim, Claim("ldp", (20, 1))), 40)
+    assert robust_pricing_proposals.of(others, p) is None
+
+
+def test_a_design_of_many_values_is_guided_and_bounded() -> None:
+    rng = random.Random(17)
+    counts = [[rng.randint(1, 9) * rng.choice([10, 100]) for _ in range(9)] for _ in range(3)]
+    prior, claim = uncertain(counts, "1")
+    base, told = Base(Cone((claim,), 27), prior), 0
+
+    def progress(stage: str, value: float, bound: float) -> None:
+        nonlocal told
+        told += 1
+
+    def asked(limit: int) -> float:
+        nonlocal told
+        told = 0
+        limits = Limits(progress=progress, out_of_time=lambda: told >= limit)
+        made = generate(base, Information(base), limits)
+        assert np.min(made.columns @ unit_rows(claim, 27).T) > -1e-8 * np.max(made.columns)
+        np.testing.assert_allclose(made.theta @ made.columns, 1, atol=1e-8)
+        assert made.bound >= made.value
+        return made.value
+
+    assert asked(8) > asked(1) > 0
 
 
 def uncertain(counts: list[list[int]], epsilon: str, *, diagonal: bool = False) -> tuple[Prior, Claim]:
