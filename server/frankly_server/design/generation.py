@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from frankly_server.design.ascent import worth_of
 from frankly_server.design.base import Base
 from frankly_server.design.gains import Guessing, Information
 from frankly_server.design.limits import Limits
@@ -123,13 +122,12 @@ def generate(
     _begin(columns, pricer, starts, limits)
     solved = columns.solve()
     proof, rounds = _Proof(gain.ceiling, np.maximum(solved.multipliers, 0)), 0
-    guide = _Proof(np.inf, solved.multipliers)  # as far as proposals know; it proves nothing
     while not limits.out_of_time():
         rounds += 1
         value = solved.value if solved.complete else float("nan")
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
         limits.progress("search", value, proof.bound)
-        added = _propose(columns, pricer, guide, solved, _FINER * tolerance, limits) if pricer.guided else 0
+        added = _propose(columns, pricer, solved, _FINER * tolerance, limits) if pricer.guided else 0
         if not added and not pricer.direct:
             added = _search(columns, pricer, solved, _FINER * tolerance, limits)
         stuck = not added
@@ -183,20 +181,11 @@ class _Proof:
         return True
 
 
-def _propose(columns: _Columns, pricer: Pricer, guide: _Proof, solved: _Solved, least: float, limits: Limits) -> int:
+def _propose(columns: _Columns, pricer: Pricer, solved: _Solved, least: float, limits: Limits) -> int:
     """Take the columns that the cone's structure shows, and climb from the dearest; return how many came."""
-    base = pricer.base
-    for asked in (guide.near(solved.multipliers, base.prior), solved.multipliers):
-        prices = asked / base.scale
-        proposed = pricer.proposals(prices, least)
-        if not len(proposed):
-            continue
-        guide.improve(asked, worth_of(pricer.gain, prices, proposed[0]), base.prior)
-        climbed = pricer.search(prices, proposed[:_CLIMBED], least, limits)
-        added = columns.add(np.vstack([climbed, proposed]))
-        if added:
-            return added
-    return 0
+    prices = solved.multipliers / pricer.base.scale
+    proposed = pricer.proposals(prices, least)
+    return columns.add(np.vstack([pricer.search(prices, proposed[:_CLIMBED], least, limits), proposed]))
 
 
 def _search(columns: _Columns, pricer: Pricer, solved: _Solved, least: float, limits: Limits) -> int:
