@@ -18,7 +18,7 @@ from typing import Self
 from frankly_protocol.clock import Clock, SystemClock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import ClockError, RandomnessError
-from frankly_protocol.mechanisms.dense import RandomBits
+from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.report import Report
 
 from frankly_sdk._choices import Choices

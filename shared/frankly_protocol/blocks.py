@@ -13,7 +13,7 @@ from frankly_protocol.audit import ceiling as ceiling_of
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 
 KINDS = ("dense",)
 DOCUMENT_NOTIONS = ("ldp", "secret-ldp", "lip")

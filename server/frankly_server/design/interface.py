@@ -14,7 +14,7 @@ from typing import Any
 
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.asked import LEVELS, Asked, read_prior
