@@ -13,7 +13,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.search import search_shown, stops_at_interrupt
-from frankly_server.design.interface import design_json, measure_json
+from frankly_server.design.interface import design_json
+from frankly_server.design.measuring import measure_json
 from frankly_server.estimate.interface import estimate_json
 
 MAX_INPUT_BYTES = 64 * 2**20
