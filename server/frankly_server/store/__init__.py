@@ -2,6 +2,10 @@
 """The only SQL: tables, one door (`Database`), one class per aggregate."""
 
 from frankly_server.store.api_keys import ApiKeyRow
+from frankly_server.store.backup import BackupBroken, Contents
+from frankly_server.store.backup import restore as restore_backup
+from frankly_server.store.backup import save as save_backup
+from frankly_server.store.backup import verify as read_back
 from frankly_server.store.counts import CountKey, Difference
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
@@ -12,6 +16,8 @@ from frankly_server.store.surveys import SurveyRow
 
 __all__ = [
     "ApiKeyRow",
+    "BackupBroken",
+    "Contents",
     "CountKey",
     "Database",
     "Difference",
@@ -22,5 +28,8 @@ __all__ = [
     "Transaction",
     "UnsafeStore",
     "downgrade",
+    "read_back",
+    "restore_backup",
+    "save_backup",
     "upgrade",
 ]

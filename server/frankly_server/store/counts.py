@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from frankly_server.store.reports import ReportRow, Reports
 from frankly_server.store.schema import counts, documents
@@ -56,6 +56,10 @@ class Counts:
         keys = (counts.c.document, counts.c.block, counts.c.stratum, counts.c.symbol)
         found = select(*keys, func.sum(counts.c.n)).where(counts.c.document == digest).group_by(*keys)
         return {CountKey(*key): int(n) for *key, n in self._connection.execute(found)}
+
+    def erase(self, digest: str) -> int:
+        """Delete the counts of a document; return how many rows there were."""
+        return int(self._connection.execute(delete(counts).where(counts.c.document == digest)).rowcount)
 
     def recount(self, survey_id: str) -> list[Difference]:
         """Compare the counts of a survey with its reports, one by one; an empty list if they agree."""

@@ -3,7 +3,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import cached_property
 from typing import Final
 
@@ -21,6 +21,7 @@ from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.surveys import Surveys
+from frankly_server.store.tables import Tables
 
 _log: Final = structlog.get_logger("frankly.store")
 
@@ -60,6 +61,11 @@ class Transaction:
     def api_keys(self) -> ApiKeys:
         """Hashed API keys."""
         return ApiKeys(self._connection)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Every table as plain rows."""
+        return Tables(self._connection)
 
 
 class Database:
@@ -106,6 +112,16 @@ class Database:
                 f"the database has schema version {found}, this program needs {SCHEMA_VERSION}; "
                 "run `frankly migrate` with the newest version of the two"
             )
+
+    def forget_erased(self) -> None:
+        """Make SQLite drop erased rows from its log too; PostgreSQL does so when it next vacuums.
+
+        Raises StoreUnavailable.
+        """
+        if self.engine.dialect.name == "sqlite":
+            with self._translated("forget erased"), closing(self.engine.raw_connection()) as connection:
+                # A checkpoint runs outside transactions, which SQLAlchemy's own connections always open.
+                connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close every pooled connection."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select
 
 from frankly_server.store.schema import reports
 from frankly_server.store.upsert import insert_new
@@ -56,6 +56,10 @@ class Reports:
         every = select(reports).where(reports.c.survey == survey_id).execution_options(yield_per=1000)
         for row in self._connection.execute(every):
             yield _row(*row)
+
+    def erase(self, survey_id: str) -> int:
+        """Delete every report of a survey; return how many there were."""
+        return int(self._connection.execute(delete(reports).where(reports.c.survey == survey_id)).rowcount)
 
     def _insert(self) -> Any:
         return insert_new(self._connection.dialect.name, reports, "id")

@@ -83,6 +83,15 @@ class Summary:
     link: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What `erase` deleted: so many reports, and everything counted from them."""
+
+    survey_id: str
+    name: str
+    reports: int
+
+
 class Surveys:
     """Applies definitions, publishes documents, hands out envelopes."""
 
@@ -162,6 +171,20 @@ class Surveys:
         if row is None or row.survey != survey_id:
             raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such document is published here; check the link")
         return row.envelope
+
+    def erase(self, name_or_id: str) -> Erased:
+        """Delete every report, count and counter of a survey; its draft and signed documents stay, as does its link.
+
+        Raises InvalidInput(survey_unknown).
+        """
+        row, _ = self._find(name_or_id)
+        with self._database.transaction("erase survey") as tx:
+            for version in tx.documents.versions(row.id):
+                tx.counts.erase(version.digest)
+            tx.days.erase(row.id)
+            reports = tx.reports.erase(row.id)
+        self._database.forget_erased()
+        return Erased(row.id, row.name, reports)
 
     def list(self) -> list[Summary]:
         """Return every survey, by name."""
