@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
-from frankly_protocol.errors import ClockError, DocumentRejected, FranklyError, KeyChainError
+from frankly_protocol.errors import (
+    ClockError,
+    DocumentRejected,
+    Equivocation,
+    FranklyError,
+    KeyChainError,
+    RollbackDetected,
+)
 from frankly_protocol.trust import KeysDocument, Role, accept_keys
 
 from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, keys_document, sealed_keys
@@ -31,7 +38,8 @@ CHAINS: list[tuple[bytes, bytes | None, type[FranklyError] | None]] = [
     (signed(2, STRANGER, ROOT), FIRST, DocumentRejected),
     (signed(3, ROOT, ROOT), FIRST, KeyChainError),
     (signed(1, STRANGER, STRANGER), FIRST, KeyChainError),
-    (FIRST, signed(2, ROOT, ROOT), KeyChainError),
+    (FIRST, signed(2, ROOT, ROOT), RollbackDetected),
+    (sealed_keys(keys_document(publisher=STRANGER)), FIRST, Equivocation),
     (signed(1, ROOT, STRANGER), None, DocumentRejected),
     (signed(1, ROOT, PUBLISHER), None, DocumentRejected),
     (b"{}", None, DocumentRejected),
