@@ -13,10 +13,13 @@ from frankly_protocol.errors import (
     UnsupportedDocument,
 )
 
+from frankly_sdk.answer import Answer
+from frankly_sdk.batch import Randomised
 from frankly_sdk.client import Client, Survey
 from frankly_sdk.errors import (
     AlreadyAnswered,
     BudgetExceeded,
+    Disabled,
     InsecureTransport,
     LinkError,
     NetworkError,
@@ -25,17 +28,21 @@ from frankly_sdk.errors import (
     SurveyClosed,
     UnknownChoice,
 )
+from frankly_sdk.events import Event
 from frankly_sdk.explain import Explanation
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
 
 __all__ = [
     "AlreadyAnswered",
+    "Answer",
     "BudgetExceeded",
     "Client",
     "ClockError",
+    "Disabled",
     "DocumentRejected",
     "Equivocation",
+    "Event",
     "Explanation",
     "FranklyError",
     "InsecureTransport",
@@ -44,6 +51,7 @@ __all__ = [
     "NetworkError",
     "Policy",
     "PolicyRefused",
+    "Randomised",
     "RandomnessError",
     "Receipt",
     "RollbackDetected",

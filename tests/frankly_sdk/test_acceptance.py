@@ -31,7 +31,7 @@ from frankly_sdk import (
     UnsupportedDocument,
 )
 from frankly_sdk.store import Store
-from frankly_sdk.transport import Answer
+from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import (
     NOW,
@@ -208,7 +208,7 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
             second.open(tmp_path / "s.db")
     serve = second.get
 
-    def keys_out_of_reach(url: str, limit: int) -> Answer:
+    def keys_out_of_reach(url: str, limit: int) -> Reply:
         if url.endswith("/v1/keys"):
             raise NetworkError("down")
         return serve(url, limit)
@@ -260,16 +260,16 @@ def test_keys_trusted_on_first_use_say_nothing_beside_shipped_ones(tmp_path: Pat
 
 
 PAGES = [
-    (Answer(200, "text/html", None, b"<html>hotel wifi</html>"), "not_json"),
-    (Answer(503, "application/json", None, b"{}"), "status"),
-    (Answer(301, "text/html", None, b""), "status"),
-    (Answer(404, "application/problem+json", None, b"{}"), "not_found"),
+    (Reply(200, "text/html", None, b"<html>hotel wifi</html>"), "not_json"),
+    (Reply(503, "application/json", None, b"{}"), "status"),
+    (Reply(301, "text/html", None, b""), "status"),
+    (Reply(404, "application/problem+json", None, b"{}"), "not_found"),
 ]
 
 
 @pytest.mark.parametrize(("page", "code"), PAGES, ids=[code for _, code in PAGES])
 @pytest.mark.parametrize("what", ["/v1/keys", "/document"])
-def test_what_is_no_document_is_a_network_error(page: Answer, code: str, what: str, tmp_path: Path) -> None:
+def test_what_is_no_document_is_a_network_error(page: Reply, code: str, what: str, tmp_path: Path) -> None:
     server = FakeServer()
     serve = server.get
     server.get = lambda url, limit: page if what in url else serve(url, limit)  # type: ignore[method-assign]
@@ -284,7 +284,7 @@ def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of
     options: dict[str, Any] = {"link": UNPINNED, "policy": Policy(allow_unpinned=True)}
     server.open(tmp_path / "s.db", **options).close()
 
-    def down(url: str, _limit: int) -> Answer:
+    def down(url: str, _limit: int) -> Reply:
         raise NetworkError(url)
 
     server.get = down  # type: ignore[method-assign]

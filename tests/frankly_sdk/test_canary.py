@@ -20,7 +20,7 @@ import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import FranklyError, Policy
-from frankly_sdk._choices import Choices
+from frankly_sdk.answer import Answer
 from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, question, survey
@@ -141,7 +141,7 @@ def _locals(trace: TracebackType | None) -> Iterator[tuple[str, str, object]]:
 
 
 def test_answers_are_redacted_and_do_not_travel() -> None:
-    choices = Choices(ANSWERS)
+    choices = Answer(ANSWERS)
     assert CANARY not in f"{choices} {choices!r} {[choices]} {vars(type(choices))}"
     for carry in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError):
@@ -159,7 +159,7 @@ def test_a_mapping_that_changes_its_mind_is_read_once() -> None:
         def keys(self) -> Any:
             return super().keys()
 
-    choices = Choices(Fickle(ANSWERS))
+    choices = Answer(Fickle(ANSWERS))
     reads = Fickle.reads
     assert choices.fault(with_canary().document.questions) is None
     assert Fickle.reads == reads

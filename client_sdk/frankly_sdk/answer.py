@@ -9,14 +9,22 @@ from frankly_protocol.blocks import Block, Question
 from frankly_sdk.errors import UnknownChoice
 
 
-class Choices:
+class Answer:
     """Question id → choice id as the app gave them, redacted wherever Python would show them.
+
+    An app may wrap answers at once, ``Answer({"q1": "yes"})``, so that its own logs and crash reports stay clean; in a
+    repr, a format, a traceback's variables it shows nothing, and pickling or copying it is a TypeError.
 
     Checks return their error instead of raising it: a traceback keeps every local variable of the frames it passed,
     and crash reporters send those away.
     """
 
     __slots__ = ("_given",)
+
+    @classmethod
+    def of(cls, given: object) -> "Answer":
+        """Return `given` itself if it is one already, else what it says."""
+        return given if isinstance(given, cls) else cls(given)
 
     def __init__(self, given: object) -> None:
         # Copied: a mapping that gives something else on a second look must not get past the checks.
@@ -48,7 +56,7 @@ class Choices:
         return self._given or {}
 
     def __repr__(self) -> str:
-        return "Choices(…)"
+        return "Answer(…)"
 
     def __reduce__(self) -> Never:
         raise TypeError("answers are not copied, stored or sent")
