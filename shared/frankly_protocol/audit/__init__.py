@@ -2,7 +2,7 @@
 """The exact verifier: whole numbers only, and the only authority on privacy (DESIGN §3.3)."""
 
 from frankly_protocol.audit.bounds import exp_lower, exp_upper, level_for, ln_up, parse_epsilon, parse_nats
-from frankly_protocol.audit.claims import NOTIONS, PRIOR_BASED, Claim
+from frankly_protocol.audit.claims import NOTIONS, PRIOR_BASED, PRIOR_FREE, Claim
 from frankly_protocol.audit.ledger import FormLevel, LedgerLine, form_level, ledger_total
 from frankly_protocol.audit.notions import Worst, ceiling, is_endless, require_private, worst
 from frankly_protocol.audit.ratios import AVERAGE
@@ -11,6 +11,7 @@ __all__ = [
     "AVERAGE",
     "NOTIONS",
     "PRIOR_BASED",
+    "PRIOR_FREE",
     "Claim",
     "FormLevel",
     "LedgerLine",
