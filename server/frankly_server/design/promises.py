@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
 from frankly_protocol.audit import NOTIONS, Claim, level_for
 from frankly_protocol.errors import InvalidInput
@@ -10,13 +11,16 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.design.prior import Prior
 
+CONES = tuple(notion for notion in NOTIONS if notion != "dp")
+"""The notions that are cones of one report's column: (ε, δ)-DP couples reports and has designs of its own."""
+
 LowerBounds = tuple[tuple[tuple[int, int], ...], ...]
 
 
 def require_notion(notion: object) -> str:
     """Return the notion if it exists here. Raises InvalidInput(unsupported), listing those that do."""
-    if not isinstance(notion, str) or notion not in NOTIONS:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the notions are {', '.join(NOTIONS)}", "notion")
+    if not isinstance(notion, str) or notion not in CONES:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the notions are {', '.join(CONES)}", "notion")
     return notion
 
 
@@ -48,18 +52,21 @@ def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Clai
 
 def side_channels(prior: Prior, epsilon: Fraction, attributes: Sequence[int]) -> Claim:
     """ε-SRLIP over attributes of these sizes, the last counted fastest  [Funnel Def 3]."""
-    product = 1
-    for size in attributes:
-        product *= size
-    if len(attributes) < 1 or min(attributes) < 2 or product != prior.answers:
-        words = f"give each attribute's number of values, two or more; they multiply to {prior.answers}"
-        raise InvalidInput(Problem.FIELD_TYPE, words, "attributes")
+    require_attributes(attributes, prior.answers)
     return Claim("srlip", level_for(epsilon), protected(prior), attributes=tuple(attributes))
 
 
 def robust(lower_bounds: LowerBounds, epsilon: Fraction, *, diagonal: bool) -> Claim:
     """(ε, F)-RLDP over the polytopes D_s = {R ≥ L(·|s)}  [Robust Def 1, Thm 2]."""
     return Claim("rldp", level_for(epsilon), lower_bounds=lower_bounds, diagonal=diagonal)
+
+
+def require_attributes(attributes: Sequence[int], answers: int) -> tuple[int, ...]:
+    """Return the sizes of attributes if they multiply to the number of answers. Raises InvalidInput(field_type)."""
+    if len(attributes) < 1 or min(attributes) < 2 or prod(attributes) != answers:
+        words = f"give each attribute's number of values, two or more; they multiply to {answers}"
+        raise InvalidInput(Problem.FIELD_TYPE, words, "attributes")
+    return tuple(attributes)
 
 
 def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
