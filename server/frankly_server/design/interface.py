@@ -8,21 +8,19 @@ taken; infinite figures travel as the string "inf".
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms.base import MAX_REPORTS
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.asked import LEVELS, Asked
 from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measures import measure
-from frankly_server.design.measuring import finite
+from frankly_server.design.measuring import finite, read_targets
 from frankly_server.design.prior import Prior
-from frankly_server.records import flag, number, record, table, whole
+from frankly_server.records import flag, number, record, whole
 
 _REQUIRED = frozenset({"prior"})
 _OPTIONAL = LEVELS | frozenset(
@@ -75,7 +73,7 @@ def design_json(
         claims=asked.claims,
         mechanism=given.get("mechanism", "optimal"),
         objective=given.get("objective", "variance"),
-        targets=_targets(given.get("targets", "shares"), asked.prior.answers),
+        targets=read_targets(given.get("targets", "shares"), asked.prior.answers),
         criterion=given.get("criterion", "total"),
         variance_cap=_cap(given),
         method=given.get("method", "auto"),
@@ -86,28 +84,6 @@ def design_json(
     points = _points(given)
     body = _design_body(design(request), asked.prior, request.criterion)
     return body | ({} if points is None else _frontier(points, request))
-
-
-def _targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] | None:
-    """Read the workload W: None for all shares."""
-    if value == "shares":
-        return None
-    rows = table(value, "targets")
-    if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
-        words = f'give rows of {answers} numbers, one per answer, or "shares"'
-        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
-    read = tuple(tuple(_exact(v, f"targets[{t}][{x}]") for x, v in enumerate(row)) for t, row in enumerate(rows))
-    for t, row in enumerate(read):
-        if not any(row):
-            raise InvalidInput(Problem.TARGETS_INVALID, "a target needs a number other than zero", f"targets[{t}]")
-    return read
-
-
-def _exact(value: Any, field: str) -> Fraction:
-    read = number(value, field)
-    if read and abs(read.adjusted()) > 12:
-        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
-    return Fraction(read)
 
 
 def _cap(given: Mapping[str, Any]) -> float | None:

@@ -5,7 +5,9 @@ The object comes from `parse_json(..., decimals=True)`, so that decimals are rea
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -14,33 +16,123 @@ from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.asked import read_prior
-from frankly_server.design.measures import measure
-from frankly_server.design.prior import SUM_TOLERANCE
+from frankly_server.design.lift.measures import require_order
+from frankly_server.design.measures import Wanted, measure
+from frankly_server.design.prior import SUM_TOLERANCE, Prior
+from frankly_server.design.promises import pairs, require_attributes
 from frankly_server.records import number, record, table, whole
+
+_OPTIONAL = frozenset("weights matrix attributes sensitive orders breaches targets".split())
+_DECIMAL = re.compile(r"[0-9]?\.[0-9]{1,40}|[01]", re.ASCII)
+
+_MOST = 64
+"""How many orders or probabilities of events one request may ask for."""
 
 
 def measure_json(obj: Any) -> dict[str, Any]:
     """Measure a mechanism from a JSON request.
 
     In: prior {"joint"}, and either weights (whole numbers, equal row sums) or matrix (probabilities, each row within
-    1e-9 of 1 and then rescaled); row = truth. Out: the figures of `measures.measure`.
+    1e-9 of 1 and then rescaled); row = truth. A prior of s × u counts beside s·u rows is one of answers (s, u),
+    row-major. Optional: attributes (sizes) for srlip; sensitive (a row of the prior) for dpv; orders (numbers from 1e-6
+    to 1e6, or "inf"; default [2]); breaches (probabilities of events, numbers or decimal strings); targets (rows of
+    numbers, or "shares") for target_variances.
+
+    Out: the figures of `measures.measure`, and over answers (s, u) realised_epsilon, which is their secret_ldp.
 
     Raises InvalidInput, naming the field.
     """
-    given = record(obj, frozenset({"prior"}), frozenset({"weights", "matrix"}))
+    given = record(obj, frozenset({"prior"}), _OPTIONAL)
     if ("weights" in given) == ("matrix" in given):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
     weights = _weights(given["weights"]) if "weights" in given else _matrix(given["matrix"])
-    prior = read_prior(given["prior"])
-    if prior.answers != len(weights):
-        words = f"the prior has {prior.answers} answers, the mechanism {len(weights)}"
-        raise InvalidInput(Problem.PRIOR_SHAPE, words, "prior.joint")
-    return finite(measure(weights, prior))
+    prior, paired = _prior(given["prior"], len(weights))
+    found = measure(weights, prior, _wanted(given, prior))
+    return finite(found | ({"realised_epsilon": found["secret_ldp"]} if paired else {}))
 
 
 def finite(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with the infinite ones as the string "inf"."""
-    return {key: "inf" if isinstance(value, float) and math.isinf(value) else value for key, value in body.items()}
+    """Return the figures with the infinite ones, at any depth, as the string "inf"."""
+    return {key: _finite(value) for key, value in body.items()}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return finite(value)
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] | None:
+    """Read the workload W: None for all shares. Raises InvalidInput(targets_invalid)."""
+    if value == "shares":
+        return None
+    rows = table(value, "targets")
+    if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
+        words = f'give rows of {answers} numbers, one per answer, or "shares"'
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+    read = tuple(tuple(_exact(v, f"targets[{t}][{x}]") for x, v in enumerate(row)) for t, row in enumerate(rows))
+    for t, row in enumerate(read):
+        if not any(row):
+            raise InvalidInput(Problem.TARGETS_INVALID, "a target needs a number other than zero", f"targets[{t}]")
+    return read
+
+
+def _exact(value: Any, field: str) -> Fraction:
+    read = number(value, field)
+    if read and abs(read.adjusted()) > 12:
+        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
+    return Fraction(read)
+
+
+def _prior(value: Any, answers: int) -> tuple[Prior, bool]:
+    """Return the prior of the mechanism's answers, and whether these are pairs (s, u)."""
+    prior = read_prior(value)
+    if prior.answers == answers:
+        return prior, False
+    # One row was made a diagonal: its answers are no pairs.
+    if prior.secrets * prior.answers == answers and len(value["joint"]) > 1:
+        return pairs(prior), True
+    words = f"the prior has {prior.answers} answers, the mechanism {answers}"
+    raise InvalidInput(Problem.PRIOR_SHAPE, words, "prior.joint")
+
+
+def _wanted(given: Mapping[str, Any], prior: Prior) -> Wanted:
+    attributes, sensitive = given.get("attributes"), given.get("sensitive")
+    if attributes is not None:
+        sizes = [whole(size, f"attributes[{i}]") for i, size in enumerate(_list(attributes, "attributes"))]
+        attributes = require_attributes(sizes, prior.answers)
+    if sensitive is not None and not 0 <= whole(sensitive, "sensitive") < prior.secrets:
+        words = f"the secrets are counted from 0 to {prior.secrets - 1}"
+        raise InvalidInput(Problem.FIELD_TYPE, words, "sensitive")
+    return Wanted(
+        orders=tuple(_order(v, f"orders[{i}]") for i, v in enumerate(_list(given.get("orders", [2]), "orders"))),
+        attributes=attributes,
+        sensitive=sensitive,
+        breaches=tuple(_event(v, f"breaches[{i}]") for i, v in enumerate(_list(given.get("breaches", []), "breaches"))),
+        targets=read_targets(given.get("targets", "shares"), prior.answers),
+    )
+
+
+def _list(value: Any, field: str) -> list[Any]:
+    if not isinstance(value, list | tuple) or len(value) > _MOST:
+        raise InvalidInput(Problem.FIELD_TYPE, f"give a list of at most {_MOST}", field)
+    return list(value)
+
+
+def _order(value: Any, field: str) -> float:
+    read = number(value, field) if value != "inf" else Decimal("Infinity")
+    return require_order(float(read), field)
+
+
+def _event(value: Any, field: str) -> Fraction:
+    """Read the probability of an event."""
+    text = isinstance(value, str) and _DECIMAL.fullmatch(value)
+    read = number(Decimal(value) if text else value, field)
+    if not 0 <= read <= 1 or read.adjusted() < -_MOST:
+        raise InvalidInput(Problem.FIELD_TYPE, "the probability of an event lies between 0 and 1", field)
+    return Fraction(read)
 
 
 def _weights(value: Any) -> list[list[int]]:

@@ -149,7 +149,7 @@ PRIOR = {"joint": [[1, 2], [3, 4]]}
 BAD_MEASURES: list[tuple[str, Any, str, str | None]] = [
     ("neither", {"prior": PRIOR}, "field_missing", "weights"),
     ("both", {"prior": PRIOR, "weights": [[1], [1]], "matrix": [[1], [1]]}, "field_missing", "weights"),
-    ("unknown key", {"prior": PRIOR, "weights": [[1], [1]], "orders": [2]}, "field_unknown", "orders"),
+    ("unknown key", {"prior": PRIOR, "weights": [[1], [1]], "order": 2}, "field_unknown", "order"),
     ("ragged", {"prior": PRIOR, "weights": [[1, 1], [2]]}, "field_type", "weights"),
     ("empty", {"prior": PRIOR, "weights": []}, "field_type", "weights"),
     ("text", {"prior": PRIOR, "matrix": "10"}, "field_type", "matrix"),
