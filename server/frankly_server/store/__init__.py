@@ -10,6 +10,7 @@ from frankly_server.store.counts import CountKey, Difference
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.log import LogEntry
 from frankly_server.store.migrate import downgrade, upgrade
 from frankly_server.store.reports import ReportRow
 from frankly_server.store.surveys import SurveyRow
@@ -22,6 +23,7 @@ __all__ = [
     "Database",
     "Difference",
     "DocumentRow",
+    "LogEntry",
     "ReportRow",
     "StoreUnavailable",
     "SurveyRow",

@@ -18,10 +18,12 @@ from frankly_server.store.days import Days
 from frankly_server.store.documents import Documents
 from frankly_server.store.engines import check_durability, make_engine, reading
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.log import LogEntries
 from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.surveys import Surveys
 from frankly_server.store.tables import Tables
+from frankly_server.store.tokens import Tokens
 
 _log: Final = structlog.get_logger("frankly.store")
 
@@ -56,6 +58,16 @@ class Transaction:
     def days(self) -> Days:
         """Refusals per day and reason."""
         return Days(self._connection)
+
+    @cached_property
+    def log(self) -> LogEntries:
+        """The transparency log: published digests in order, and witnesses' signatures."""
+        return LogEntries(self._connection)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """Hashes of invite tokens, spent or not."""
+        return Tokens(self._connection)
 
     @cached_property
     def api_keys(self) -> ApiKeys:
