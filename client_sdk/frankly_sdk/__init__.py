@@ -8,6 +8,7 @@ from frankly_protocol.errors import (
     Equivocation,
     FranklyError,
     KeyChainError,
+    LogError,
     RandomnessError,
     RollbackDetected,
     UnsupportedDocument,
@@ -29,6 +30,7 @@ from frankly_sdk.errors import (
     UnknownChoice,
 )
 from frankly_sdk.events import Event
+from frankly_sdk.evidence import Evidence, evidence
 from frankly_sdk.explain import Explanation
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
@@ -43,11 +45,13 @@ __all__ = [
     "DocumentRejected",
     "Equivocation",
     "Event",
+    "Evidence",
     "Explanation",
     "FranklyError",
     "InsecureTransport",
     "KeyChainError",
     "LinkError",
+    "LogError",
     "NetworkError",
     "Policy",
     "PolicyRefused",
@@ -61,4 +65,5 @@ __all__ = [
     "UnknownChoice",
     "UnsupportedDocument",
     "__version__",
+    "evidence",
 ]

@@ -35,6 +35,7 @@ class Sealing:
 
     document: SurveyDocument
     pinned: bool
+    logged: bool
     policy: Policy
     store: Store
     clock: Clock
@@ -67,7 +68,7 @@ class Sealing:
         if store.answer(document.survey, row.respondent) is not None:
             return None
         self._require_open()
-        self.policy.check(document, pinned=self.pinned, spent=store.spent(row.respondent))
+        self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=store.spent(row.respondent))
         form = document.form_level
         store.reserve(document.survey, document.digest, document.collect_url, length, form, row.respondent)
         report = self._draw(row)

@@ -125,11 +125,11 @@ class Client:
             undo.callback(kept.close)
             delivery = Delivery(transport, kept, sleep, timer, announce, spread_s)
             delivery.flush(timeout_s=0)  # whatever becomes of the survey: it may be closed by now, or be another one
-            opened = Opening(wanted, kept, transport, clock.now()).survey(keys)
+            opened = Opening(wanted, kept, transport, clock.now(), policy.wants_log(wanted.digest)).survey(keys)
             if kept.answer(wanted.survey) is None:  # (10); what has been answered is spent already
-                policy.check(opened.document, pinned=opened.pinned, spent=kept.spent())
+                policy.check(opened.document, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
             announce(Event("opened", wanted.survey))
-            sealing = Sealing(opened.document, opened.pinned, policy, kept, clock, randbits)
+            sealing = Sealing(opened.document, opened.pinned, opened.logged, policy, kept, clock, randbits)
             parts = _Parts(Survey(opened.document, opened.signed_by), kept, sealing, delivery)
             return cls(wanted, parts, announce, undo.pop_all())
 

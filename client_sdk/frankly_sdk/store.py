@@ -44,12 +44,17 @@ CREATE TABLE answers (
 CREATE INDEX outbox ON answers (survey, report_id) WHERE state = 'sealed';
 CREATE TABLE salt (salt BLOB NOT NULL)
 """
-# Version 1 knew one respondent only.
+# The newest head seen of each log, and the proof with which each logged document was accepted.
+_LOG = """
+CREATE TABLE checkpoints (origin TEXT PRIMARY KEY, size INTEGER NOT NULL, note BLOB NOT NULL);
+CREATE TABLE proofs (digest TEXT PRIMARY KEY, proof BLOB NOT NULL)
+"""
+# Version 1 knew one respondent only, and no logs.
 _AS_IN_1 = """
 INSERT INTO answers SELECT survey, '', digest, collect_url, report_id, body, state, code, level, ceiling FROM answers_1;
 DROP TABLE answers_1
 """
-_STEPS = {0: (_SCHEMA, _ANSWERS), 1: ("ALTER TABLE answers RENAME TO answers_1", _ANSWERS, _AS_IN_1)}
+_STEPS = {0: (_SCHEMA, _ANSWERS, _LOG), 1: ("ALTER TABLE answers RENAME TO answers_1", _ANSWERS, _AS_IN_1, _LOG)}
 
 # Held through every transaction and every fork: a fork in the middle of one would leave a child that believes it holds
 # the lock, and whose exit would roll the parent's transaction back. It also covers the making of new files.
@@ -131,13 +136,16 @@ class Store:
         rows = self._rows("SELECT version, digest, envelope FROM surveys WHERE survey = ?", survey)
         return next((Remembered(*row) for row in rows), None)
 
-    def remember(self, survey: str, document: Remembered) -> None:
-        """Keep an accepted document; a version never gives way to a lower one."""
+    def remember(self, survey: str, document: Remembered, instead_of: str | None = None) -> None:
+        """Keep an accepted document; a version never gives way to a lower one, except to replace `instead_of`.
+
+        instead_of : the digest of a document whose signers have been withdrawn since; it no longer counts.
+        """
         with self.transaction():
             self._run(
                 "INSERT INTO surveys VALUES (?, ?, ?, ?) ON CONFLICT (survey) DO UPDATE SET version = excluded.version,"
-                " digest = excluded.digest, envelope = excluded.envelope WHERE excluded.version > version",
-                *(survey, document.version, document.digest, document.envelope),
+                " digest = excluded.digest, envelope = excluded.envelope WHERE excluded.version > version OR digest = ?",
+                *(survey, document.version, document.digest, document.envelope, instead_of),
             )
 
     def keep_evidence(self, documents: dict[str, bytes]) -> None:
@@ -148,6 +156,24 @@ class Store:
                     "INSERT OR IGNORE INTO evidence SELECT ?, ? WHERE (SELECT count(*) FROM evidence) < ?",
                     *(digest, envelope, _MAX_EVIDENCE),
                 )
+
+    def checkpoint(self, origin: str) -> bytes | None:
+        """Return the newest head seen of a log."""
+        return next((row[0] for row in self._rows("SELECT note FROM checkpoints WHERE origin = ?", origin)), None)
+
+    def proof(self, digest: str) -> bytes | None:
+        """Return the proof with which a document was accepted last."""
+        return next((row[0] for row in self._rows("SELECT proof FROM proofs WHERE digest = ?", digest)), None)
+
+    def remember_log(self, origin: str, size: int, note: bytes, digest: str, proof: bytes) -> None:
+        """Keep a head and a document's proof; a head never gives way to a smaller one."""
+        with self.transaction():
+            self._run(
+                "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT (origin) DO UPDATE SET size = excluded.size,"
+                " note = excluded.note WHERE excluded.size >= size",
+                *(origin, size, note),
+            )
+            self._run("INSERT OR REPLACE INTO proofs VALUES (?, ?)", digest, proof)
 
     def evidence(self) -> dict[str, bytes]:
         """Return the envelopes kept as evidence, by digest."""
