@@ -65,7 +65,7 @@ def accept_survey(
         raise DocumentRejected("pin", "this is another survey's document", "survey")
     require_secure(document.collect_url, "collect_url")
     document.require_window(now)  # (6)
-    binding = remembered if remembered is not None and _stands(remembered, publisher) else None
+    binding = remembered if remembered is not None and stands(remembered, publisher) else None
     _require_not_older(document, binding)  # (7)
     require_pin(link, digest_of(payload))  # (8)
     logged = log_check(digest_of(payload))  # (8)
@@ -89,7 +89,7 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
         raise Equivocation(f"version {document.version} has been seen here with other content")
 
 
-def _stands(remembered: Remembered, publisher: Role) -> bool:
+def stands(remembered: Remembered, publisher: Role) -> bool:
     """Tell whether the publisher's present keys signed what is remembered."""
     try:
         Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(publisher.keys, publisher.threshold)
