@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
@@ -12,7 +13,7 @@ from frankly_protocol.trust import KeysDocument, accept_keys, read_chain, walk
 from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 
 from frankly_sdk._logged import LogRule
-from frankly_sdk._trusted import Remembered, accept_survey
+from frankly_sdk._trusted import Remembered, accept_survey, stands
 from frankly_sdk.errors import NetworkError
 from frankly_sdk.link import SurveyLink
 from frankly_sdk.store import Store
@@ -55,13 +56,9 @@ class Opening:
         """
         chain = self._chain(shipped)
         known = self.store.keys(chain) or shipped
-        trusted = self._still_good(known) if self._is_cached(self.store.survey(self.link.survey)) else None
-        if trusted is not None:
-            try:
-                return self._with_keys(trusted)
-            except DocumentRejected as error:
-                if error.reason != "signature":
-                    raise
+        trusted = self._still_good(known)
+        if trusted is not None and self._is_cached(self.store.survey(self.link.survey), trusted):
+            return self._with_keys(trusted)
         newest = self._newest_keys(known)
         trusted = walk(newest, known, self._fetch_chain, self.now)
         if newest != known:
@@ -88,8 +85,11 @@ class Opening:
         """Return every version of the keys in one answer: asking for some would tell which ones are known here."""
         return read_chain(self._fetch(f"{self.link.keys_url}/chain", MAX_CHAIN_BYTES))
 
-    def _is_cached(self, remembered: Remembered | None) -> bool:
-        return remembered is not None and remembered.digest == self.link.digest
+    def _is_cached(self, remembered: Remembered | None, trusted: KeysDocument) -> bool:
+        """Tell whether the pinned document is here, signed by keys that are still trusted."""
+        return (
+            remembered is not None and remembered.digest == self.link.digest and stands(remembered, trusted.publisher)
+        )
 
     def _still_good(self, known: bytes | None) -> KeysDocument | None:
         try:
@@ -99,16 +99,10 @@ class Opening:
 
     def _with_keys(self, trusted: KeysDocument) -> Opened:
         remembered = self.store.survey(self.link.survey)
-        data = self._envelope(remembered)
+        data = self._envelope(remembered, trusted)
         try:
-            found = accept_survey(
-                data,
-                self.link,
-                trusted.publisher,
-                remembered,
-                self.now,
-                lambda digest: self._is_logged(digest, trusted),
-            )
+            check = partial(self._is_logged, trusted)
+            found = accept_survey(data, self.link, trusted.publisher, remembered, self.now, check)
         except Equivocation:
             self._keep_evidence(remembered, data)
             raise
@@ -119,19 +113,21 @@ class Opening:
             self.store.remember(self.link.survey, document, found.withdrawn)
         return Opened(found.document, found.signed_by, self.link.digest is not None, found.logged)
 
-    def _is_logged(self, digest: str, trusted: KeysDocument) -> bool:
+    def _is_logged(self, trusted: KeysDocument, digest: str) -> bool:
         """Tell whether a watched log vouches for the document; raises if the app wants it and the log does not."""
         if not self.log or trusted.log is None or not trusted.log.witnesses:
             return False
-        rule = LogRule(
-            trusted.log, self.store, lambda path, *rest: self._fetch(self.link.origin + path, *rest), self.now
-        )
+
+        def fetch(path: str, limit: int, kind: str) -> bytes:
+            return self._fetch(self.link.origin + path, limit, kind)
+
+        rule = LogRule(trusted.log, self.store, fetch, self.now)
         rule.require(digest, prefer_kept=digest == self.link.digest)
         return True
 
-    def _envelope(self, remembered: Remembered | None) -> bytes:
+    def _envelope(self, remembered: Remembered | None, trusted: KeysDocument) -> bytes:
         """Return the document's envelope: the remembered one if the link pins it, or if the server is out of reach."""
-        if remembered is not None and self._is_cached(remembered):
+        if remembered is not None and self._is_cached(remembered, trusted):
             return remembered.envelope
         try:
             return self._fetch(self.link.document_url, MAX_ENVELOPE_BYTES)

@@ -22,7 +22,10 @@ class Evidence:
 
 
 def evidence(store: str | Path) -> list[Evidence]:
-    """Return everything kept in a store, by digest; raises StoreError. Show it to whoever runs the survey, or to all."""
+    """Return everything kept in a store, by digest: to be shown to whoever runs the survey, or to all.
+
+    Raises StoreError.
+    """
     kept = Store(Path(store))
     try:
         return [Evidence(_kind(data), digest, data) for digest, data in sorted(kept.evidence().items())]

@@ -144,7 +144,8 @@ class Store:
         with self.transaction():
             self._run(
                 "INSERT INTO surveys VALUES (?, ?, ?, ?) ON CONFLICT (survey) DO UPDATE SET version = excluded.version,"
-                " digest = excluded.digest, envelope = excluded.envelope WHERE excluded.version > version OR digest = ?",
+                " digest = excluded.digest, envelope = excluded.envelope WHERE excluded.version > version"
+                " OR digest = ?",
                 *(survey, document.version, document.digest, document.envelope, instead_of),
             )
 
