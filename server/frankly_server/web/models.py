@@ -36,6 +36,54 @@ class Envelope(Shape):
     signatures: list[Signature]
 
 
+class KeysChain(Shape):
+    """Versions of the keys document, each the base64 of the exact bytes of its envelope."""
+
+    chain: list[str] = Field(min_length=1, max_length=257)
+
+
+class LogText(RootModel[str]):
+    """A text of the transparency log, in the forms of C2SP."""
+
+
+class LogEntry(Shape):
+    """One entry: the leaf at `position` is SHA-256 of a zero byte and the digest's 32 raw bytes."""
+
+    position: int
+    digest: str
+    survey: str
+    version: int
+
+
+class LogEntries(Shape):
+    """Entries from the position asked for, at most 1,000; the log has `size` of them."""
+
+    size: int
+    entries: list[LogEntry]
+
+
+class Cosigned(Shape):
+    """How many witnesses' signatures were kept."""
+
+    kept: int
+
+
+class AuditedDocument(Shape):
+    """One version of a survey: where it stands in the log (null if it does not), and how many reports it has."""
+
+    digest: str
+    version: int
+    position: int | None
+    n: int
+
+
+class SurveyAudit(Shape):
+    """Every version of a survey that was published here."""
+
+    survey: str
+    documents: list[AuditedDocument]
+
+
 class Report(Shape):
     """One respondent's noisy symbols, padded to the document's one length with trailing spaces."""
 
@@ -139,4 +187,7 @@ class SurveyEstimates(Shape):
     questions: list[QuestionEstimates]
 
 
-ALL = (Health, Envelope, Report, Receipt, Batch, BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi)
+ALL = (
+    Health, Envelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit, Report, Receipt, Batch, BatchReceipt,
+    ReportAnswer, SurveyEstimates, OpenApi,
+)  # fmt: skip
