@@ -183,7 +183,8 @@ def _nowhere(mechanism: Mechanism, least: int) -> Candidate:
     """Return what is needed where no ratio is larger; it has no place, so the first report stands there."""
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
         return Candidate(least, 1, sets.Sets.of(mechanism).some(), (0, 0))
-    return Candidate(least, 1, next(mechanism.symbols()), (0, 0))
+    first = 0 if isinstance(mechanism, DenseMechanism) else (0,) * len(mechanism.factors)
+    return Candidate(least, 1, first, (0, 0))
 
 
 def _largest(candidates: Iterable[Candidate], best: Candidate) -> Worst:

@@ -13,7 +13,7 @@ MAX_WORK = 10**8
 """Multiplications that the verification of one claim, and of one document, may take: seconds on one core."""
 _SEARCH = 8
 """Multiplications of whole numbers that one step of the search over sets stands for."""
-_LIKELIHOOD = 10
+_LIKELIHOOD = 80
 
 
 def work(mechanism: Mechanism, claim: Claim) -> int:

@@ -38,9 +38,9 @@ def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
         found = {y: [Fraction(row[y], D) for row in mechanism.weights] for y in range(mechanism.reports)}
     elif isinstance(mechanism, UnaryMechanism):
         for word in product((0, 1), repeat=a):
-            ones = [[Fraction(mechanism.keep if x == z else mechanism.flip, D) for z in range(a)] for x in range(a)]
+            ones = [[mechanism.keep if x == z else mechanism.flip for z in range(a)] for x in range(a)]
             found[sum(bit << x for x, bit in enumerate(word))] = [
-                prod((p if bit else 1 - p for p, bit in zip(row, word, strict=True)), start=Fraction(1)) for row in ones
+                Fraction(prod(n if bit else D - n for n, bit in zip(row, word, strict=True)), D**a) for row in ones
             ]
     elif isinstance(mechanism, SubsetMechanism):
         sets = list(combinations(range(a), mechanism.size))
