@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_sdk import AlreadyAnswered, BudgetExceeded, Client, Policy, StoreError, UnknownChoice
-from frankly_sdk.batch import AT_ONCE
 from frankly_sdk.cli import main
 from frankly_sdk.store import Store
 from frankly_sdk.testing import FakeClock, FakeServer, make_survey, status
@@ -27,8 +26,11 @@ def rows(n: int, answer: str = "yes") -> list[tuple[str, dict[str, str], dict[st
     return [(f"person {i}", {"smokes": answer}, {"region": "north"}) for i in range(n)]
 
 
-def test_every_key_has_one_value_whatever_is_asked_again(server: FakeServer, tmp_path: Path) -> None:
-    n = AT_ONCE + 7
+def test_every_key_has_one_value_whatever_is_asked_again(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frankly_sdk.batch.AT_ONCE", 20)
+    n = 27
     with server.open(tmp_path / "s.db") as client:
         first = [row.report for row in client.randomise_many(rows(n))]
         again = [row.report for row in client.randomise_many(rows(n, "no"))]
@@ -109,7 +111,7 @@ def run(server: FakeServer, folder: Path, *arguments: str, table: str | None = N
     return main([*arguments, "--link", server.link, "--store", str(folder / "s.db")], opener)
 
 
-TABLE = "respondent,smokes,region\n" + "".join(f"p{i},yes,north\n" for i in range(40))
+TABLE = "respondent,smokes,region\n" + "".join(f"p{i},yes,north\n" for i in range(12))
 
 
 def test_a_file_is_randomised_and_flushed(
@@ -118,7 +120,7 @@ def test_a_file_is_randomised_and_flushed(
     files = str(tmp_path / "in.csv"), str(tmp_path / "out.jsonl")
     assert run(server, tmp_path, "randomise", *files, table=TABLE) == 0
     lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
-    assert len(lines) == len(set(lines)) == 40
+    assert len(lines) == len(set(lines)) == 12
     assert len({len(line) for line in lines}) == 1
     assert lines == sorted(lines), "ids are random, and so is their order"
     assert {tuple(json.loads(line)) for line in lines} == {("v", "doc", "id", "y", "strata", "token")}
@@ -129,9 +131,9 @@ def test_a_file_is_randomised_and_flushed(
     assert (tmp_path / "out.jsonl").read_bytes().splitlines() == lines
     server.network.online = True
     assert run(server, tmp_path, "flush") == 0
-    assert len(server.reports) == 40
+    assert len(server.reports) == 12
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.jsonl", "s.db", "s.db-journal"]
-    assert "sealed 40" in capsys.readouterr().err
+    assert "sealed 12" in capsys.readouterr().err
 
 
 def test_a_flush_that_reaches_nobody_says_so(server: FakeServer, tmp_path: Path) -> None:
@@ -215,7 +217,7 @@ def test_a_full_disk_leaves_no_half_file(server: FakeServer, tmp_path: Path, mon
     monkeypatch.setattr("frankly_sdk.cli.os.fsync", full)
     assert run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=TABLE) == 3
     assert [path.name for path in tmp_path.iterdir() if path.name not in ("s.db", "s.db-journal")] == ["in.csv"]
-    assert len(Store(tmp_path / "s.db").outbox()) == 40
+    assert len(Store(tmp_path / "s.db").outbox()) == 12
 
 
 def test_without_randomness_there_is_no_name_for_anybody(

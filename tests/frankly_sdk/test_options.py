@@ -10,8 +10,10 @@ from pathlib import Path
 
 import frankly_sdk
 import pytest
-from frankly_sdk import Answer, Client, Event, FranklyError, InsecureTransport, LinkError, Policy
-from frankly_sdk.testing import FakeServer, drop, lose_receipt, make_survey, status
+from frankly_sdk import Answer, Client, Event, FranklyError, InsecureTransport, LinkError
+from frankly_sdk.delivery import Delivery
+from frankly_sdk.store import Sealed, Store
+from frankly_sdk.testing import FakeClock, FakeServer, drop, lose_receipt, make_survey, status
 from frankly_sdk.transport import Reply, Transport
 
 CANARY = "c4n4ry"
@@ -125,20 +127,34 @@ def test_a_relay_is_held_to_the_same_rules(server: FakeServer, tmp_path: Path) -
     assert caught.value.field == "relay"
 
 
-def test_the_moment_of_sending_is_drawn_evenly_and_from_nothing_else(tmp_path: Path) -> None:
-    """400 sends over 100 seconds: every tenth of it gets its share, for either answer and either symbol."""
-    spread_s, tenths = 100.0, [0] * 10
-    for i in range(2):
-        server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
-        with server.open(tmp_path / f"{i}.db", spread_s=spread_s, policy=Policy(cap="2")) as client:
-            for j in range(200):
-                before = server.clock.timer()
-                answer = ("no", "yes")[i]
-                assert client.answer({"smokes": answer}, respondent=str(j), patience_s=spread_s).status == "sent"
-                tenths[int((server.clock.timer() - before) // 10)] += 1
-    # Binomial(400, 1/10): six standard deviations are 36.
+def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) -> None:
+    """400 draws over 100 seconds: every tenth of it gets its share. Binomial(400, 1/10): six deviations are 36."""
+    clock, tenths = FakeClock(), [0] * 10
+    store = Store(tmp_path / "s.db")
+    delivery = Delivery(
+        FakeServer(make_survey({"q": ["a", "b"]})), store, clock.sleep, clock.timer, lambda _event: None, 100.0
+    )
+    for i in range(400):
+        sealed = Sealed("ab", "", "sha256:1", "https://host", str(i), b" ")
+        delivery.schedule(sealed)
+        tenths[int(delivery._not_before[str(i)] // 10)] += 1
+    store.close()
     assert all(4 <= count <= 76 for count in tenths)
-    assert sum(tenths) == 400
+
+
+def test_the_moment_of_sending_is_the_same_whatever_the_answer_and_the_draw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wait comes from a source of its own: with that one fixed, nothing else can move the moment."""
+    document, moments = make_survey({"smokes": ["no", "yes"]}), set()
+    monkeypatch.setattr("frankly_sdk.delivery.secrets.randbits", lambda bits: 2**bits // 3)
+    for i, (answer, u) in enumerate((a, u) for a in ("no", "yes") for u in (0, 2**48 - 1)):
+        server = FakeServer(document)
+        with server.open(tmp_path / f"{i}.db", randbits=lambda b, u=u: u % 2**b, spread_s=9.0) as client:
+            client.answer({"smokes": answer})
+        moments.add(server.clock.timer())
+    assert len(moments) == 1
+    assert 2.9 < moments.pop() < 3.0
 
 
 def test_with_no_patience_a_report_waits_for_its_moment(server: FakeServer, tmp_path: Path) -> None:
