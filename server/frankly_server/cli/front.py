@@ -24,9 +24,13 @@ _VERBS = {
     "restore": ("frankly_server.cli.backup:restore", "Fill an empty database from a backup."),
     "doctor": ("frankly_server.cli.doctor:doctor", "Check everything a server needs, and say what to mend."),
     "estimates": ("frankly_server.cli.estimates:estimates", "Show a survey's estimates, each beside its margin."),
+    "witness": ("frankly_server.cli.witness:witness", "Watch other people's logs and co-sign their heads."),
+    "audit": ("frankly_server.cli.audit:audit", "Re-verify everything a server has published."),
     "design": ("frankly_server.cli.machine:design", "Design a mechanism (JSON on standard input)."),
     "measure": ("frankly_server.cli.machine:measure", "Measure a mechanism (JSON on standard input)."),
     "estimate": ("frankly_server.cli.machine:estimate", "Estimate shares from counts (JSON on standard input)."),
+    "plan": ("frankly_server.cli.machine:plan", "Plan reports, level or margin (JSON on standard input)."),
+    "reproduce": ("frankly_server.cli.reproduce:reproduce", "Make the papers' figures again: numbers and plots."),
 }
 
 
