@@ -54,8 +54,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that does not hold: where (keys, log, entry, document, signature, privacy, proof, split, chain,
-    counts), about what, and why.
+    """Something that does not hold: about what, and why.
+
+    kind : keys, log, entry, document, signature, privacy, proof, split, chain or counts.
     """
 
     kind: str

@@ -4,8 +4,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
+from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope, SigningKey
@@ -43,10 +45,15 @@ class Place:
         services.keys.init()
         return cls(services, settings)
 
+    @cached_property
+    def http(self) -> FlaskClient:
+        """The application's own door."""
+        return create_app(self.settings, services=self.services).test_client()
+
     def get(self, path: str, limit: int, kind: str = JSON) -> bytes:
         """Ask the application."""
         self.asked.append(path)
-        answer = create_app(self.settings, services=self.services).test_client().get(path)
+        answer = self.http.get(path)
         body = self.bend(path, answer.data)
         if answer.status_code != 200 or answer.mimetype != kind or len(body) > limit:
             raise SiteError(f"status {answer.status_code} {answer.data!r}", path)
@@ -54,8 +61,7 @@ class Place:
 
     def post(self, path: str, body: bytes, kind: str) -> bytes:
         """Send to the application."""
-        client = create_app(self.settings, services=self.services).test_client()
-        answer = client.post(path, data=body, content_type=kind)
+        answer = self.http.post(path, data=body, content_type=kind)
         if answer.status_code != 200:
             raise SiteError(f"status {answer.status_code} {answer.data!r}", path)
         return answer.data
@@ -66,7 +72,7 @@ class Place:
         row = DocumentRow(document.digest, document.survey, document.version, document.digest, envelope)
         with self.services.database.transaction("test") as tx:
             if tx.surveys.get(document.survey) is None:
-                tx.surveys.add(SurveyRow(document.survey, f"s-{document.survey[:8]}", "{}"))
+                tx.surveys.add(SurveyRow(document.survey, f"s-{document.survey}", "{}"))
             tx.documents.add(row)
             tx.log.append(row.digest)
         return document.digest
