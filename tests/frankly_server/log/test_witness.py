@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A witness co-signs what continues what it saw, and nothing else, whatever happens in between."""
 
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,8 +12,12 @@ from frankly_protocol.errors import DocumentRejected, Equivocation, FranklyError
 from frankly_protocol.trust import SignedCheckpoint
 from frankly_server.keys import Change, Rotation
 from frankly_server.log.site import HttpSite
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from pydantic import SecretStr
 
-from tests.frankly_protocol.samples import NOW
+from tests.frankly_protocol.samples import NOW, ldp_block, survey
 from tests.frankly_server.log.sites import Place, watcher
 
 
@@ -48,18 +51,10 @@ def test_a_growing_log_is_co_signed_again_and_again(place: Place, key: SigningKe
 
 def forked(place: Place, folder: Path, entries: int) -> Place:
     """The same keys over another past."""
-    shutil.copytree(place.settings.home, folder / "home", dirs_exist_ok=True)
-    from frankly_server.services import Services
-    from frankly_server.settings import Settings
-    from frankly_server.store import Database, upgrade
-    from pydantic import SecretStr
-
-    settings = Settings(home=folder / "home", database_url=SecretStr(f"sqlite:///{folder / 'fork.db'}"))
+    settings = Settings(home=place.settings.home, database_url=SecretStr(f"sqlite:///{folder / 'fork.db'}"))
     database = Database(settings.store_url())
     upgrade(database)
     fork = Place(Services(settings, database, FixedClock(NOW)), settings)
-    from tests.frankly_protocol.samples import ldp_block, survey
-
     for i in range(entries):
         fork.publish(survey(ldp_block(), survey_id=f"{i + 1000:032x}"))
     return fork
