@@ -25,6 +25,17 @@ LOGGED = "cd" * 16
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
+    """A server of this test's own."""
+    yield from honest(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A server that nobody changes."""
+    yield from honest(tmp_path_factory.mktemp("still"))
+
+
+def honest(tmp_path: Path) -> Iterator[Place]:
     """Three surveys, one of them in two versions, some reports, one witness."""
     found = Place.make(tmp_path)
     (key,) = found.name("w.example")
@@ -78,7 +89,7 @@ def other_document(data: bytes) -> bytes:
 
 # path -> (what is done to the answer, kinds of findings)
 LIES: dict[str, tuple[str, Callable[[bytes], bytes], set[str]]] = {
-    "an entry is left out": ("entries", edited(lambda v: v["entries"].pop(1)), {"entry", "log"}),
+    "an entry is left out": ("entries", edited(lambda v: v["entries"].pop(0)), {"entry", "log"}),
     "an entry is exchanged": ("entries", edited(lambda v: v["entries"][0].update(digest="sha256:" + "0" * 64)),
                               {"log", "document", "proof", "counts"}),
     "entries are reordered": ("entries", edited(lambda v: v["entries"].reverse()), {"entry", "log"}),
@@ -98,7 +109,7 @@ LIES: dict[str, tuple[str, Callable[[bytes], bytes], set[str]]] = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_every_lie_is_named(place: Place, name: str) -> None:
+def test_every_lie_is_named(still: Place, name: str) -> None:
     target, lie, kinds = LIES[name]
     wanted = target.split("?")
 
@@ -107,8 +118,7 @@ def test_every_lie_is_named(place: Place, name: str) -> None:
         hit = wanted[0] in end and bool(query) == (len(wanted) > 1 or wanted[0] == "entries")
         return lie(data) if hit else data
 
-    place.bend = bend
-    assert kinds <= named(audit(place, CLOCK))
+    assert kinds <= named(audit(replace(still, bend=bend), CLOCK))
 
 
 def test_a_head_signed_by_another_key_is_named(place: Place) -> None:
