@@ -78,7 +78,7 @@ BAD_QUERIES = [
     ("log/proof/sha256:" + "0" * 64, 404, "log_unknown"), ("keys?version=0", 404, "not_found"),
     ("keys?version=2", 404, "not_found"), ("keys?version=x", 422, "field_type"),
     ("keys/chain?x=1", 422, "field_unknown"),
-    ("surveys/x/audit", 404, "survey_unknown"), ("surveys/" + "0" * 32 + "/audit", 404, "survey_unknown"),
+    ("surveys/x/audit", 404, "survey_unknown"), ("surveys/" + "f" * 32 + "/audit", 404, "survey_unknown"),
     *((f"log/{query}", 404, "log_unknown") for query in BAD_SIZES),
 ]  # fmt: skip
 
