@@ -8,6 +8,7 @@ mix and match, key compromise. Every case says which typed error ends it, and th
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from frankly_sdk import (
     RollbackDetected,
     evidence,
 )
-from frankly_sdk.transport import Answer
+from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import (
     NOW,
@@ -65,7 +66,7 @@ class Server(FakeServer):
     leaves: Callable[[bytes], bytes] = bytes
     down: tuple[str, ...] = ()
 
-    def get(self, url: str, limit: int) -> Answer:
+    def get(self, url: str, limit: int) -> Reply:
         """Serve the log and the chain too."""
         path = url.partition("collect.example")[2]
         if any(part in path for part in self.down):
@@ -74,15 +75,15 @@ class Server(FakeServer):
             self.fetched.append(url)
             digest = path.rpartition("/")[2]
             if digest not in self.log.digests:
-                return Answer(404, "application/problem+json", None, b"{}")
-            return Answer(200, "text/plain", None, self.proof(self.log.proof(digest)))
+                return Reply(404, "application/problem+json", None, b"{}")
+            return Reply(200, "text/plain", None, self.proof(self.log.proof(digest)))
         if path.startswith("/v1/log/leaves"):
             self.fetched.append(url)
             tree = self.log.tree()
-            return Answer(200, "application/octet-stream", None, self.leaves(b"".join(tree.leaves(tree.size))))
+            return Reply(200, "application/octet-stream", None, self.leaves(b"".join(tree.leaves(tree.size))))
         if path == "/v1/keys/chain":
             self.fetched.append(url)
-            return Answer(200, JSON, None, write_chain(self.chain))
+            return Reply(200, JSON, None, write_chain(self.chain))
         return super().get(url, limit)
 
 
@@ -254,18 +255,19 @@ def test_no_attack_is_accepted_and_nothing_is_sent(name: str, tmp_path: Path) ->
     assert server.posted == []
 
 
-def test_without_an_attack_every_link_opens(tmp_path: Path) -> None:
-    for i, (link, policy) in enumerate(
-        [
-            (PLAIN, {}),
-            (PINNED, {}),
-            (PINNED, {"require_log": True}),
-            (PLAIN, {"require_log": True}),
-            (PLAIN, {"allow_unpinned": True}),
-        ]
-    ):
-        for days in (0, 1):
-            opened(Server(), tmp_path / f"{i}.db", link, days, **policy)  # type: ignore[arg-type]
+HONEST: list[tuple[str, dict[str, bool]]] = [
+    (PLAIN, {}),
+    (PINNED, {}),
+    (PINNED, {"require_log": True}),
+    (PLAIN, {"require_log": True}),
+    (PLAIN, {"allow_unpinned": True}),
+]
+
+
+@pytest.mark.parametrize(("link", "policy"), HONEST, ids=range(len(HONEST)))
+def test_without_an_attack_every_link_opens(link: str, policy: dict[str, bool], tmp_path: Path) -> None:
+    for days in (0, 1):
+        opened(Server(), tmp_path / "s.db", link, days, **policy)
 
 
 def test_requests_hold_nothing_that_is_remembered(tmp_path: Path) -> None:
@@ -377,7 +379,7 @@ def test_devices_walk_many_missed_rotations(tmp_path: Path) -> None:
     server = Server()
     opened(server, tmp_path / "s.db")
     roots = [ROOT, *(SigningKey.from_raw(bytes([100 + i]) * 32) for i in range(6))]
-    for i, (old, new) in enumerate(zip(roots, roots[1:], strict=False)):
+    for i, (old, new) in enumerate(pairwise(roots)):
         expired = NOW - timedelta(days=5) if i % 2 else NOW + timedelta(days=300)
         document = chained(
             i + 2, root=Role((new.public,), 1), expires=max(expired, LOGGED_KEYS.issued + timedelta(days=1))
