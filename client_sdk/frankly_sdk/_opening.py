@@ -139,7 +139,8 @@ class Opening:
     def _keep_evidence(self, remembered: Remembered | None, data: bytes) -> None:
         if remembered is not None:
             other = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
-            self.store.keep_evidence({remembered.digest: remembered.envelope, other: data})
+            if other != remembered.digest:  # otherwise it is the log that contradicts itself
+                self.store.keep_evidence({remembered.digest: remembered.envelope, other: data})
 
     def _fetch(self, url: str, limit: int, kind: str = "application/json") -> bytes:
         answer = self.transport.get(url, limit)
