@@ -5,6 +5,7 @@ Objects come from `parse_json(..., decimals=True)`, so that decimals are read ex
 taken; infinite figures travel as the string "inf".
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -12,9 +13,11 @@ from typing import Any
 
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.asked import LEVELS, Asked
+from frankly_server.design import kinds
+from frankly_server.design.asked import EXPLICIT, LEVELS, Asked
 from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measures import measure
@@ -23,14 +26,19 @@ from frankly_server.design.prior import Prior
 from frankly_server.records import flag, number, record, whole
 
 _REQUIRED = frozenset({"prior"})
-_OPTIONAL = LEVELS | frozenset(
-    (
-        "notion notions priors ceiling_cap mechanism objective targets criterion variance_cap frontier method limits "
-        "accept_identity accept_unidentifiable"
-    ).split()
+_OPTIONAL = (
+    LEVELS
+    | EXPLICIT
+    | frozenset(
+        (
+            "notion notions priors ceiling_cap mechanism objective targets criterion variance_cap frontier method "
+            "limits accept_identity accept_unidentifiable"
+        ).split()
+    )
 )
 _SECONDS, _MEMORY = 60, 1024
 _MOST_POINTS = 200
+_MOST_COLUMNS = 1024
 
 
 def _no_time() -> float:
@@ -49,20 +57,24 @@ def design_json(
 ) -> dict[str, Any]:
     """Design a mechanism from a JSON request.
 
-    In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for none; attributes;
-    robust {"order", "n", "beta"} and diagonal; dpv and sensitive), or notions, a list of such objects that must all be
-    kept; optional priors (every prior-based notion holds under each of them too), ceiling_cap (nats: ε-LDP of the
-    answer beside the rest), mechanism, objective (variance, information, hamming), targets (rows of numbers, one per
-    answer, or "shares"), criterion ("total" or "worst"), variance_cap (with the objective information), frontier (2 to
-    200 points between least variance and most information), method ("auto", or "vertices" to list every ray exactly),
-    limits {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is
-    published here and the answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and
-    accept_unidentifiable (false gives up at most 1% of the objective to make every share estimable).
+    In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for none; delta;
+    attributes; robust {"order", "n", "beta"} and diagonal; dpv and sensitive), or notions, a list of such objects that
+    must all be kept; optional priors (every prior-based notion holds under each of them too), ceiling_cap (nats: ε-LDP
+    of the answer beside the rest), mechanism with its own parameters (p00, p11, alpha in nats: with one of these no
+    level need be given, and the levels that hold are told; region, lift_measure, lift_order), objective (variance,
+    information, hamming), targets (rows of numbers, one per answer, or "shares"), criterion ("total" or "worst"),
+    variance_cap (with the objective information), frontier (2 to 200 points between least variance and most
+    information), method ("auto", or "vertices" to list every ray exactly), limits {"seconds": 60, "gap": 1e-6,
+    "memory": 1024 megabytes}, and two that default to true because nothing is published here and the answer says so:
+    accept_identity (false refuses a mechanism that sends answers unchanged) and accept_unidentifiable (false gives up
+    at most 1% of the objective to make every share estimable).
     timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
     stopped : once true, the best so far is returned, as when time is up.
 
-    Out: kind, bits, weights, matrix, information, information_bound (null unless it was the objective),
-    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters.
+    Out: kind, bits, weights (params for other kinds than dense), matrix (null beyond 1024 reports of another kind,
+    whose columns are listed in symbols), information, information_bound (null unless it was the objective),
+    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters. What cannot be computed
+    for very many reports is null.
 
     Raises InvalidInput, naming the field.
     """
@@ -72,6 +84,7 @@ def design_json(
         prior=asked.prior,
         claims=asked.claims,
         mechanism=given.get("mechanism", "optimal"),
+        explicit=asked.explicit,
         objective=given.get("objective", "variance"),
         targets=read_targets(given.get("targets", "shares"), asked.prior.answers),
         criterion=given.get("criterion", "total"),
@@ -135,13 +148,10 @@ def _limits(value: Any, timer: Callable[[], float], progress: Progress | None, s
 
 
 def _design_body(found: Design, prior: Prior, criterion: str) -> dict[str, Any]:
-    mechanism = found.mechanism
+    rows = kinds.rows_of(found.mechanism)
     informative = found.objective == "information"
     body = {
-        "kind": "dense",
-        "bits": mechanism.bits,
-        "weights": [list(row) for row in mechanism.weights],
-        "matrix": [[w / mechanism.denominator for w in row] for row in mechanism.weights],
+        **_mechanism_body(found.mechanism, rows),
         "information": found.information,
         "information_bound": found.bound if informative else None,
         "normalised_information": found.normalised_information,
@@ -163,12 +173,33 @@ def _design_body(found: Design, prior: Prior, criterion: str) -> dict[str, Any]:
         "eta": float(found.eta),
         "identity": found.identity,
         "estimable": list(found.estimable),
+        **{key: value for key, value in found.parameters.items() if key not in ("answers", "reports")},
     }
-    return {
-        **finite(body),
-        "measures": finite(measure(mechanism.weights, prior)),
-        "parameters": finite(parameters),
-    }
+    measures = kinds.levels(found.mechanism, prior) if rows is None else measure(rows, prior)
+    return {**_known(body), "measures": finite(measures), "parameters": _known(parameters)}
+
+
+def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, Any]:
+    """Return the mechanism itself: weights of a table, else params, with a matrix while it can be read."""
+    matrix = [[w / sum(row) for w in row] for row in rows] if rows is not None else None
+    if isinstance(mechanism, DenseMechanism):
+        weights = [list(row) for row in mechanism.weights]
+        return {"kind": mechanism.kind, "bits": mechanism.bits, "weights": weights, "matrix": matrix}
+    body = {"kind": mechanism.kind, "bits": mechanism.bits, "params": mechanism.params_json(), "matrix": None}
+    if matrix is None or mechanism.reports > _MOST_COLUMNS:
+        return body
+    return body | {"matrix": matrix, "symbols": [mechanism.symbol_json(y) for y in mechanism.symbols()]}  # type: ignore[arg-type]
+
+
+def _known(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures with those that are not known as null, infinite ones as "inf"."""
+    return finite({key: _or_null(value) for key, value in body.items()})
+
+
+def _or_null(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_or_null(entry) for entry in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _claim_body(claim: Claim) -> dict[str, Any]:
@@ -176,7 +207,7 @@ def _claim_body(claim: Claim) -> dict[str, Any]:
     kept = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         kept["low_level"] = _pair(claim.low_level)
-    for name in ("attributes", "lower_bounds", "sensitive"):
+    for name in ("attributes", "lower_bounds", "sensitive", "delta"):
         value = getattr(claim, name)
         if value is not None:
             kept[name] = value

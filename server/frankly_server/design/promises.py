@@ -6,21 +6,22 @@ from fractions import Fraction
 from math import prod
 
 from frankly_protocol.audit import NOTIONS, Claim, level_for
+from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.prior import Prior
 
 CONES = tuple(notion for notion in NOTIONS if notion != "dp")
-"""The notions that are cones of one report's column: (ε, δ)-DP couples reports and has designs of its own."""
+"""The notions that are cones of one report's column: (ε, δ)-DP couples reports and has families of its own."""
 
 LowerBounds = tuple[tuple[tuple[int, int], ...], ...]
 
 
 def require_notion(notion: object) -> str:
     """Return the notion if it exists here. Raises InvalidInput(unsupported), listing those that do."""
-    if not isinstance(notion, str) or notion not in CONES:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the notions are {', '.join(CONES)}", "notion")
+    if not isinstance(notion, str) or notion not in NOTIONS:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the notions are {', '.join(NOTIONS)}", "notion")
     return notion
 
 
@@ -40,6 +41,13 @@ def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
 def answer_ldp(epsilon: Fraction) -> Claim:
     """ε-LDP of the answer; beside a prior-based notion it is the prior-free backstop (`ceiling_cap`)."""
     return Claim("ldp", level_for(epsilon))
+
+
+def differential(epsilon: Fraction, delta: Fraction) -> Claim:
+    """(ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); DESIGN §9.4]; δ in [0, 1), rounded down."""
+    if delta.numerator > MAX_INT or delta.denominator > MAX_INT:
+        delta = Fraction(delta.numerator * 2**48 // delta.denominator, 2**48)
+    return Claim("dp", level_for(epsilon), delta=delta.as_integer_ratio())
 
 
 def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Claim:
