@@ -14,7 +14,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.reproduce.catalogue import FIGURES, chosen
-from frankly_server.reproduce.figure import Figure
+from frankly_server.reproduce.figure import Check, Figure
 from frankly_server.reproduce.records import Records, read_records
 from frankly_server.reproduce.runner import Made, make
 
@@ -103,6 +103,16 @@ def _written(found: Made, out: Path, as_json: bool) -> dict[str, Any]:
         click.echo(f"{found.figure.id}: {', '.join(str(out / name) for name in files)}")
         for check in found.checks:
             click.echo(f"  {check.line()}")
-    body = [{"words": c.words, "paper": c.paper, "tolerance": c.tolerance, "ours": c.ours if math.isfinite(c.ours) else None,
-             "holds": c.holds, "expected": c.expected} for c in found.checks]  # fmt: skip
+    body = [_check(check) for check in found.checks]
     return {"id": found.figure.id, "files": [str(out / name) for name in files], "checks": body}
+
+
+def _check(check: Check) -> dict[str, Any]:
+    return {
+        "words": check.words,
+        "paper": check.paper,
+        "tolerance": check.tolerance,
+        "ours": check.ours if math.isfinite(check.ours) else None,
+        "holds": check.holds,
+        "expected": check.expected,
+    }

@@ -20,7 +20,7 @@ from frankly_server.reproduce.printed import theorem4
 EPSILONS, QUICK = ("0.5", "1", "1.5", "2"), ("0.5", "2")
 ATTRIBUTES, QUICK_ATTRIBUTES = (3, 3, 4), (2, 2, 2)
 _ANSWERS, _STEPS, _GAP = 5, 20_000, 1e-6
-_STEPS_JOINT = 400
+_STEPS_JOINT, _QUICK_STEPS = 400, 10
 _LDP, _LIP = "ε-LDP", "ε-LIP"
 _HALF = "ε/2-LIP"
 _SRLIP, _SOUND, _PRINTED = "SRLIP, joint cone", "SRLIP, product made in turn", "product of Theorem 4, as printed"
@@ -69,14 +69,15 @@ def _about(lower: str, upper: str) -> Callable[[Rows], Iterator[Check]]:
 
 def _side_channels(run: Run) -> Iterator[Row]:
     attributes = QUICK_ATTRIBUTES if run.quick else ATTRIBUTES
+    steps = _QUICK_STEPS if run.quick else _STEPS_JOINT
     priors = list(normalised(2, prod(attributes), "funnel-5", run.draws))
     levels: list[float] = []
 
     def joint(prior: Prior, epsilon: Fraction) -> float:
-        return most_informative(prior, [side_channels(prior, epsilon, attributes)], _STEPS_JOINT).information
+        return most_informative(prior, [side_channels(prior, epsilon, attributes)], steps).information
 
     def lip(prior: Prior, epsilon: Fraction) -> float:
-        return most_informative(prior, [promise("lip", prior, epsilon)], _STEPS_JOINT).information
+        return most_informative(prior, [promise("lip", prior, epsilon)], steps).information
 
     def printed(prior: Prior, epsilon: Fraction) -> float:
         Q = theorem4.multiplied(theorem4.factors(prior, attributes, epsilon))

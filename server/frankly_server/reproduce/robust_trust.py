@@ -10,16 +10,17 @@ from frankly_server.design.robust import realised_epsilon
 from frankly_server.reproduce import channel
 from frankly_server.reproduce import robust_common as common
 from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run, quartiles
-from frankly_server.reproduce.robust_common import IR, NR, POLYOPT, SRR
-from frankly_server.reproduce.robust_utility import EPSILONS, QUICK
+from frankly_server.reproduce.robust_common import IR, NR, POLYOPT, QUICKLY, SRR
+from frankly_server.reproduce.robust_utility import EPSILONS
 
+QUICK = ("0.075", "1.5")
 _EPSILON = "1.5"
 _SCALE = 1e15
 _NAMES = (SRR, POLYOPT, IR)
 
 
 def _realised(run: Run) -> Iterator[Row]:
-    for panel, shape in zip("ab", common.SHAPES, strict=False):
+    for panel, shape in zip("ab", common.shapes(run), strict=False):
         found: dict[tuple[str, str], list[float]] = {}
         for i, drawn in enumerate(common.drawn(shape, run), 1):
             run.said(f"panel {panel}, distribution {i} of {run.draws}")
@@ -82,15 +83,15 @@ FIGURES = (
     Figure(
         "robust-4", "Figure 4", "Realised privacy parameter ε* on synthetic data",
         tuple(Panel(key, f"a₁ = {s}, a₂ = {u}", "ε", "ε*") for key, (s, u) in zip("ab", common.SHAPES, strict=False)),
-        {**_DATA, "ε": "0.075, 0.15, 0.3, … 1.5", "bars": "quartiles around the median"},
-        _realised, _about_realised, draws=100, quick_draws=3, seed=common.SEED,
+        {**_DATA, "ε": "0.075, 0.15, 0.3, … 1.5", "bars": "quartiles around the median", **QUICKLY},
+        _realised, _about_realised, draws=100, quick_draws=2, seed=common.SEED,
         notes=("ε* is the logarithm of the printed maximum (DESIGN §9.12); draws with infinite ε* are left out",),
     ),
     Figure(
         "robust-5", "Figure 5", "Normalised difference of the information under the estimate and the truth, ε = 1.5",
         tuple(Panel(key, f"a₁ = {s}, a₂ = {u}", "mechanism", "(I − I*) / I", kind="box", names=_NAMES)
               for key, (s, u) in zip("abcd", common.SHAPES, strict=True)),
-        {**_DATA, "ε": _EPSILON, "boxes": "quartiles, whiskers to the extremes; panels c, d of a quick run: 4×5, 6×3"},
+        {**_DATA, "ε": _EPSILON, "boxes": "quartiles, whiskers to the extremes", **QUICKLY},
         _robust, _about_robust, draws=100, quick_draws=2, seed=common.SEED,
     ),
 )  # fmt: skip
