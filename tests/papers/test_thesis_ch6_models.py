@@ -239,7 +239,7 @@ def test_the_parameters_for_a_violation() -> None:
 
 @paper("Thesis Thm 6.5")
 def test_mangat_is_at_least_as_efficient_at_equal_violation() -> None:
-    """DESIGN §9.4: its Var Π̂_w lacks a bracket and both lack 1/n; with the true maxima of Mangat it holds all the more."""
+    """DESIGN §9.4: its Var Π̂_w lacks a bracket, both lack 1/n; with Mangat's true maximum it holds all the more."""
     apart = 0
     for k, j in product(range(1, 19), range(2, 20)):
         pi, alpha = Fraction(k, 20), Fraction(j, 20)
