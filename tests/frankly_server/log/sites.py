@@ -40,7 +40,8 @@ class Place:
         url = url or f"sqlite:///{folder / 'frankly.db'}"
         settings = Settings(home=folder / "home", database_url=SecretStr(url))
         database = Database(settings.store_url())
-        upgrade(database)
+        if not url.startswith("sqlite"):
+            upgrade(database)
         services = Services(settings, database, FixedClock(NOW))
         services.keys.init()
         return cls(services, settings)
