@@ -5,6 +5,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.reproduce import (
+    funnel_families,
     funnel_optima,
     lift_averages,
     lift_histogram,
@@ -21,6 +22,7 @@ FIGURES: dict[str, Figure] = {
     figure.id: figure
     for module in (
         funnel_optima,
+        funnel_families,
         robust_utility,
         robust_trust,
         robust_table,
