@@ -72,7 +72,7 @@ def own_document(place: Place) -> bytes:
 
 
 def log_it(place: Place) -> None:
-    """Put the targeted document into the log; the honest tables know one document per version, so it hides as the next."""
+    """Put the targeted document into the log, where it hides as the next version: tables hold one a version."""
     row = DocumentRow(OWN.digest, OWN.survey, 2, OWN.digest, own_document(place))
     with place.services.database.transaction("test") as tx:
         tx.documents.add(row)

@@ -3,7 +3,7 @@
 
 An invite is 32 random bytes that the survey's operator hands out. A token of an outside issuer is a blind RSA signature
 (RFC 9474, RSABSSA-SHA384-PSS-Randomized): 32 random bytes chosen in blinding, a nonce of 32 bytes, and the signature
-over both and the survey; when it is redeemed it is an ordinary RSASSA-PSS signature, and nothing ties it to its issuing.
+over both and the survey. When it is redeemed it is an ordinary RSASSA-PSS signature; nothing ties it to its issuing.
 """
 
 import base64
