@@ -26,6 +26,7 @@ _VERBS = {
     "estimates": ("frankly_server.cli.estimates:estimates", "Show a survey's estimates, each beside its margin."),
     "witness": ("frankly_server.cli.witness:witness", "Watch other people's logs and co-sign their heads."),
     "audit": ("frankly_server.cli.audit:audit", "Re-verify everything a server has published."),
+    "replay": ("frankly_server.cli.estimates:replay", "Compute a saved result again, byte for byte."),
     "design": ("frankly_server.cli.machine:design", "Design a mechanism (JSON on standard input)."),
     "measure": ("frankly_server.cli.machine:measure", "Measure a mechanism (JSON on standard input)."),
     "estimate": ("frankly_server.cli.machine:estimate", "Estimate shares from counts (JSON on standard input)."),

@@ -23,6 +23,7 @@ from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.surveys import Surveys
 from frankly_server.store.tables import Tables
+from frankly_server.store.together import Together
 from frankly_server.store.tokens import Tokens
 
 _log: Final = structlog.get_logger("frankly.store")
@@ -53,6 +54,11 @@ class Transaction:
     def counts(self) -> Counts:
         """The sufficient statistic of every estimate."""
         return Counts(self._connection)
+
+    @cached_property
+    def together(self) -> Together:
+        """How often symbols of several blocks came in together."""
+        return Together(self._connection)
 
     @cached_property
     def days(self) -> Days:
