@@ -4,11 +4,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from frankly_protocol.blocks import Block
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import ClockError, RandomnessError
 from frankly_protocol.mechanisms.base import RandomBits
-from frankly_protocol.report import Report
+from frankly_protocol.report import Report, SymbolJson
 
 from frankly_sdk.answer import Answer
 from frankly_sdk.errors import BudgetExceeded, SurveyClosed, UnknownChoice
@@ -83,7 +84,7 @@ class Sealing:
         """
         randbits = self.randbits
         try:
-            symbols = tuple(block.mechanism.sample(row.truth.row(block), randbits) for block in self.document.blocks)
+            symbols = tuple(_symbol(block, row.truth.row(block), randbits) for block in self.document.blocks)
             return Report(self.document.digest, f"{randbits(128):032x}", symbols, row.public.public())
         except Exception:  # noqa: BLE001
             return None
@@ -99,3 +100,9 @@ class Sealing:
                 raise
             closed = f"the survey closed at {format_time(closes)}, this device's clock says {format_time(now)}"
             raise SurveyClosed(closed) from None
+
+
+def _symbol(block: Block, truth: int, randbits: RandomBits) -> SymbolJson:
+    """Draw one block's symbol, as it travels."""
+    mechanism = block.mechanism
+    return mechanism.symbol_json(mechanism.sample(truth, randbits))  # type: ignore[arg-type]  # its own symbol

@@ -53,7 +53,7 @@ class Policy:
         form = document.form_level
         if form.level is None or form.level > self._limit:
             asked = f"the survey costs {ln_up(form.level)} nats, this app allows {self.cap}"
-            if sum(block.prior is not None for block in document.blocks) > 1:
+            if sum(block.rests_on_prior for block in document.blocks) > 1:
                 words = f"only one promise per secret that rests on a prior counts as stated, so {asked}"
                 raise PolicyRefused("composition", words, "blocks")
             raise PolicyRefused("cap", asked, "blocks")
@@ -69,7 +69,7 @@ class Policy:
     def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
         most = exp_lower(Fraction(self.max_ceiling)) if self.max_ceiling is not None else None
         for i, block in enumerate(document.blocks):
-            if block.prior is None or (pinned and most is None):
+            if not block.rests_on_prior or (pinned and most is None):
                 continue
             if most is None or block.ceiling is None or block.ceiling > most:
                 raise PolicyRefused(

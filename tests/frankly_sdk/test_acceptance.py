@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from frankly_protocol import canonical
-from frankly_protocol.audit import ceiling
+from frankly_protocol.audit import Claim, ceiling
+from frankly_protocol.blocks import Promise
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope, Signature
@@ -38,6 +39,7 @@ from tests.frankly_protocol.samples import (
     PUBLISHER,
     ROOT,
     STRANGER,
+    at,
     keys_document,
     ldp_block,
     lip_block,
@@ -52,7 +54,7 @@ GOOD = survey()
 
 def weaker() -> SurveyDocument:
     """A document whose stated level is below what its weights need."""
-    return survey(replace(ldp_block(), level=(2, 1)), lip_block())
+    return survey(replace(ldp_block(), promises=(Promise(Claim("ldp", (2, 1))),)), lip_block())
 
 
 def moved() -> SurveyDocument:
@@ -61,7 +63,7 @@ def moved() -> SurveyDocument:
     (on, off), other = block.mechanism.weights
     bent = DenseMechanism(48, ((on + 1, off - 1), other))
     exact = Fraction(on, off).as_integer_ratio()
-    return survey(replace(block, mechanism=bent, level=exact, ceiling=ceiling(bent)), lip_block())
+    return survey(replace(block, mechanism=bent, promises=at(block, exact), ceiling=ceiling(bent)), lip_block())
 
 
 def edited(path: str, value: Any) -> FakeServer:
@@ -91,11 +93,11 @@ CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
     (lambda: edited("blocks.0.weights.0.0", W + 1), DocumentRejected, "blocks[0].weights[0]"),
     (lambda: edited("blocks.0.weights.0.0", -1), DocumentRejected, "blocks[0].weights[0]"),
     (lambda: edited("type", "frankly.survey/2"), UnsupportedDocument, "type"),
-    (lambda: edited("blocks.0.notion", "trust-me"), UnsupportedDocument, "blocks[0]"),
+    (lambda: edited("blocks.0.claims.0.notion", "trust-me"), UnsupportedDocument, "blocks[0].claims[0]"),
     (lambda: edited("extra", 1), DocumentRejected, "extra"),
     (lambda: edited("survey", "cd" * 16), DocumentRejected, "survey"),
-    (lambda: FakeServer(document=weaker()), DocumentRejected, "blocks[0].level"),
-    (lambda: FakeServer(document=moved()), DocumentRejected, "blocks[0].level"),
+    (lambda: FakeServer(document=weaker()), DocumentRejected, "blocks[0].claims[0].level"),
+    (lambda: FakeServer(document=moved()), DocumentRejected, "blocks[0].claims[0].level"),
     (lambda: FakeServer(document=survey(ldp_block(epsilon="6"))), PolicyRefused, "blocks"),
     (lambda: FakeServer(document=survey(lip_block("a"), lip_block("b"))), PolicyRefused, "blocks"),
     (

@@ -20,7 +20,7 @@ from frankly_sdk import AlreadyAnswered, Client, NetworkError, RandomnessError, 
 from frankly_sdk.store import Store
 from frankly_sdk.transport import Reply
 
-from tests.frankly_protocol.samples import ldp_block, survey
+from tests.frankly_protocol.samples import at, ldp_block, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem, receipt
 
 
@@ -231,7 +231,9 @@ def test_every_draw_of_a_small_mechanism_reaches_the_wire_as_published(tmp_path:
     """Four bits, all draws, all truths: what is sent follows the signed rows exactly."""
 
     mechanism = DenseMechanism(4, ((9, 4, 3), (3, 4, 9)))
-    document = survey(replace(ldp_block(), mechanism=mechanism, level=(3, 1), ceiling=ceiling(mechanism)))
+    document = survey(
+        replace(ldp_block(), mechanism=mechanism, promises=at(ldp_block(), (3, 1)), ceiling=ceiling(mechanism))
+    )
     sent: dict[str, Counter[int]] = {"no": Counter(), "yes": Counter()}
     for (truth, row), u in product(sent.items(), range(16)):
         server = FakeServer(document=document)

@@ -23,7 +23,7 @@ from frankly_sdk import FranklyError, Policy
 from frankly_sdk.answer import Answer
 from frankly_sdk.store import Store
 
-from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, question, survey
+from tests.frankly_protocol.samples import NOW, at, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import FakeServer, problem
 
 CANARY = "c4n4ry"
@@ -170,8 +170,8 @@ def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> No
     mechanism = DenseMechanism(4, ((15, 0, 1), (1, 14, 1)))
     wide = DenseMechanism(4, tuple((1,) * 12 + (4,) for _ in range(2)))
     blocks = (
-        replace(lip_block(), mechanism=mechanism, level=(40, 1)),
-        replace(ldp_block(), mechanism=wide, level=(1, 1), ceiling=Fraction(1)),
+        replace(lip_block(), mechanism=mechanism, promises=at(lip_block(), (40, 1))),
+        replace(ldp_block(), mechanism=wide, promises=at(ldp_block(), (1, 1)), ceiling=Fraction(1)),
     )
     server = FakeServer(document=survey(*blocks))
     lengths, count = set(), 0

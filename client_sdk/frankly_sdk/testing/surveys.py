@@ -5,8 +5,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from frankly_protocol.audit import ceiling, level_for, parse_epsilon
-from frankly_protocol.blocks import Block, Choice, Question
+from frankly_protocol.audit import Claim, ceiling, level_for, parse_epsilon
+from frankly_protocol.blocks import Block, Choice, Promise, Question
 from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
@@ -88,9 +88,7 @@ def _block(name: str, choices: Sequence[str], epsilon: str) -> Block:
         id=name,
         questions=(_question(name, choices),),
         mechanism=mechanism,
-        notion="ldp",
-        level=(p, q),
-        prior=None,
+        promises=(Promise(Claim("ldp", (p, q))),),
         design_prior=(1,) * a,
         ceiling=ceiling(mechanism),
         mechanism_name="grr",

@@ -16,10 +16,15 @@ from frankly_server.store.schema import counts, documents
 from frankly_server.store.upsert import add_to
 
 _SLOTS: Final = 64
+NO_NUMBER: Final = -1
 
 
 class CountKey(NamedTuple):
-    """What is counted: ``block`` is a position from 0, ``stratum`` as in ReportRow.strata."""
+    """What is counted: ``block`` is a position from 0, ``stratum`` as in ReportRow.strata.
+
+    symbol : a table's symbol; NO_NUMBER stands for all the symbols of another kind together, which are too many to be
+    counted one by one: they are read from the reports.
+    """
 
     document: str
     block: int
@@ -77,5 +82,6 @@ class Counts:
 def _tally(rows: Iterable[ReportRow]) -> Counter[CountKey]:
     tally: Counter[CountKey] = Counter()
     for row in rows:
-        tally.update(CountKey(row.document, block, row.strata, symbol) for block, symbol in enumerate(row.symbols))
+        for block, symbol in enumerate(row.symbols):
+            tally[CountKey(row.document, block, row.strata, symbol if type(symbol) is int else NO_NUMBER)] += 1
     return tally

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Randomised reports: one row per (survey, id), the first one kept."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from frankly_protocol import canonical
+from frankly_protocol.report import SymbolJson
 from sqlalchemy import Connection, delete, select
 
 from frankly_server.store.schema import reports
@@ -13,12 +16,15 @@ from frankly_server.store.upsert import insert_new
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """All that is kept of a report; ``strata`` is canonical JSON, empty if the survey has none."""
+    """All that is kept of a report.
+
+    symbols : one per block, as they travelled. strata : canonical JSON, empty if the survey has none.
+    """
 
     survey: str
     id: str
     document: str
-    symbols: tuple[int, ...]
+    symbols: tuple[SymbolJson, ...]
     strata: str
 
     def __repr__(self) -> str:
@@ -70,10 +76,10 @@ def _values(row: ReportRow) -> dict[str, str]:
         "survey": row.survey,
         "id": row.id,
         "document": row.document,
-        "symbols": ",".join(map(str, row.symbols)),
+        "symbols": canonical.dumps(list(row.symbols)).decode("ascii")[1:-1],
         "strata": row.strata,
     }
 
 
 def _row(survey: str, report_id: str, document: str, symbols: str, strata: str) -> ReportRow:
-    return ReportRow(survey, report_id, document, tuple(int(symbol) for symbol in symbols.split(",")), strata)
+    return ReportRow(survey, report_id, document, tuple(json.loads(f"[{symbols}]")), strata)

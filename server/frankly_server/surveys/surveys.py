@@ -22,7 +22,7 @@ from frankly_server.store import Database, DocumentRow, SurveyRow
 from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.drafting import Place, Progress, draft_blocks, draft_document
-from frankly_server.surveys.priors import prior_of
+from frankly_server.surveys.priors import asked_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Surveys:
         Raises InvalidInput for a prior that cannot be used.
         """
         for i, block in enumerate(definition.blocks):
-            prior_of(block, f"blocks[{i}]")
+            asked_of(block, f"blocks[{i}]")
         new = definition.to_json()
         with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
             row = tx.surveys.by_name(definition.name)

@@ -27,6 +27,7 @@ from frankly_protocol.audit import products, ratios, sets
 from frankly_protocol.audit.claims import Claim, Ratio, require_sound
 from frankly_protocol.audit.ratios import Candidate, Condition
 from frankly_protocol.audit.work import require_verifiable
+from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, Symbol, UnaryMechanism
 
@@ -102,6 +103,20 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
 def ceiling(mechanism: Mechanism) -> Fraction | None:
     """Return max over reports of max_x Q / min_x Q: the leakage under every prior; None if infinite (DESIGN §3.6)."""
     return worst(mechanism, Claim("ldp", (1, 1))).ratio
+
+
+def stated_ceiling(mechanism: Mechanism) -> Fraction | None:
+    """Return the ceiling as documents state it: exactly if both its numbers are below 2^53, otherwise rounded up.
+
+    None if it is infinite or beyond 2^53 (36.7 nats), which protects nothing either.
+    """
+    exact = ceiling(mechanism)
+    if exact is None or exact > MAX_INT:
+        return None
+    if max(exact.as_integer_ratio()) <= MAX_INT:
+        return exact
+    bits = 53 - (exact.numerator // exact.denominator).bit_length()
+    return Fraction(-((-exact.numerator << bits) // exact.denominator), 1 << bits)
 
 
 def is_endless(ratio: Fraction | None) -> bool:

@@ -87,6 +87,12 @@ class DenseMechanism:
         """Whether every report has one possible truth only: answers are sent as they are, under whatever names."""
         return all(sum(map(bool, column)) == 1 for column in zip(*self.weights, strict=True))
 
+    @property
+    def guess(self) -> Fraction:
+        """Chance that the best guess from a report is right, all answers being equally likely: Σ_y max_x Q(y|x) / a."""
+        best = sum(max(column) for column in zip(*self.weights, strict=True))
+        return Fraction(best, self.denominator * self.answers)
+
     def probability(self, y: int, x: int) -> Fraction:
         """Return Q(y|x) exactly."""
         return Fraction(self.weights[x][y], self.denominator)
@@ -115,6 +121,10 @@ class DenseMechanism:
     def symbol_json(self, symbol: int) -> int:
         """Return a symbol as it travels."""
         return symbol
+
+    def longest_symbol_json(self) -> int:
+        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        return self.reports - 1
 
     def params_json(self) -> dict[str, Any]:
         """Return the parameters as they stand in a document."""

@@ -71,6 +71,11 @@ class ProductMechanism:
         """Whether every report has one possible truth only: so it is for every factor then."""
         return all(factor.sends_unchanged for factor in self.factors)
 
+    @property
+    def guess(self) -> Fraction:
+        """Chance that the best guess from a report is right, all answers being equally likely: every part is."""
+        return prod((factor.guess for factor in self.factors), start=Fraction(1))
+
     def parts(self, truth: int) -> tuple[int, ...]:
         """Return the parts of an answer, the last counted fastest."""
         found = []
@@ -108,6 +113,10 @@ class ProductMechanism:
     def symbol_json(self, symbol: tuple[int, ...]) -> list[int]:
         """Return a symbol as it travels."""
         return list(symbol)
+
+    def longest_symbol_json(self) -> list[int]:
+        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        return [factor.reports - 1 for factor in self.factors]
 
     def params_json(self) -> dict[str, Any]:
         """Return the parameters as they stand in a document."""

@@ -69,6 +69,12 @@ class SubsetMechanism:
         """Whether every report has one possible truth only."""
         return (self.size, self.inside) in ((1, self.denominator), (self.answers - 1, 0))
 
+    @property
+    def guess(self) -> Fraction:
+        """Chance that the best guess from a report is right, all answers being equally likely: in the set, or out."""
+        D, others = self.denominator, self.answers - self.size
+        return max(Fraction(self.inside, D * self.size), Fraction(D - self.inside, D * others))
+
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits.
 
@@ -106,6 +112,10 @@ class SubsetMechanism:
     def symbol_json(self, symbol: int) -> str:
         """Return a symbol as it travels."""
         return mask_json(symbol, self.answers)
+
+    def longest_symbol_json(self) -> str:
+        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        return mask_json(0, self.answers)
 
     def params_json(self) -> dict[str, Any]:
         """Return the parameters as they stand in a document."""

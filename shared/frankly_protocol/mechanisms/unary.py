@@ -70,6 +70,19 @@ class UnaryMechanism:
         """Whether every report has one possible truth only."""
         return {self.keep, self.flip} == {0, self.denominator}
 
+    @property
+    def guess(self) -> Fraction:
+        """Chance that the best guess from a report is right, all answers being equally likely.
+
+        With keep above flip one guesses an answer whose bit is 1, if there is one: Σ over sets B ≠ ∅ of Q(B|x ∈ B) is
+        k/f·(1 − (1 − f)^a), and Q(∅|x) is (1 − k)·(1 − f)^(a − 1). With keep below flip, the same with 0 for 1.
+        """
+        D, a = self.denominator, self.answers
+        k, f = (self.keep, self.flip) if self.keep > self.flip else (D - self.keep, D - self.flip)
+        found: Fraction = Fraction(k, f) * (D**a - (D - f) ** a) if f else Fraction(k * a * D ** (a - 1))
+        nobody: int = (D - k) * (D - f) ** (a - 1)
+        return (found + nobody) / (a * D**a)
+
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits.
 
@@ -96,6 +109,10 @@ class UnaryMechanism:
     def symbol_json(self, symbol: int) -> str:
         """Return a symbol as it travels."""
         return mask_json(symbol, self.answers)
+
+    def longest_symbol_json(self) -> str:
+        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        return mask_json(0, self.answers)
 
     def params_json(self) -> dict[str, Any]:
         """Return the parameters as they stand in a document."""
