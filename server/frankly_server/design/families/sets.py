@@ -84,9 +84,9 @@ def spread(mechanism: SubsetMechanism | UnaryMechanism, prior: Prior) -> float:
     truth and if it is not.
     """
     if isinstance(mechanism, UnaryMechanism):
-        p, q = mechanism.keep / _D, mechanism.flip / _D
+        p, q = mechanism.keep / mechanism.denominator, mechanism.flip / mechanism.denominator
     else:
-        a, k, p = mechanism.answers, mechanism.size, mechanism.inside / _D
+        a, k, p = mechanism.answers, mechanism.size, mechanism.inside / mechanism.denominator
         q = (k - p) / (a - 1)
     if p == q:
         return float("inf")
