@@ -7,7 +7,7 @@ Tables here have row = truth. A prior is its counts N[s][x].
 import math
 import random
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from frankly_protocol.audit import Claim, level_for, worst
@@ -290,3 +290,38 @@ def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
     mechanism = UnaryMechanism(bits=48, answers=200, keep=1 << 47, flip=1 << 46)
     joint = tuple(tuple(1 + (x * (s + 1)) % 7 for x in range(200)) for s in range(2))
     assert worst(mechanism, Claim("lip", (1, 1), joint)).ratio is not None
+
+
+@paper("Funnel (26), zero cells")
+def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
+    """DESIGN §9.19: LIP(identity) is infinite, and GRR's level grows without bound but slowly."""
+    counts = [[5, 0, 3], [1, 4, 2]]
+    identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
+    told, _ = reports(counts, identity)
+    assert min(min(row) for row in told) == 0
+    levels = [lip(*reports(counts, grr_rows(3, Fraction(10) ** k))) for k in range(1, 7)]
+    assert all(1 < u < v for u, v in pairwise(levels))
+    assert levels[-1] > 10**4
+
+
+@paper("Funnel (51) corrected")
+def test_inverting_conditional_reporting_needs_the_true_share_of_the_secret() -> None:
+    """DESIGN §9.18: with P(y|x) of the published p_S estimates of X are biased where p_S has changed."""
+    published, truth, E = [[3, 1], [1, 3]], [[9, 3], [1, 3]], Fraction(3)
+    rows = conditional_reporting(published, E)
+
+    def channel(counts: Counts) -> Rows:
+        p = shares(counts)
+        total = sum(map(sum, counts))
+        return [
+            [sum(Fraction(counts[s][x], total) * rows[s, x][y] for s in range(2)) / p[x] for y in range(2)]
+            for x in range(2)
+        ]
+
+    seen = [sum(p * row[y] for p, row in zip(shares(truth), channel(truth), strict=True)) for y in range(2)]
+
+    def inverted(table: Rows) -> Fraction:
+        return (seen[0] - table[1][0]) / (table[0][0] - table[1][0])
+
+    assert inverted(channel(truth)) == shares(truth)[0]
+    assert inverted(channel(published)) != shares(truth)[0]

@@ -24,15 +24,15 @@ def counts_of(rng: np.random.Generator, a1: int, a2: int) -> list[list[int]]:
     return found
 
 
-def normalised_information(counts: list[list[int]], beta: str) -> float:
-    """The most informative mechanism with the paper's s₁ = s₂ rows; at most 0.003 nats are left open."""
+def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3) -> float:
+    """The most informative mechanism with the paper's s₁ = s₂ rows; at most `gap` nats are left open."""
     prior = pairs(Prior.from_rows(counts))
     claim = Claim("rldp", level_for(Fraction(3, 2)), lower_bounds=lower_bounds(counts, 2, 32561, beta), diagonal=True)
     asked = DesignRequest(
         prior,
         (claim,),
         objective="information",
-        limits=Limits(gap=3e-3),
+        limits=Limits(gap=gap),
         accept_identity=True,
         accept_unidentifiable=True,
     )
@@ -52,21 +52,18 @@ def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:
 def test_polyopt_of_two_secrets_and_five_values(full: bool) -> None:
     rng = np.random.default_rng(25)
     drawn = [counts_of(rng, 2, 5) for _ in range(100 if full else 3)]
-    values = {
-        beta: [normalised_information(counts, beta) for counts in drawn]
-        for beta in (PRINTED[2, 5] if full else ("0.1",))
-    }
-    for beta, found in values.items():
-        assert near(found, PRINTED[2, 5][beta], (2, 5)), (beta, np.mean(found), np.std(found))
+    values = [normalised_information(counts, "0.1") for counts in drawn]
+    assert near(values, PRINTED[2, 5]["0.1"], (2, 5)), (np.mean(values), np.std(values))
     if full:
-        # The same draws: what a smaller risk costs is known far better than either mean.
-        cost = np.mean(values["0.1"]) - np.mean(values["0.001"])
-        assert cost == pytest.approx(0.727 - 0.719, abs=0.003)
+        # The same draws again: what a smaller risk costs is known far better than either mean.
+        for beta, cost in (("0.01", 0.004), ("0.001", 0.008)):
+            dearer = [normalised_information(counts, beta) for counts in drawn[:20]]
+            assert np.mean(values[:20]) - np.mean(dearer) == pytest.approx(cost, abs=0.003)
 
 
 @paper("Robust Table 2, PolyOpt")
 @pytest.mark.full_only
 def test_polyopt_of_five_secrets_and_two_values() -> None:
     rng = np.random.default_rng(52)
-    found = [normalised_information(counts_of(rng, 5, 2), "0.1") for _ in range(100)]
+    found = [normalised_information(counts_of(rng, 5, 2), "0.1", 2e-2) for _ in range(100)]
     assert near(found, PRINTED[5, 2]["0.1"], (5, 2)), (np.mean(found), np.std(found))
