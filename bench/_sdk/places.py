@@ -9,10 +9,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "frankly-sdk"
-# pure-ldp imports scikit-learn without asking for it.
+# pure-ldp imports scikit-learn and statsmodels without asking for them.
 WANTED: dict[str, tuple[str, ...]] = {
     OURS: (str(ROOT / "shared"), str(ROOT / "client_sdk")),
-    "pure-ldp": ("pure-ldp==1.2.0", "scikit-learn"),
+    "pure-ldp": ("pure-ldp==1.2.0", "scikit-learn", "statsmodels"),
     "multi-freq-ldpy": ("multi-freq-ldpy==0.2.5",),
     "opendp": ("opendp==0.16.0",),
 }
@@ -35,6 +35,7 @@ def environment(name: str) -> Path | None:
     try:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)], check=True)
         subprocess.run([*pip, *WANTED[name]], check=True, stdout=sys.stderr)
+        subprocess.run([str(python), "-c", IMPORTS[name]], check=True, stdout=sys.stderr)
     except (OSError, subprocess.CalledProcessError):
         return None
     ready.touch()
