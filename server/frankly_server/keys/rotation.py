@@ -84,14 +84,19 @@ class Rotation:
             made.append((name, SigningKey.generate()))
             return made[-1][1].public
 
+        known = {key.key_id for key in old.root.keys}
+        roots = [key for key in self._roots() if key.public.key_id in known]
+        if not roots:
+            raise key_file_problem(self._folder / ROOT, "no root key is at hand; give one with --root-key FILE")
         try:
-            document = self._next(old, change, fresh)
+            document = KeysDocument.parse(self._next(old, change, fresh).payload())
         except DocumentRejected as error:
             raise InvalidInput(Problem.DEFINITION_INVALID, error.detail, error.field) from None
         for name, key in made:
             path = self._folder / f"{Path(name).stem}-{key.public.key_id[:12]}.pem"
             _write(path, to_pem(key, self._passphrase if name == ROOT else None))
-        return self._sign(Envelope(KEYS_TYPE, document.payload(), ()), [key for name, key in made if name == ROOT])
+        roots += [key for name, key in made if name == ROOT]
+        return self._sign(Envelope(KEYS_TYPE, document.payload(), ()), roots)
 
     def sign(self) -> Proposal:
         """Add the signatures of the root keys at hand to the waiting proposal.
@@ -109,21 +114,19 @@ class Rotation:
             raise key_file_problem(path, f"the proposal cannot be used: {error}") from None
         if document.version != self._keyring.trusted_or_expired().version + 1:
             raise key_file_problem(path, "the proposal does not follow the version in force; make a new one")
-        return self._sign(envelope, [])
+        return self._sign(envelope, self._roots())
 
-    def _sign(self, envelope: Envelope, fresh: Sequence[SigningKey]) -> Proposal:
+    def _sign(self, envelope: Envelope, roots: Sequence[SigningKey]) -> Proposal:
         old, document = self._keyring.trusted_or_expired(), KeysDocument.parse(envelope.payload)
         wanted = {key.key_id for key in (*old.root.keys, *document.root.keys)}
         message = pae(envelope.payload_type, envelope.payload)
         by_id = {s.key_id: s for s in envelope.signatures}
-        for key in (*fresh, *self._roots()):
+        for key in roots:
             if key.public.key_id in wanted:
                 by_id[key.public.key_id] = Signature(key.public.key_id, key.sign(message))
         envelope = replace(envelope, signatures=tuple(by_id[name] for name in sorted(by_id)))
         valid = {key.key_id for key in (*old.root.keys, *document.root.keys) if _signed(envelope, key)}
         missing = [max(0, role.threshold - len(valid & _ids(role.keys))) for role in (old.root, document.root)]
-        if not envelope.signatures:
-            raise key_file_problem(self._folder / ROOT, "no root key is at hand; give one with --root-key FILE")
         data = envelope.to_bytes()
         if any(missing):
             _write(self._folder / PENDING, data)

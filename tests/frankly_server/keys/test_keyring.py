@@ -54,7 +54,8 @@ def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
         _keyring(folder).init()
     finally:
         os.umask(before)
-    assert {path.name for path in folder.iterdir()} == {"root.pem", "publisher.pem", "log.pem", "keys.json", "keys-1.json"}
+    names = {"root.pem", "publisher.pem", "log.pem", "keys.json", "keys-1.json"}
+    assert {path.name for path in folder.iterdir()} == names
     assert [_mode(path) for path in (folder.parent, folder)] == [0o700, 0o700]
     assert {_mode(path) for path in folder.iterdir()} == {0o600}
 
