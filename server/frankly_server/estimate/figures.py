@@ -47,25 +47,13 @@ class Figures:
         exact = found.exact
         if self.are_shares and any(v is not None and not 0 <= v <= 1 for v in exact):
             self.flags.append("outside_simplex")
-        total, privacy, sampling = self._covariances()
-        se = self._spread(None if total is None else self._errors(total, privacy))
-        worst = self._spread([self._worst_case(i) for i in range(len(found.known))] if found.n else None)
-        parts = {
-            "se_privacy": self._part(privacy, self._floors, "privacy_part_negative"),
-            "se_sampling": self._part(sampling, np.zeros(len(found.known)), "sampling_part_negative"),
-        }
-        unbiased = tuple(None if v is None else float(v) for v in exact)
+        spreads = self.spreads(level)
         ends: list[tuple[Fraction, Fraction] | None] = [None] * self.targets
         for t, reach in zip(found.known, found.ends(), strict=True):
             ends[t] = reach
         design_effect, efficiency = self._design_effect(), self._efficiency()
         best, fit = self._likeliest, self._fit()
-        return parts | {
-            "unbiased": unbiased,
-            "covariance": self._full(total),
-            "se": se,
-            "worst_case_se": worst,
-            "margins": self._margins(se, worst, level, total),
+        return spreads | {
             "poisoning": poisoning(ends, exact, beta),
             "projected": self._of_shares(self._nearest),
             "mle": self._of_shares(None if best is None else best.shares),
@@ -76,8 +64,24 @@ class Figures:
             "fit_p": fit,
             "rank": found.rank,
             "identifiable": len(found.known) == self.targets,
-            "row_flags": tuple(map(self._row_flags, range(self.targets), unbiased, se)),
+            "row_flags": tuple(map(self._row_flags, range(self.targets), spreads["unbiased"], spreads["se"])),
             "flags": tuple(self.flags),
+        }
+
+    def spreads(self, level: float) -> dict[str, Any]:
+        """Return the unbiased estimates with covariance, errors and margins: the fields of those names."""
+        found = self.found
+        total, privacy, sampling = self._covariances()
+        se = self._spread(None if total is None else self._errors(total, privacy))
+        worst = self._spread([self._worst_case(i) for i in range(len(found.known))] if found.n else None)
+        return {
+            "unbiased": tuple(None if v is None else float(v) for v in found.exact),
+            "covariance": self._full(total),
+            "se": se,
+            "se_privacy": self._part(privacy, self._floors, "privacy_part_negative"),
+            "se_sampling": self._part(sampling, np.zeros(len(found.known)), "sampling_part_negative"),
+            "worst_case_se": worst,
+            "margins": self._margins(se, worst, level, total),
         }
 
     def _flag_inputs(self) -> None:
