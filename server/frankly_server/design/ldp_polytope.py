@@ -38,7 +38,7 @@ def extreme_points(m: int, level: Level) -> Iterator[Matrix]:
     for columns in _column_sets(m, level):
         empty = (0,) * m
         for places in permutations(range(m), len(columns)):
-            placed = {place: column for place, column in zip(places, columns, strict=True)}
+            placed = dict(zip(places, columns, strict=True))
             yield tuple(zip(*(placed.get(j, empty) for j in range(m)), strict=True))
 
 
@@ -87,9 +87,7 @@ def is_inside(matrix: Rows, level: Level) -> bool:
     p, q = level
     columns = list(zip(*matrix, strict=True))
     sums = set(map(sum, matrix))
-    return (
-        len(sums) == 1 and min(sums) > 0 and all(min(c) >= 0 and max(c) * q <= p * min(c) for c in columns)
-    )
+    return len(sums) == 1 and min(sums) > 0 and all(min(c) >= 0 and max(c) * q <= p * min(c) for c in columns)
 
 
 def is_extreme(matrix: Rows, level: Level) -> bool:
