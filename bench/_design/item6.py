@@ -60,7 +60,7 @@ def _row(case: _Case, joint: Prior) -> Row:
     ball = confidence_ball(joint.joint, ORDER, joint.total, BETA)
     split = best_split(joint.joint, float(EPSILON), ValueLeak.of_distance(distance_bound(ball)))
     baseline, baseline_s = split.information / entropy, time.perf_counter() - start
-    mechanism = run.design.mechanism
+    mechanism = run.design.table
     realised = realised_level(mechanism, joint.joint)
     kept = keeps(mechanism, claim) and realised <= float(EPSILON) + _ROUNDING
     good = own >= case.times * baseline if case.times else run.certified and own >= baseline - GAP

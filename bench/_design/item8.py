@@ -79,7 +79,7 @@ def _unsound(drawn: Draw, design: Design) -> Iterator[str]:
         yield f"η is {float(design.eta):.3g}"
     if design.bound is None:
         yield "no bound"
-    own = rivals.VALUES[design.objective](table(design.mechanism), drawn.asked.prior.probabilities())
+    own = rivals.VALUES[design.objective](table(design.table), drawn.asked.prior.probabilities())
     # rounding: where the shares are all but inestimable, floats see infinity first
     if math.isfinite(own) and not math.isclose(own, design.value, rel_tol=_SAME, abs_tol=_SAME**2):
         yield f"its value is {own!r}, not {design.value!r}"

@@ -1,83 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's mechanisms as Lift prints them, which can tell more than they promise: baselines, never published.
+"""Lift's watchdog as printed, a baseline: it lives where `frankly reproduce` draws it too."""
 
-Nothing looks at the merged group of complete merging, and nothing but other groups may join the last group of Algorithm
-1, so both can end with a group that breaks its levels (DESIGN §9.21). What ours do about it is `design/lift/`.
-"""
+from frankly_server.reproduce.printed.lift import (
+    Printed,
+    Risk,
+    complete_merging,
+    subset_merging,
+    sum_of_changes,
+    sum_of_lifts,
+    watched,
+)
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-
-import numpy as np
-from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
-from frankly_server.design.lift.criteria import criterion
-from frankly_server.design.lift.groups import Partition, Watched
-from numpy.typing import NDArray
-
-FloatArray = NDArray[np.float64]
-Risk = Callable[[float, float], float]
-"""ω of a group from its Λ and Ψ."""
-
-
-def sum_of_lifts(largest: float, least: float) -> float:
-    """ω = Λ + Ψ, the risk as it is printed in §4.1 (DESIGN §9.22)."""
-    return largest + least
-
-
-def sum_of_changes(largest: float, least: float) -> float:
-    """ω = Λ + 1/Ψ, the risk that gives the paper's figures."""
-    return largest + (1 / least if least > 0 else np.inf)
-
-
-@dataclass(frozen=True)
-class Printed:
-    """What the printed algorithm comes to. broken : whether some group breaks the levels, decided in whole numbers."""
-
-    partition: Partition
-    broken: bool
-
-
-def watched(prior: Prior, low: Fraction, high: Fraction) -> Watched:
-    """Return (ε_l, ε_u)-ALIP under a prior, levels in nats."""
-    return Watched(prior, criterion(prior.masses, level_for(low), level_for(high)))
-
-
-def complete_merging(asked: Watched) -> Printed:
-    """All answers of high risk become one report, whatever that report tells  [Lift §3.1.1]."""
-    low, high = asked.split()
-    return _judged(asked, low, [high] if high else [])
-
-
-def subset_merging(asked: Watched, risk: Risk = sum_of_changes) -> Printed:
-    """Algorithm 1 after the prose of §4.1."""
-    low, high = asked.split()
-    groups: list[list[int]] = []
-    while high:
-        group = [max(high, key=lambda x: _risk(asked, [x], risk))]
-        high = [x for x in high if x not in group]
-        while high and not asked.keeps(group):
-            partner = _safest(asked, group, [[x] for x in high], risk)
-            group, high = group + partner, [x for x in high if x not in partner]
-        groups.append(group)
-    while len(groups) > 1 and not asked.keeps(groups[-1]):
-        *others, last = groups
-        partner = _safest(asked, last, others, risk)
-        groups = [group for group in others if group is not partner] + [last + partner]
-    return _judged(asked, low, groups)
-
-
-def _judged(asked: Watched, low: Sequence[int], groups: Sequence[Sequence[int]]) -> Printed:
-    broken = not all(asked.keeps(group) for group in groups)
-    return Printed(Partition(tuple(low), tuple(tuple(group) for group in groups)), broken)
-
-
-def _safest(asked: Watched, group: list[int], others: Sequence[list[int]], risk: Risk) -> list[int]:
-    return min(others, key=lambda other: _risk(asked, group + other, risk))
-
-
-def _risk(asked: Watched, group: Sequence[int], risk: Risk) -> float:
-    told = np.array(asked.told(group), dtype=float)
-    lift = told / told.sum() / (np.array(asked.prior.masses) / asked.prior.total)
-    return risk(float(lift.max()), float(lift.min()))
+__all__ = ["Printed", "Risk", "complete_merging", "subset_merging", "sum_of_changes", "sum_of_lifts", "watched"]

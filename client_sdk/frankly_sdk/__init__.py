@@ -8,15 +8,19 @@ from frankly_protocol.errors import (
     Equivocation,
     FranklyError,
     KeyChainError,
+    LogError,
     RandomnessError,
     RollbackDetected,
     UnsupportedDocument,
 )
 
+from frankly_sdk.answer import Answer
+from frankly_sdk.batch import Randomised
 from frankly_sdk.client import Client, Survey
 from frankly_sdk.errors import (
     AlreadyAnswered,
     BudgetExceeded,
+    Disabled,
     InsecureTransport,
     LinkError,
     NetworkError,
@@ -25,25 +29,33 @@ from frankly_sdk.errors import (
     SurveyClosed,
     UnknownChoice,
 )
+from frankly_sdk.events import Event
+from frankly_sdk.evidence import Evidence, evidence
 from frankly_sdk.explain import Explanation
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
 
 __all__ = [
     "AlreadyAnswered",
+    "Answer",
     "BudgetExceeded",
     "Client",
     "ClockError",
+    "Disabled",
     "DocumentRejected",
     "Equivocation",
+    "Event",
+    "Evidence",
     "Explanation",
     "FranklyError",
     "InsecureTransport",
     "KeyChainError",
     "LinkError",
+    "LogError",
     "NetworkError",
     "Policy",
     "PolicyRefused",
+    "Randomised",
     "RandomnessError",
     "Receipt",
     "RollbackDetected",
@@ -53,4 +65,5 @@ __all__ = [
     "UnknownChoice",
     "UnsupportedDocument",
     "__version__",
+    "evidence",
 ]

@@ -110,7 +110,11 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         self._inner.settimeout(self._allowance.wait_s())
-        size = self._raw.readinto(buffer)
+        try:
+            size = self._raw.readinto(buffer)
+        except TimeoutError:
+            self._allowance.wait_s()  # if it was the request's whole time that ran out, this says so
+            raise
         self._allowance.charge(size or 0)
         return size
 

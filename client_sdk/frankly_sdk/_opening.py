@@ -3,14 +3,17 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import MAX_ENVELOPE_BYTES, SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, Equivocation
-from frankly_protocol.trust import KeysDocument, accept_keys
+from frankly_protocol.trust import KeysDocument, accept_keys, read_chain, walk
+from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 
-from frankly_sdk._trusted import Remembered, accept_survey
+from frankly_sdk._logged import LogRule
+from frankly_sdk._trusted import Remembered, accept_survey, stands
 from frankly_sdk.errors import NetworkError
 from frankly_sdk.link import SurveyLink
 from frankly_sdk.store import Store
@@ -21,21 +24,26 @@ _KEYS_BYTES = 256 * 2**10
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An accepted survey, the ids of the keys that signed it, and whether the link pinned it."""
+    """An accepted survey, the ids of the keys that signed it, whether the link pinned it, and whether it is logged."""
 
     document: SurveyDocument
     signed_by: tuple[str, ...]
     pinned: bool
+    logged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """One attempt to get the survey that `link` names, at the time `now`."""
+    """One attempt to get the survey that `link` names, at the time `now`.
+
+    log : ask the log for a proof, if the keys name a log that somebody watches.
+    """
 
     link: SurveyLink
     store: Store
     transport: Transport
     now: datetime
+    log: bool = False
 
     def survey(self, shipped: bytes | None) -> Opened:
         """Return the survey; `shipped` is the keys document that came with the app, if any.
@@ -48,15 +56,11 @@ class Opening:
         """
         chain = self._chain(shipped)
         known = self.store.keys(chain) or shipped
-        trusted = self._still_good(known) if self._is_cached(self.store.survey(self.link.survey)) else None
-        if trusted is not None:
-            try:
-                return self._with_keys(trusted)
-            except DocumentRejected as error:
-                if error.reason != "signature":
-                    raise
+        trusted = self._still_good(known)
+        if trusted is not None and self._is_cached(self.store.survey(self.link.survey), trusted):
+            return self._with_keys(trusted)
         newest = self._newest_keys(known)
-        trusted = accept_keys(newest, known, self.now)
+        trusted = walk(newest, known, self._fetch_chain, self.now)
         if newest != known:
             self.store.remember_keys(chain, newest, known)
         return self._with_keys(trusted)
@@ -77,8 +81,15 @@ class Opening:
                 raise
             return known  # out of reach: those at hand count as long as they last
 
-    def _is_cached(self, remembered: Remembered | None) -> bool:
-        return remembered is not None and remembered.digest == self.link.digest
+    def _fetch_chain(self) -> list[bytes]:
+        """Return every version of the keys in one answer: asking for some would tell which ones are known here."""
+        return read_chain(self._fetch(f"{self.link.keys_url}/chain", MAX_CHAIN_BYTES))
+
+    def _is_cached(self, remembered: Remembered | None, trusted: KeysDocument) -> bool:
+        """Tell whether the pinned document is here, signed by keys that are still trusted."""
+        return (
+            remembered is not None and remembered.digest == self.link.digest and stands(remembered, trusted.publisher)
+        )
 
     def _still_good(self, known: bytes | None) -> KeysDocument | None:
         try:
@@ -88,20 +99,35 @@ class Opening:
 
     def _with_keys(self, trusted: KeysDocument) -> Opened:
         remembered = self.store.survey(self.link.survey)
-        data = self._envelope(remembered)
+        data = self._envelope(remembered, trusted)
         try:
-            found = accept_survey(data, self.link, trusted.publisher, remembered, self.now)
+            check = partial(self._is_logged, trusted)
+            found = accept_survey(data, self.link, trusted.publisher, remembered, self.now, check)
         except Equivocation:
             self._keep_evidence(remembered, data)
             raise
         document = Remembered(found.document.version, found.document.digest, data)
-        if remembered is None or remembered.digest != document.digest:
-            self.store.remember(self.link.survey, document)
-        return Opened(found.document, found.signed_by, self.link.digest is not None)
+        if found.withdrawn is not None and found.withdrawn != document.digest:
+            self._keep_evidence(remembered, data)
+        if remembered is None or remembered.envelope != data:
+            self.store.remember(self.link.survey, document, found.withdrawn)
+        return Opened(found.document, found.signed_by, self.link.digest is not None, found.logged)
 
-    def _envelope(self, remembered: Remembered | None) -> bytes:
+    def _is_logged(self, trusted: KeysDocument, digest: str) -> bool:
+        """Tell whether a watched log vouches for the document; raises if the app wants it and the log does not."""
+        if not self.log or trusted.log is None or not trusted.log.witnesses:
+            return False
+
+        def fetch(path: str, limit: int, kind: str) -> bytes:
+            return self._fetch(self.link.origin + path, limit, kind)
+
+        rule = LogRule(trusted.log, self.store, fetch, self.now)
+        rule.require(digest, prefer_kept=digest == self.link.digest)
+        return True
+
+    def _envelope(self, remembered: Remembered | None, trusted: KeysDocument) -> bytes:
         """Return the document's envelope: the remembered one if the link pins it, or if the server is out of reach."""
-        if remembered is not None and self._is_cached(remembered):
+        if remembered is not None and self._is_cached(remembered, trusted):
             return remembered.envelope
         try:
             return self._fetch(self.link.document_url, MAX_ENVELOPE_BYTES)
@@ -113,14 +139,15 @@ class Opening:
     def _keep_evidence(self, remembered: Remembered | None, data: bytes) -> None:
         if remembered is not None:
             other = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
-            self.store.keep_evidence({remembered.digest: remembered.envelope, other: data})
+            if other != remembered.digest:  # otherwise it is the log that contradicts itself
+                self.store.keep_evidence({remembered.digest: remembered.envelope, other: data})
 
-    def _fetch(self, url: str, limit: int) -> bytes:
+    def _fetch(self, url: str, limit: int, kind: str = "application/json") -> bytes:
         answer = self.transport.get(url, limit)
         if answer.status == 404:
             raise NetworkError("the server does not know this survey; check that the link is whole", "not_found")
         if answer.status != 200:
             raise NetworkError(f"the server answered with status {answer.status}; try again later", "status")
-        if answer.content_type != "application/json":
+        if answer.content_type != kind:
             raise NetworkError("what answered was not the survey's server: check the network's log-in page", "not_json")
         return answer.body

@@ -4,13 +4,14 @@
 The numbers are those of docs/protocol.md §4. Step (10) is `Policy.check`, step (11) is `explain`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope, pae
-from frankly_protocol.errors import DocumentRejected, Equivocation, RollbackDetected
+from frankly_protocol.errors import DocumentRejected, Equivocation, RollbackDetected, UnsupportedDocument
 from frankly_protocol.trust import Role
 
 from frankly_sdk.link import SurveyLink, require_secure
@@ -27,30 +28,52 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A document that passed, and the ids of the publisher's keys that really signed it."""
+    """A document that passed, the ids of the publisher's keys that really signed it, and whether a log vouches for it.
+
+    withdrawn : digest of the document remembered before, if the keys that signed it have been withdrawn since.
+    """
 
     document: SurveyDocument
     signed_by: tuple[str, ...]
+    logged: bool
+    withdrawn: str | None
+
+
+LogCheck = Callable[[str], bool]
+"""Looks a digest up in the log if the app wants that: whether it is vouched for; raises DocumentRejected if not so."""
 
 
 def accept_survey(
-    data: bytes, link: SurveyLink, publisher: Role, remembered: Remembered | None, now: datetime
+    data: bytes,
+    link: SurveyLink,
+    publisher: Role,
+    remembered: Remembered | None,
+    now: datetime,
+    log_check: LogCheck = lambda _digest: False,
 ) -> Accepted:
     """Return the document in the envelope `data`, steps (1) to (9) passed.
+
+    What is remembered binds only while the publisher's present keys stand behind it: a thief's document must not lock
+    the true ones out once his key has been withdrawn, whatever version he gave it.
 
     Raises DocumentRejected or one of its kinds, or InsecureTransport; nothing may be sent then.
     """
     envelope = Envelope.from_bytes(data, SURVEY_TYPE)  # (1) (2)
     payload = envelope.verify(publisher.keys, publisher.threshold)  # (3)
     document = SurveyDocument.parse(payload)  # (4) (5)
+    if document.token is not None:
+        raise UnsupportedDocument("this survey wants a token with every report, which this app cannot send", "token")
     if document.survey != link.survey:
         raise DocumentRejected("pin", "this is another survey's document", "survey")
     require_secure(document.collect_url, "collect_url")
     document.require_window(now)  # (6)
-    _require_not_older(document, remembered)  # (7)
+    binding = remembered if remembered is not None and stands(remembered, publisher) else None
+    _require_not_older(document, binding)  # (7)
     require_pin(link, digest_of(payload))  # (8)
+    logged = log_check(digest_of(payload))  # (8)
     document.require_private()  # (9)
-    return Accepted(document, _signers(envelope, publisher))
+    withdrawn = remembered.digest if remembered is not None and binding is None else None
+    return Accepted(document, _signers(envelope, publisher), logged, withdrawn)
 
 
 def require_pin(link: SurveyLink, digest: str) -> None:
@@ -66,6 +89,15 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
         raise RollbackDetected(f"version {document.version} is older than version {remembered.version}, seen before")
     if document.digest != remembered.digest:
         raise Equivocation(f"version {document.version} has been seen here with other content")
+
+
+def stands(remembered: Remembered, publisher: Role) -> bool:
+    """Tell whether the publisher's present keys signed what is remembered."""
+    try:
+        Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(publisher.keys, publisher.threshold)
+    except DocumentRejected:
+        return False
+    return True
 
 
 def _signers(envelope: Envelope, publisher: Role) -> tuple[str, ...]:

@@ -8,29 +8,34 @@ with Client.open(link, store="answers.db") as client:
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from frankly_protocol.clock import Clock, SystemClock, format_time
+from frankly_protocol.clock import Clock, SystemClock
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.errors import ClockError, RandomnessError
-from frankly_protocol.mechanisms.dense import RandomBits
-from frankly_protocol.report import Report
+from frankly_protocol.mechanisms.base import RandomBits
 
-from frankly_sdk._choices import Choices
-from frankly_sdk._opening import Opened, Opening
+from frankly_sdk._opening import Opening
+from frankly_sdk._sealing import Row, Sealing
+from frankly_sdk.answer import Answer
+from frankly_sdk.batch import Randomised, randomise
 from frankly_sdk.delivery import Delivery
-from frankly_sdk.errors import AlreadyAnswered, SurveyClosed
+from frankly_sdk.errors import AlreadyAnswered, Disabled
+from frankly_sdk.events import Event, OnEvent, announcer
 from frankly_sdk.explain import Explanation, explain
 from frankly_sdk.link import SurveyLink
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt
-from frankly_sdk.store import Sealed, Store
+from frankly_sdk.relay import RelayTransport
+from frankly_sdk.store import Store
 from frankly_sdk.transport import HttpTransport, Transport
+
+SPREAD_S = 0.01
+"""Seconds: ten thousand times what the draw of one answer could take longer than that of another."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +64,20 @@ class Survey:
 class _Parts:
     """What a client works with."""
 
-    policy: Policy
+    survey: Survey
     store: Store
+    sealing: Sealing
     delivery: Delivery
-    clock: Clock
-    randbits: RandomBits
-    closing: ExitStack
 
 
 class Client:
     """One install answering one survey. Use `Client.open`; safe to share between threads and across a fork."""
 
-    def __init__(self, opened: Opened, parts: _Parts) -> None:
-        self.survey = Survey(opened.document, opened.signed_by)
-        self._pinned = opened.pinned
+    def __init__(self, link: SurveyLink, parts: _Parts | None, announce: OnEvent, closing: ExitStack) -> None:
+        self._link = link
         self._parts = parts
+        self._announce = announce
+        self._closing = closing
 
     @classmethod
     def open(
@@ -83,6 +87,11 @@ class Client:
         policy: Policy | None = None,
         *,
         keys: bytes | None = None,
+        enabled: bool = True,
+        debug: bool = False,
+        on_event: OnEvent | None = None,
+        relay: str | None = None,
+        spread_s: float = SPREAD_S,
         transport: Transport | None = None,
         clock: Clock | None = None,
         randbits: RandomBits = secrets.randbits,
@@ -93,103 +102,112 @@ class Client:
 
         A survey seen before opens without network. link : ``https://host/s/ID#sha256=…``. store : path of this
         install's store file. keys : bytes of the keys document shipped with the app; without it the server's first one
-        is trusted and remembered. transport : stays the caller's to close. The others exist for tests.
+        is trusted and remembered.
+
+        enabled : if false, the client touches neither network nor files, and `answer` does nothing. debug : events go
+        to the log ``frankly_sdk`` too. on_event : is told of each `Event`. relay : address of a reverse proxy that
+        everything goes through. spread_s : each report leaves at a random moment within so many seconds of its seal.
+        transport : stays the caller's to close. The others exist for tests (`frankly_sdk.testing`).
 
         Raises LinkError, StoreError, NetworkError, DocumentRejected and its kinds, PolicyRefused. Nothing of a new
         answer has been drawn or sent then.
         """
-        wanted = SurveyLink.parse(link)
+        wanted, announce = SurveyLink.parse(link), announcer(on_event, debug=debug)
+        if not enabled:
+            return cls(wanted, None, announce, ExitStack())
         policy, clock = policy or Policy(), clock or SystemClock()
         with ExitStack() as undo:
             if transport is None:
                 transport = own = HttpTransport(timer)
                 undo.callback(own.close)
+            transport = transport if relay is None else RelayTransport(transport, relay)
             kept = Store(Path(store))
             undo.callback(kept.close)
-            delivery = Delivery(transport, kept, sleep, timer)
+            delivery = Delivery(transport, kept, sleep, timer, announce, spread_s)
             delivery.flush(timeout_s=0)  # whatever becomes of the survey: it may be closed by now, or be another one
-            opened = Opening(wanted, kept, transport, clock.now()).survey(keys)
+            opened = Opening(wanted, kept, transport, clock.now(), policy.wants_log(wanted.digest)).survey(keys)
             if kept.answer(wanted.survey) is None:  # (10); what has been answered is spent already
-                policy.check(opened.document, pinned=opened.pinned, spent=kept.spent())
-            return cls(opened, _Parts(policy, kept, delivery, clock, randbits, undo.pop_all()))
+                policy.check(opened.document, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
+            announce(Event("opened", wanted.survey))
+            sealing = Sealing(opened.document, opened.pinned, opened.logged, policy, kept, clock, randbits)
+            parts = _Parts(Survey(opened.document, opened.signed_by), kept, sealing, delivery)
+            return cls(wanted, parts, announce, undo.pop_all())
+
+    @property
+    def enabled(self) -> bool:
+        """Whether this client does anything."""
+        return self._parts is not None
+
+    @property
+    def survey(self) -> Survey:
+        """The accepted survey; raises Disabled if there is none because the client was opened with enabled=False."""
+        if self._parts is None:
+            raise Disabled
+        return self._parts.survey
 
     def answer(
-        self, choices: Mapping[str, str], *, strata: Mapping[str, str] | None = None, patience_s: float = 10
+        self,
+        choices: Mapping[str, str] | Answer,
+        *,
+        strata: Mapping[str, str] | None = None,
+        respondent: str = "",
+        patience_s: float = 10,
     ) -> Receipt:
         """Randomise, seal, then send. The answers themselves are not kept anywhere.
 
         choices : question id → choice id, every question exactly once. strata : the same for public questions.
+        respondent : on a device that many people answer on, a key for each of them: one answer and one ledger per key.
         patience_s : how long to keep trying before returning ``queued``; the sealed bytes are sent again at the next
-        start or `flush`.
+        start or `flush`. With 0, this call waits for nothing.
 
         Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before), SurveyClosed,
         PolicyRefused, StoreError, RandomnessError. Delivery problems come back in the receipt.
         """
-        truth, public = Choices(choices), Choices(strata or {})
+        row = Row("", Answer.of(choices), Answer.of(strata or {}))
         del choices, strata
-        document = self.survey.document
-        fault = truth.fault(document.questions) or public.fault({q.id: q for q in document.strata})
+        parts = self._parts
+        if parts is None:
+            self._announce(Event("disabled", self._link.survey))
+            return Receipt("disabled", "disabled", "the app has switched this off: nothing was drawn, kept or sent")
+        fault = row.fault(parts.survey.document)
         if fault is not None:
             raise fault
-        sealed = self._seal(document, truth, public)
+        row = replace(row, respondent=parts.store.respondent_name(respondent))
+        sealed = parts.sealing.one(row)
         if sealed is None:
-            raise AlreadyAnswered(self._deliver_again(patience_s))
-        return self._parts.delivery.deliver(sealed, patience_s)
+            raise AlreadyAnswered(self._deliver_again(parts, row.respondent, patience_s))
+        parts.delivery.schedule(sealed)
+        self._announce(Event("sealed", sealed.survey))
+        return parts.delivery.deliver(sealed, patience_s)
+
+    def randomise_many(
+        self, rows: Iterable[tuple[str, Mapping[str, str] | Answer, Mapping[str, str]]]
+    ) -> Iterator[Randomised]:
+        """Seal many respondents' answers, a few hundred in each transaction; `flush` sends them.
+
+        rows : (respondent key, choices, strata) each; every key has a ledger and one answer of its own. What is
+        yielded is durable. Nothing of a batch is sealed if one of its rows is wrong.
+
+        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for an empty key, SurveyClosed,
+        PolicyRefused other than BudgetExceeded, StoreError, RandomnessError.
+        """
+        if self._parts is None:
+            self._announce(Event("disabled", self._link.survey))
+            return iter(())
+        return randomise(self._parts.sealing, rows)
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
         """Send what is still sealed in this store, for about `timeout_s` seconds; return a receipt for each report."""
-        return self._parts.delivery.flush(timeout_s)
+        return self._parts.delivery.flush(timeout_s) if self._parts is not None else []
 
     def close(self) -> None:
         """Close the store and the client's own connections; sealed reports stay in the store."""
-        self._parts.closing.close()
+        self._closing.close()
 
-    def _seal(self, document: SurveyDocument, truth: Choices, public: Choices) -> Sealed | None:
-        """Draw and write under one lock, durably, before any socket is touched; None if there is an answer already.
-
-        Whoever comes second, in another thread or process, waits for the lock and then finds the first one's row: no
-        second value is ever drawn. What can fail, fails before the draw.
-        """
-        store, length = self._parts.store, document.report_length
-        with store.transaction():
-            if store.answer(document.survey) is not None:
-                return None
-            self._require_open(document)
-            self._parts.policy.check(document, pinned=self._pinned, spent=store.spent())
-            store.reserve(document.survey, document.digest, document.collect_url, length, document.form_level)
-            report = self._draw(document, truth, public)
-            if report is None:
-                raise RandomnessError
-            return store.seal(document.survey, report.id, report.to_bytes(length))
-
-    def _draw(self, document: SurveyDocument, truth: Choices, public: Choices) -> Report | None:
-        """Draw every block's symbol and the report's id; None if the random source failed.
-
-        The source's own error is dropped: its traceback holds the true rows.
-        """
-        randbits = self._parts.randbits
-        try:
-            symbols = tuple(block.mechanism.sample(truth.row(block), randbits) for block in document.blocks)
-            return Report(document.digest, f"{randbits(128):032x}", symbols, public.public())
-        except Exception:  # noqa: BLE001
-            return None
-        except BaseException as interruption:  # noqa: BLE001
-            raise interruption.with_traceback(None) from None  # Ctrl-C passes on, without the frames below
-
-    def _require_open(self, document: SurveyDocument) -> None:
-        now = self._parts.clock.now()
-        try:
-            document.require_window(now)
-        except ClockError:
-            if now < document.closes:
-                raise
-            closed = f"the survey closed at {format_time(document.closes)}, this device's clock says {format_time(now)}"
-            raise SurveyClosed(closed) from None
-
-    def _deliver_again(self, patience_s: float) -> Receipt:
-        kept = self._parts.store.answer(self.survey.document.survey)
+    def _deliver_again(self, parts: _Parts, respondent: str, patience_s: float) -> Receipt:
+        kept = parts.store.answer(parts.survey.document.survey, respondent)
         if kept is not None and kept.state == "sealed":
-            return self._parts.delivery.deliver(kept, patience_s)
+            return parts.delivery.deliver(kept, patience_s)
         if kept is not None and kept.state == "refused":
             return Receipt("refused", kept.code, "the server refused the first answer for good")
         return Receipt("sent", kept.code if kept else "accepted", "the server has stored the first answer")

@@ -12,15 +12,18 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_sdk.errors import LinkError, NetworkError, StoreError
+from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.store import Sealed, Store
-from frankly_sdk.transport import Answer, Transport
+from frankly_sdk.transport import Reply, Transport
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 3600.0
 _LONGEST_RETRY_AFTER_S = 24 * 3600.0
 _RECEIPT_BYTES = 64 * 2**10
 _ACKNOWLEDGED = ("accepted", "duplicate")
 _TRY_AGAIN = frozenset({408, 425, 429})
+_SPREAD = "scheduled"
+_EVENLY = "sealed; it leaves at a random moment, so that the time of sending tells nothing"
 _REST = "the server asked to be left alone for a while; the answer will be sent later"
 _LATER = "the server cannot take the answer right now; it will be sent again"
 _STRANGER = "what answered was not the survey's server; the answer will be sent again"
@@ -30,13 +33,16 @@ _STRANGER = "what answered was not the survey's server; the answer will be sent 
 class Delivery:
     """Carries sealed reports to their servers.
 
-    sleep : waits so many seconds. timer : seconds from a clock that never runs backwards.
+    sleep : waits so many seconds. timer : seconds from a clock that never runs backwards. spread_s : a report's first
+    send waits a random time, evenly from 0 to this many seconds, drawn after the seal and from nothing else.
     """
 
     transport: Transport
     store: Store
     sleep: Callable[[float], None]
     timer: Callable[[], float]
+    announce: OnEvent
+    spread_s: float = 0.0
     _not_before: dict[str, float] = field(default_factory=dict)
 
     def flush(self, timeout_s: float) -> list[Receipt]:
@@ -50,16 +56,32 @@ class Delivery:
                 continue
             receipts.append(self.deliver(sealed, max(0.0, deadline - self.timer())))
             # A server that stalls or stumbles over one report would do so over each: the next flush tries again.
-            if receipts[-1].status == "queued" and receipts[-1].code != Problem.TOO_EARLY.code:
+            if receipts[-1].status == "queued" and receipts[-1].code not in (Problem.TOO_EARLY.code, _SPREAD):
                 unreachable.add(server)
         return receipts
 
+    def schedule(self, sealed: Sealed) -> None:
+        """Draw when a report that was just sealed leaves: `spread_s` takes from the moment of sending what it tells.
+
+        The draw depends on neither answer nor symbol. If this process ends first, the next start sends at once: by then
+        the moment tells when an app was started, not when somebody answered.
+        """
+        self._not_before[sealed.report_id] = self.timer() + self.spread_s * _uniform()
+
     def deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
         """Send until acknowledged or finally refused, at most for about `patience_s` seconds; then it stays queued."""
+        receipt = self._deliver(sealed, patience_s)
+        if receipt.status != "queued":
+            self._not_before.pop(sealed.report_id, None)
+        self.announce(Event(receipt.status, sealed.survey, receipt.code, receipt.detail))
+        return receipt
+
+    def _deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
         now = self.timer()
         deadline, wait_s = now + patience_s, _FIRST_WAIT_S
-        pause_s = max(0.0, self._not_before.get(sealed.collect_url, 0.0) - now)
-        receipt = _queued("waiting", _REST)
+        asked_s, own_s = (self._not_before.get(key, 0.0) - now for key in (sealed.collect_url, sealed.report_id))
+        pause_s = max(0.0, asked_s, own_s)
+        receipt = _queued("waiting", _REST) if asked_s >= own_s else _queued(_SPREAD, _EVENLY)
         while now + pause_s <= deadline:
             if pause_s:
                 self.sleep(pause_s)
@@ -67,7 +89,7 @@ class Delivery:
             if receipt.status != "queued":
                 # If erasing fails now, the next start sends the same bytes, hears "duplicate" and erases them then.
                 with contextlib.suppress(StoreError):
-                    self.store.close_answer(sealed.survey, receipt.status, receipt.code)
+                    self.store.close_answer(sealed.survey, receipt.status, receipt.code, sealed.respondent)
                 break
             now = self.timer()
             if asked_s:
@@ -89,7 +111,7 @@ class Delivery:
         return _judge(answer, sealed.report_id), _retry_after(answer.retry_after)
 
 
-def _judge(answer: Answer, report_id: str) -> Receipt:
+def _judge(answer: Reply, report_id: str) -> Receipt:
     """Say what an answer means. Only what our own server says can make us erase anything.
 
     A page with status 200 is no acknowledgement, and a 404 from a gateway that does not know us is no refusal.
@@ -115,7 +137,7 @@ def _queued(code: str, detail: str) -> Receipt:
     return Receipt("queued", code, detail)
 
 
-def _body(answer: Answer) -> dict[str, object]:
+def _body(answer: Reply) -> dict[str, object]:
     try:
         body = parse_json(answer.body, max_bytes=_RECEIPT_BYTES)
     except InvalidInput:
@@ -132,7 +154,12 @@ def _retry_after(text: str | None) -> float:
 
 def _jitter() -> float:
     """Return a factor from 0.5 to 1.5, so that a crowd that failed together does not return together."""
+    return 0.5 + _uniform()
+
+
+def _uniform() -> float:
+    """Return a multiple of 2^-20 from [0, 1), evenly drawn."""
     try:
-        return 0.5 + secrets.randbelow(1000) / 1000
+        return secrets.randbits(20) / 2**20
     except (OSError, NotImplementedError):
-        return 1.0  # no noise comes from here: what is sent was drawn and sealed before
+        return 0.5  # no noise comes from here: what is sent was drawn and sealed before

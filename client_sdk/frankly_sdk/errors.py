@@ -10,6 +10,7 @@ FranklyError                 (frankly_protocol.errors)
  │   └─ BudgetExceeded       together with what this install has already spent
  ├─ UnknownChoice            the app passed something that is not one of the choices (a developer's mistake)
  ├─ AlreadyAnswered          this install has answered this survey; the first value stands
+ ├─ Disabled                 the app opened this client with enabled=False: there is no survey
  ├─ SurveyClosed             the survey's time ran out before anything was drawn
  ├─ StoreError               the store cannot be used; nothing was drawn or sent
  └─ NetworkError             the server could not be reached or talked nonsense; a retry may help
@@ -40,7 +41,7 @@ class InsecureTransport(LinkError):
 class PolicyRefused(FranklyError):
     """The app's policy refuses the survey.
 
-    ``reason`` is cap, ceiling, composition, unpinned or budget.
+    ``reason`` is cap, ceiling, composition, unpinned, unlogged or budget.
     """
 
     def __init__(self, reason: str, detail: str, field: str | None = None) -> None:
@@ -69,6 +70,13 @@ class AlreadyAnswered(FranklyError):
     def __init__(self, receipt: Receipt) -> None:
         super().__init__("this survey has been answered here; the first answer stands", code="already_answered")
         self.receipt = receipt
+
+
+class Disabled(FranklyError):
+    """The app opened this client with enabled=False, so that it knows no survey; ask `client.enabled` first."""
+
+    def __init__(self) -> None:
+        super().__init__("this client is switched off and knows no survey; see client.enabled", code="disabled")
 
 
 class SurveyClosed(FranklyError):

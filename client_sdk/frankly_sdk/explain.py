@@ -7,8 +7,9 @@ from fractions import Fraction
 from itertools import product
 
 from frankly_protocol.audit import is_endless, ln_up
-from frankly_protocol.blocks import Block, Choice
+from frankly_protocol.blocks import Block, Choice, Promise
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, Symbol, UnaryMechanism, columns
 from frankly_protocol.report import Report
 
 LIMITS = (
@@ -27,8 +28,8 @@ class BlockExplanation:
 
     same : least and greatest chance, over the answers, that what leaves names the true answer; None if the symbols do
     not correspond to answers. guess : chance that the best guess from what leaves is right, if all answers were equally
-    likely before; blind : the same chance without it. ratio : how far odds can move, E. ceiling : the same under any
-    prior; None if infinite.
+    likely before; blind : the same chance without it. ratio : the first promise as a ratio, None if it is none.
+    ceiling : how far odds can move under any prior; None if infinite.
     """
 
     block: str
@@ -36,7 +37,7 @@ class BlockExplanation:
     same: tuple[Fraction, Fraction] | None
     guess: Fraction
     blind: Fraction
-    ratio: Fraction
+    ratio: Fraction | None
     ceiling: Fraction | None
     words: str
 
@@ -85,9 +86,7 @@ def explain(document: SurveyDocument, signed_by: Sequence[str], language: str | 
 def _block(block: Block, language: str) -> BlockExplanation:
     asked = tuple(question.text[language] for question in block.questions)
     mechanism = block.mechanism
-    # Bayes vulnerability under equally likely answers: Σ_y max_x Q(y|x) / a.
-    best = sum(max(column) for column in zip(*mechanism.weights, strict=True))
-    guess = Fraction(best, mechanism.denominator * mechanism.answers)
+    guess = mechanism.guess
     blind = Fraction(1, mechanism.answers)
     same = _same(block)
     lines = [
@@ -95,7 +94,7 @@ def _block(block: Block, language: str) -> BlockExplanation:
         *_chances(block, same, language),
         f"Whoever guesses from what leaves is right {_percent(guess)} of the time; by guessing blindly, "
         f"{_percent(blind)}, if all answers are equally common.",
-        _promise(block),
+        *_promises(block),
     ]
     words = "\n  ".join(lines)
     return BlockExplanation(block.id, asked, same, guess, blind, block.ratio, block.ceiling, words)
@@ -103,9 +102,9 @@ def _block(block: Block, language: str) -> BlockExplanation:
 
 def _same(block: Block) -> tuple[Fraction, Fraction] | None:
     """Return the range of the chances on the diagonal if every symbol y speaks for answer y more than for any other."""
-    weights = block.mechanism.weights
-    if block.mechanism.reports != block.mechanism.answers:
+    if not isinstance(block.mechanism, DenseMechanism) or block.mechanism.reports != block.mechanism.answers:
         return None
+    weights = block.mechanism.weights
     for y, column in enumerate(zip(*weights, strict=True)):
         if any(w >= column[y] for x, w in enumerate(column) if x != y):
             return None
@@ -121,6 +120,19 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
         low, high = map(_percent, same)
         chance = low if same[0] == same[1] else f"{low} to {high}, depending on the answer"
         yield f"What leaves names your true answer with a chance of {chance}; otherwise it names another one."
+    elif isinstance(block.mechanism, UnaryMechanism):
+        D = block.mechanism.denominator
+        keep, flip = Fraction(block.mechanism.keep, D), Fraction(block.mechanism.flip, D)
+        yield (
+            f"What leaves is a yes or a no for every answer: for the true one a yes with a chance of {_percent(keep)}, "
+            f"for any other with a chance of {_percent(flip)}."
+        )
+    elif isinstance(block.mechanism, SubsetMechanism):
+        inside = Fraction(block.mechanism.inside, block.mechanism.denominator)
+        yield (
+            f"What leaves is a random set of {block.mechanism.size} of the {block.mechanism.answers} answers; the true "
+            f"one is among them with a chance of {_percent(inside)}."
+        )
     elif block.mechanism.answers * block.mechanism.reports > _MAX_TABLE:
         yield (
             f"What leaves is one of {block.mechanism.reports} symbols that do not stand for answers; their chances for "
@@ -128,46 +140,79 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
         )
     else:
         yield "What leaves is a symbol that does not stand for one answer:"
+        chances = columns(block.mechanism)
         labels = product(*([c.label[language] for c in question.choices] for question in block.questions))
         for x, label in enumerate(labels):
-            row = ((y, block.mechanism.probability(y, x)) for y in range(block.mechanism.reports))
+            row = [(" and ".join(map(str, _parts(y))), column[x]) for y, column in chances.items()]
             # Rounding leaves a few units of 2^-48 where an optimum has zeros: never, for any reader.
             told = ", ".join(f"{y} with a chance of {_percent(chance)}" for y, chance in row if chance > _NEVER)
             yield f"  if your answer is {' / '.join(label)}: {told}."
 
 
-def _promise(block: Block) -> str:
-    if block.prior is None:
-        times = _times(block.ratio)
-        return f"Nobody’s odds between two answers of yours change by more than ×{times}, whatever they know."
-    ceiling = (
+def _parts(symbol: Symbol) -> tuple[int, ...]:
+    return symbol if isinstance(symbol, tuple) else (symbol,)
+
+
+def _promises(block: Block) -> Iterator[str]:
+    """Say every promise, then what is left of them if a table is not true."""
+    for promise in block.promises:
+        yield _promise(promise)
+    if not block.rests_on_prior:
+        return
+    yield (
         "Without that, there is no limit: some symbols rule out some answers for certain. The answer itself is not "
         "protected."
         if is_endless(block.ceiling)
         else f"Without that, odds change by at most ×{_times(block.ceiling)}, which is also what protects the answer "
         "itself."
     )
-    return (
-        f"{_about(block.notion, block.prior.secret, block.ratio)}, as long as this published table is true: "
-        f"{block.prior.source}. {ceiling}"
-    )
 
 
-def _about(notion: str, secret: str, ratio: Fraction | None) -> str:
-    if notion == "lip":
-        return f"Nobody’s belief about your “{secret}” changes by more than ×{_times(ratio)}"
-    return f"Nobody’s odds about your “{secret}” change by more than ×{_times(ratio)}"
+def _promise(promise: Promise) -> str:
+    claim = promise.claim
+    level = Fraction(*claim.level) if claim.level else None
+    if promise.secret is None:
+        words = f"Nobody’s odds between two answers of yours change by more than ×{_times(level)}, whatever they know"
+        if claim.delta is None:
+            return f"{words}."
+        n, d = claim.delta
+        return f"{words}, except with a chance of at most {_percent_up(Fraction(n, d))}."
+    return f"{_about(promise)}, as long as this published table is true: {promise.source}."
+
+
+def _about(promise: Promise) -> str:
+    """Say what a promise that rests on public knowledge bounds."""
+    claim, secret = promise.claim, promise.secret
+    times = _times(Fraction(*claim.level)) if claim.level else "∞"
+    if claim.notion == "dpv" and claim.level and promise.prior and claim.sensitive is not None:
+        value = promise.prior.secrets[claim.sensitive]
+        return f"Nobody can be surer than {_percent_up(Fraction(*claim.level))} that your “{secret}” is “{value}”"
+    if claim.notion == "alip":
+        low = _times(Fraction(*claim.low_level)) if claim.low_level else "∞"
+        return f"Nobody’s belief about your “{secret}” grows by more than ×{times} or shrinks by more than ÷{low}"
+    if claim.notion in ("lip", "srlip"):
+        known = ", even for those who know some of your answers here" if claim.notion == "srlip" else ""
+        return f"Nobody’s belief about your “{secret}” changes by more than ×{times}{known}"
+    return f"Nobody’s odds about your “{secret}” change by more than ×{times}"
+
+
+def _together(secret: str, notions: set[str], ratio: Fraction | None) -> str:
+    # A sum that mixes both notions bounds beliefs: ε secret-LDP is ε-LIP, the reverse would need twice the level.
+    if notions <= {"secret-ldp", "rldp"}:
+        return f"Nobody’s odds about your “{secret}” change by more than ×{_times(ratio)}"
+    return f"Nobody’s belief about your “{secret}” changes by more than ×{_times(ratio)}"
 
 
 def _ledger(document: SurveyDocument) -> str:
     """Say what the whole form costs, and which block counts how (DESIGN §3.6)."""
     form = document.form_level
     counted = ", ".join(f"{line.block} by its {line.counted_by}, {ln_up(line.value)}" for line in form.lines)
-    # A sum that mixes both notions bounds beliefs: ε secret-LDP is ε-LIP, the reverse would need twice the level.
-    secrets = {b.secret: b.notion for b in document.blocks if b.secret is not None}
-    secrets |= {b.secret: "lip" for b in document.blocks if b.secret is not None and b.notion == "lip"}
+    secrets: dict[str, set[str]] = {}
+    for promise in (promise for block in document.blocks for promise in block.promises):
+        if promise.secret is not None:
+            secrets.setdefault(promise.secret, set()).add(promise.claim.notion)
     if secrets:
-        promises = [_about(notion, secret, form.level) for secret, notion in secrets.items()]
+        promises = [_together(secret, notions, form.level) for secret, notions in secrets.items()]
         together = f"{'; '.join(promises)}, by everything that leaves taken together and if the tables are true."
     else:
         together = f"By everything that leaves, nobody’s odds about you change by more than ×{_times(form.level)}."
@@ -181,7 +226,7 @@ def _public(document: SurveyDocument, language: str) -> str:
 
 def _example(document: SurveyDocument) -> bytes:
     strata = {question.id: question.choices[0].id for question in document.strata}
-    symbols = tuple(0 for _ in document.blocks)
+    symbols = tuple(block.mechanism.longest_symbol_json() for block in document.blocks)
     return Report(document.digest, "0" * 32, symbols, strata).to_bytes(document.report_length)
 
 
@@ -189,10 +234,18 @@ def _leaves(document: SurveyDocument) -> str:
     """Return the report as it will look, with placeholders where random things stand."""
     strata = {question.id: "your public answer" for question in document.strata}
     sample = Report(document.digest, "0" * 32, tuple(0 for _ in document.blocks), strata).to_bytes(0).decode("ascii")
-    symbols = ",".join(f"0–{block.mechanism.reports - 1}" for block in document.blocks)
+    symbols = ",".join(_shape(block.mechanism) for block in document.blocks)
     return sample.replace('"' + "0" * 32 + '"', "<32 random hex digits>").replace(
         f'"y":[{",".join("0" for _ in document.blocks)}]', f'"y":[{symbols}]'
     )
+
+
+def _shape(mechanism: Mechanism) -> str:
+    """Return what a symbol will look like."""
+    widest = mechanism.longest_symbol_json()
+    if isinstance(widest, str):
+        return f"<{len(widest)} hex digits>"
+    return f"0–{widest}" if isinstance(widest, int) else f"[{','.join(f'0–{part}' for part in widest)}]"
 
 
 def _choices(choices: Sequence[Choice], language: str) -> str:
@@ -204,6 +257,12 @@ def _percent(share: Fraction) -> str:
     # rounding: to the nearest tenth, for reading only; promises are rounded up, in `_times`.
     tenths = min(max(round(share * 1000), 1), 999) if 0 < share < 1 else int(share * 1000)
     return f"{tenths // 10}.{tenths % 10}%"
+
+
+def _percent_up(share: Fraction) -> str:
+    """Return a bound on a share in per cent, rounded up to a thousandth."""
+    thousandths = -(-share.numerator * 100_000 // share.denominator)
+    return f"{thousandths // 1000}.{thousandths % 1000:03}%"
 
 
 def _times(ratio: Fraction | None) -> str:

@@ -19,7 +19,9 @@ class Policy:
 
     cap : nats that all surveys answered by this install may cost together, 0.01 to 64, as a decimal string.
     max_ceiling : nats; if given, blocks that rest on a prior must have a ceiling within it, and may then come unpinned.
-    allow_unpinned : accept links without a digest; then whoever runs the server may show every device another document.
+    require_log : accept only documents that a watched transparency log vouches for, pinned or not.
+    allow_unpinned : accept links without a digest and without a log; then whoever runs the server may show every device
+    another document.
 
     Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals.
     """
@@ -27,22 +29,31 @@ class Policy:
     cap: str = "5"
     max_ceiling: str | None = None
     allow_unpinned: bool = False
+    require_log: bool = False
 
     def __post_init__(self) -> None:
         parse_nats(self.cap, "cap", _MIN, _MAX)
         if self.max_ceiling is not None:
             parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
 
-    def check(self, document: SurveyDocument, *, pinned: bool, spent: Sequence[FormLevel]) -> None:
+    def wants_log(self, pin: str | None) -> bool:
+        """Tell whether a survey with this pin (None: without) needs a log's word."""
+        return self.require_log or (pin is None and not self.allow_unpinned)
+
+    def check(
+        self, document: SurveyDocument, *, pinned: bool, spent: Sequence[FormLevel], logged: bool = False
+    ) -> None:
         """Raise PolicyRefused or BudgetExceeded unless the survey may be answered on top of what was `spent`."""
         self._check_ceilings(document, pinned)
-        if not pinned and not self.allow_unpinned:
+        if self.require_log and not logged:
+            raise PolicyRefused("unlogged", "no log that somebody watches vouches for this survey, as this app demands")
+        if not (pinned or logged or self.allow_unpinned):
             words = "use the link that ends in #sha256=…, so that everyone gets the same survey"
             raise PolicyRefused("unpinned", words)
         form = document.form_level
         if form.level is None or form.level > self._limit:
             asked = f"the survey costs {ln_up(form.level)} nats, this app allows {self.cap}"
-            if sum(block.prior is not None for block in document.blocks) > 1:
+            if sum(block.rests_on_prior for block in document.blocks) > 1:
                 words = f"only one promise per secret that rests on a prior counts as stated, so {asked}"
                 raise PolicyRefused("composition", words, "blocks")
             raise PolicyRefused("cap", asked, "blocks")
@@ -58,7 +69,7 @@ class Policy:
     def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
         most = exp_lower(Fraction(self.max_ceiling)) if self.max_ceiling is not None else None
         for i, block in enumerate(document.blocks):
-            if block.prior is None or (pinned and most is None):
+            if not block.rests_on_prior or (pinned and most is None):
                 continue
             if most is None or block.ceiling is None or block.ceiling > most:
                 raise PolicyRefused(

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """status: ``sent`` (acknowledged), ``queued`` (sealed here, will be sent again) or ``refused`` (final).
+    """What an app shows.
 
-    code : stable slug, such as accepted, duplicate, network, closed. detail : plain words.
+    status : ``sent`` (acknowledged), ``queued`` (sealed here, will be sent again), ``refused`` (final) or ``disabled``
+    (the app has switched the client off). code : stable slug, such as accepted, duplicate, network, closed. detail :
+    plain words.
     """
 
     status: str

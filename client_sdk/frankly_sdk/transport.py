@@ -23,7 +23,7 @@ _OVERHEAD = 256 * 2**10  # status line, headers and chunk sizes, on top of a bod
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """What came back: status, media type without parameters, Retry-After as sent, body."""
 
     status: int
@@ -35,11 +35,11 @@ class Answer:
 class Transport(Protocol):
     """Anything that can carry requests; tests put a server in the same process behind it."""
 
-    def get(self, url: str, limit: int) -> Answer:
+    def get(self, url: str, limit: int) -> Reply:
         """Fetch at most `limit` bytes; NetworkError for anything that goes wrong on the way."""
         ...
 
-    def post(self, url: str, body: bytes, limit: int) -> Answer:
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
         """Send exactly `body` as application/json; NetworkError for anything that goes wrong on the way."""
         ...
 
@@ -65,11 +65,11 @@ class HttpTransport:
         self._connect: Callable[[], Adapter] = lambda: Adapter(self._allowance, trusted)
         self._adapter, self._pid = self._connect(), os.getpid()
 
-    def get(self, url: str, limit: int) -> Answer:
+    def get(self, url: str, limit: int) -> Reply:
         """Fetch at most `limit` bytes."""
         return self._send("GET", url, None, limit)
 
-    def post(self, url: str, body: bytes, limit: int) -> Answer:
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
         """Send exactly `body`."""
         return self._send("POST", url, body, limit)
 
@@ -84,7 +84,7 @@ class HttpTransport:
             self._adapter, self._pid = self._connect(), os.getpid()
         return self._adapter
 
-    def _send(self, method: str, url: str, body: bytes | None, limit: int) -> Answer:
+    def _send(self, method: str, url: str, body: bytes | None, limit: int) -> Reply:
         require_secure(url)
         headers = _HEADERS if body is None else {**_HEADERS, "Content-Type": "application/json"}
         self._allowance.grant(OVERALL_S, limit + _OVERHEAD)
@@ -106,7 +106,7 @@ class HttpTransport:
         return NetworkError("the server could not be reached; it will be tried again")
 
 
-def _answer(response: "requests.Response", limit: int) -> Answer:
+def _answer(response: "requests.Response", limit: int) -> Reply:
     if 300 <= response.status_code < 400:
         raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
@@ -119,4 +119,4 @@ def _answer(response: "requests.Response", limit: int) -> Answer:
         if size > limit:
             raise NetworkError(f"the server's answer is larger than {limit} bytes", "limit")
     content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return Answer(response.status_code, content_type, response.headers.get("Retry-After"), b"".join(parts))
+    return Reply(response.status_code, content_type, response.headers.get("Retry-After"), b"".join(parts))

@@ -80,7 +80,7 @@ def _axis(scale: _Scale, height: int) -> list[str]:
         weight = 1.5 if abs(tick) < scale.step / 2 else 0.5
         ends = f'x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}"'
         lines.append(f'<line class="axis" {ends} stroke="#999" stroke-width="{weight}"/>')
-        lines.append(_text(x, bottom + 18, "middle", f"{tick * 100:.0f}%".replace("-", "−")))
+        lines.append(text(x, bottom + 18, "middle", f"{tick * 100:.0f}%".replace("-", "−")))
     return lines
 
 
@@ -91,12 +91,12 @@ def _row(row: PlotRow, scale: _Scale, y: float) -> list[str]:
     low, high = scale.x(row.low), scale.x(row.high)
     whisker = 'class="whisker" stroke="#123" stroke-width="2"'
     parts = [
-        _text(LEFT, y - 6, "start", row.label),
+        text(LEFT, y - 6, "start", row.label),
         f'<rect class="bar" x="{start}" y="{bar - 7}" width="{round(end - start, 1)}" height="14" fill="#7aa6d8"/>',
         f'<line {whisker} x1="{low}" x2="{high}" y1="{bar}" y2="{bar}"/>',
         f'<line {whisker} x1="{low}" x2="{low}" y1="{bar - 5}" y2="{bar + 5}"/>',
         f'<line {whisker} x1="{high}" x2="{high}" y1="{bar - 5}" y2="{bar + 5}"/>',
-        _text(WIDTH, bar + 5, "end", percent(row.estimate)),
+        text(WIDTH, bar + 5, "end", percent(row.estimate)),
     ]
     if row.truth is not None:
         x = scale.x(row.truth)
@@ -105,8 +105,9 @@ def _row(row: PlotRow, scale: _Scale, y: float) -> list[str]:
     return parts
 
 
-def _text(x: float, y: float, anchor: str, said: str) -> str:
-    return f'<text class="label" x="{x}" y="{y}" text-anchor="{anchor}" font-size="13">{escape(said)}</text>'
+def text(x: float, y: float, anchor: str, said: str, size: int = 13) -> str:
+    """Return one line of text: (x, y) is its start, middle or end (`anchor`), size in pixels."""
+    return f'<text class="label" x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}">{escape(said)}</text>'
 
 
 def _words(row: PlotRow) -> str:

@@ -8,6 +8,7 @@ from frankly_protocol.clock import Clock
 from frankly_server.analysis import Analysis
 from frankly_server.intake import Intake
 from frankly_server.keys import Access, Keyring
+from frankly_server.log import LogService
 from frankly_server.settings import Settings
 from frankly_server.store import Database
 from frankly_server.surveys import Surveys
@@ -16,7 +17,7 @@ from frankly_server.surveys import Surveys
 class Services:
     """The services over one database and one key folder; nothing is opened before it is used.
 
-    surveys, intake, analysis : the survey's life. access : API keys. keys : signing keys.
+    surveys, intake, analysis : the survey's life. access : API keys. keys : signing keys. log : the transparency log.
     """
 
     def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
@@ -26,6 +27,7 @@ class Services:
         self.access = Access(database, clock)
         self.surveys = Surveys(settings, database, self.keys, clock)
         self.intake = Intake(database, clock)
+        self.log = LogService(database, self.keys, clock)
         self.analysis = Analysis(database)
 
     @classmethod

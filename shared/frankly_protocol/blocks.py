@@ -8,93 +8,14 @@ from math import prod
 from typing import Any
 
 from frankly_protocol import schema
-from frankly_protocol.audit import PRIOR_BASED, Claim
-from frankly_protocol.audit import ceiling as ceiling_of
-from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.audit import lift_bound, stated_ceiling
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
-from frankly_protocol.mechanisms import DenseMechanism
-from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.mechanisms import KINDS, Mechanism
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.promises import MAX_PROMISES, Prior, Promise, counts
+from frankly_protocol.questions import Choice, Languages, Question, Words
 
-KINDS = ("dense",)
-DOCUMENT_NOTIONS = ("ldp", "secret-ldp", "lip")
-"""What a survey document can carry so far: fewer than the verifier knows."""
-
-Words = Mapping[str, str]
-Languages = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One answer that can be given; `label` holds a text per language."""
-
-    id: str
-    label: Words
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with 2 to 64 choices."""
-
-    id: str
-    text: Words
-    choices: tuple[Choice, ...]
-
-    def index(self, choice: str) -> int | None:
-        """Return the position of a choice id, None if it is not one of the choices."""
-        return next((i for i, c in enumerate(self.choices) if c.id == choice), None)
-
-    @classmethod
-    def from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
-        """Read a question; DocumentRejected("schema") names the field."""
-        data = schema.record(value, field, {"id", "text", "choices"})
-
-        def choice(entry: Any, where: str) -> Choice:
-            parts = schema.record(entry, where, {"id", "label"})
-            return Choice(
-                schema.identifier(parts["id"], where + ".id"),
-                schema.words(parts["label"], where + ".label", languages),
-            )
-
-        choices = schema.items(data["choices"], field + ".choices", 2, 64, choice)
-        schema.distinct(tuple(c.id for c in choices), field + ".choices")
-        return cls(
-            schema.identifier(data["id"], field + ".id"),
-            schema.words(data["text"], field + ".text", languages),
-            choices,
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the question as it stands in a document."""
-        choices = [{"id": c.id, "label": dict(c.label)} for c in self.choices]
-        return {"id": self.id, "text": dict(self.text), "choices": choices}
-
-
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """The public prior a prior-based notion rests on: counts joint[s][x] of a named secret against the answers."""
-
-    secret: str
-    secrets: tuple[str, ...]
-    joint: tuple[tuple[int, ...], ...]
-    source: str
-
-    @classmethod
-    def from_json(cls, value: Any, field: str) -> "Prior":
-        """Read a prior; DocumentRejected("schema") names the field."""
-        data = schema.record(value, field, {"secret", "secrets", "joint", "source"})
-        names = schema.items(data["secrets"], field + ".secrets", 2, 64, schema.identifier)
-        schema.distinct(names, field + ".secrets")
-        return cls(
-            schema.identifier(data["secret"], field + ".secret"),
-            names,
-            schema.items(data["joint"], field + ".joint", len(names), len(names), _counts),
-            schema.text(data["source"], field + ".source"),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the prior as it stands in a document."""
-        joint = [list(row) for row in self.joint]
-        return {"secret": self.secret, "secrets": list(self.secrets), "joint": joint, "source": self.source}
+__all__ = ["Block", "Certificate", "Choice", "Languages", "Prior", "Promise", "Question", "Words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +46,15 @@ class Block:
     """One or more questions randomised together by one mechanism.
 
     The joint answer of several questions is counted in row-major order, the last question fastest.
-    level : (p, q), E = p/q. prior : needed by prior-based notions. design_prior : counts over joint answers that fix
-    the published decoder. ceiling : recomputed and compared when the block is read; None is infinite.
+    promises : all that is promised, 1 to 16, every one of them kept; the first is what the mechanism was made for.
+    design_prior : counts over joint answers that fix the published decoder. ceiling : recomputed and compared when the
+    block is read; None is infinite, or beyond 2^53.
     """
 
     id: str
     questions: tuple[Question, ...]
-    mechanism: DenseMechanism
-    notion: str
-    level: tuple[int, int]
-    prior: Prior | None
+    mechanism: Mechanism
+    promises: tuple[Promise, ...]
     design_prior: tuple[int, ...]
     ceiling: Fraction | None
     mechanism_name: str
@@ -145,28 +65,28 @@ class Block:
         if answers > MAX_ANSWERS:
             raise schema.reject(f"a block's questions may have at most {MAX_ANSWERS} joint answers", self.id)
         if self.mechanism.answers != answers:
-            raise DocumentRejected("weights", f"{answers} joint answers need as many rows", "weights")
-        if (self.prior is not None) != (self.notion in PRIOR_BASED):
-            raise schema.reject("a prior belongs to prior-based notions, and only to them", "prior")
+            raise DocumentRejected("weights", f"{answers} joint answers need as many rows", _SHAPE[self.mechanism.kind])
+        if not 1 <= len(self.promises) <= MAX_PROMISES:
+            raise schema.reject(f"a block promises 1 to {MAX_PROMISES} things", "claims")
         if len(self.design_prior) != answers or not all(self.design_prior):
             raise schema.reject(f"expected {answers} positive counts", "design_prior")
-        if self.ceiling != ceiling_of(self.mechanism):
-            raise DocumentRejected("privacy", "the stated ceiling is not that of the weights", "ceiling")
+        if self.ceiling != stated_ceiling(self.mechanism):
+            raise DocumentRejected("privacy", "the stated ceiling is not that of the mechanism", "ceiling")
 
     @property
-    def claim(self) -> Claim:
-        """What is promised, in the words of the verifier."""
-        return Claim(self.notion, self.level, self.prior.joint if self.prior else None)
+    def notion(self) -> str:
+        """The names of the notions promised, the first first, joined with `+`."""
+        return "+".join(dict.fromkeys(promise.claim.notion for promise in self.promises))
 
     @property
-    def secret(self) -> str | None:
-        """The secret a prior-based notion protects, None for a prior-free notion."""
-        return self.prior.secret if self.prior else None
+    def rests_on_prior(self) -> bool:
+        """Whether any of the promises would mean nothing if what is publicly believed were false."""
+        return any(promise.secret is not None for promise in self.promises)
 
     @property
-    def ratio(self) -> Fraction:
-        """The promised level E."""
-        return Fraction(*self.level)
+    def ratio(self) -> Fraction | None:
+        """The level E of the first promise; None where it bounds no ratio on both sides (dpv, one-sided alip)."""
+        return lift_bound(self.promises[0].claim)
 
     def truth(self, choices: Mapping[str, str]) -> int:
         """Return the row of the joint answer; `choices` maps every question id of the block to one of its choice ids.
@@ -183,22 +103,24 @@ class Block:
 
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Block":
-        """Read a block, its weights and ceiling checked, its privacy not yet (acceptance step 9 does that)."""
-        data = schema.record(value, field, _KEYS)
-        if data["kind"] not in KINDS or data["notion"] not in DOCUMENT_NOTIONS:
-            raise UnsupportedDocument("unknown kind or notion: update the app", field)
+        """Read a block, its parameters and ceiling checked, its privacy not yet (acceptance step 9 does that)."""
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if isinstance(value, dict) and "kind" in value and not (isinstance(kind, str) and kind in KINDS):
+            raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
+        params = KINDS[kind].PARAMS if isinstance(kind, str) and kind in KINDS else ()
+        data = schema.record(value, field, _KEYS | set(params))
         try:
             return cls(
                 id=schema.identifier(data["id"], field + ".id"),
                 questions=schema.items(
                     data["questions"], field + ".questions", 1, 16, lambda v, f: Question.from_json(v, f, languages)
                 ),
-                mechanism=_mechanism(data["bits"], data["weights"], field),
-                notion=data["notion"],
-                level=_ratio(data["level"], field + ".level"),
-                prior=schema.optional(data["prior"], field + ".prior", Prior.from_json),
-                design_prior=_counts(data["design_prior"], field + ".design_prior"),
-                ceiling=schema.optional(data["ceiling"], field + ".ceiling", lambda v, f: Fraction(*_ratio(v, f))),
+                mechanism=_mechanism(data["kind"], {name: data[name] for name in params}, field),
+                promises=schema.items(data["claims"], field + ".claims", 1, MAX_PROMISES, Promise.from_json),
+                design_prior=counts(data["design_prior"], field + ".design_prior"),
+                ceiling=schema.optional(
+                    data["ceiling"], field + ".ceiling", lambda v, f: Fraction(*schema.ratio(v, f))
+                ),
                 mechanism_name=schema.identifier(data["mechanism"], field + ".mechanism"),
                 certificate=schema.optional(data["certificate"], field + ".certificate", Certificate.from_json),
             )
@@ -212,12 +134,9 @@ class Block:
         return {
             "id": self.id,
             "questions": [q.to_json() for q in self.questions],
-            "kind": "dense",
-            "bits": self.mechanism.bits,
-            "weights": [list(row) for row in self.mechanism.weights],
-            "notion": self.notion,
-            "level": list(self.level),
-            "prior": self.prior.to_json() if self.prior else None,
+            "kind": self.mechanism.kind,
+            **self.mechanism.params_json(),
+            "claims": [promise.to_json() for promise in self.promises],
             "design_prior": list(self.design_prior),
             "ceiling": None if self.ceiling is None else list(self.ceiling.as_integer_ratio()),
             "mechanism": self.mechanism_name,
@@ -225,25 +144,22 @@ class Block:
         }
 
 
-_KEYS = frozenset(
-    "id questions kind bits weights notion level prior design_prior ceiling mechanism certificate".split()
-)
+_KEYS = frozenset("id questions kind claims design_prior ceiling mechanism certificate".split())
+_SHAPE = {"dense": "weights", "unary": "answers", "subset": "answers", "product": "factors"}
 
 
-def _counts(value: Any, field: str) -> tuple[int, ...]:
-    return schema.items(value, field, 2, MAX_ANSWERS, schema.integer)
-
-
-def _ratio(value: Any, field: str) -> tuple[int, int]:
-    p, q = schema.items(value, field, 2, 2, lambda v, f: schema.integer(v, f, 1, MAX_INT))
-    return p, q
-
-
-def _mechanism(bits: Any, weights: Any, field: str) -> DenseMechanism:
+def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
     """Build the mechanism; type and sum faults are weight faults, not schema faults (BAD_INPUTS 18)."""
-    if not isinstance(weights, list) or not all(isinstance(row, list) and len(row) <= MAX_REPORTS for row in weights):
-        raise DocumentRejected("weights", "expected a table of whole numbers", field + ".weights")
+    for table in _tables(kind, params):
+        if not isinstance(table, list) or not all(isinstance(row, list) and len(row) <= MAX_REPORTS for row in table):
+            raise DocumentRejected("weights", "expected a table of whole numbers", f"{field}.{KINDS[kind].PARAMS[1]}")
     try:
-        return DenseMechanism(bits, tuple(tuple(row) for row in weights))
+        return KINDS[kind].from_params(params, field)
     except InvalidInput as error:
         raise DocumentRejected("weights", error.detail, f"{field}.{error.field}") from None
+
+
+def _tables(kind: str, params: Mapping[str, Any]) -> list[Any]:
+    if kind == "dense":
+        return [params["weights"]]
+    return params["factors"] if kind == "product" and isinstance(params["factors"], list) else []

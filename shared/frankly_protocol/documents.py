@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly.survey/1`: what a publisher signs and every device re-verifies (DESIGN §4)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
 from frankly_protocol import canonical, schema
 from frankly_protocol.audit import FormLevel, form_level, require_private
-from frankly_protocol.blocks import Block, Languages, Question, Words
+from frankly_protocol.audit.claims import require_sound
+from frankly_protocol.audit.work import MAX_WORK, work
+from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
-from frankly_protocol.report import Report
+from frankly_protocol.questions import Languages, Question, Words
+from frankly_protocol.report import MAX_TOKEN, Report
+from frankly_protocol.tokens import TokenRule
 
 TYPE = "frankly.survey/1"
 MAX_VALIDITY = timedelta(days=400)
@@ -25,6 +30,7 @@ class SurveyDocument:
     survey : 128 random bits as hex. prev : digest of the version before, None for the first. Times are aware, UTC.
     consent : text shown before answering, or None. min_reports : fewer reports give no number to any analyst.
     strata : public questions answered in clear (often none). All a respondent's symbols travel in one report.
+    token : what a report must carry to be counted, None if anybody may report.
     """
 
     survey: str
@@ -41,6 +47,7 @@ class SurveyDocument:
     min_reports: int
     strata: tuple[Question, ...]
     blocks: tuple[Block, ...]
+    token: TokenRule | None = None
 
     def __post_init__(self) -> None:
         if not self.issued <= self.opens < self.closes <= self.expires:
@@ -64,8 +71,6 @@ class SurveyDocument:
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
         schema.record(data, None, _KEYS)
-        if data["token"] is not None:
-            raise UnsupportedDocument("this version knows no tokens: update the app", "token")
         languages = schema.items(data["languages"], "languages", 1, 32, schema.language)
         schema.distinct(languages, "languages")
         times = {name: schema.moment(data[name], name) for name in ("issued", "opens", "closes", "expires")}
@@ -81,6 +86,7 @@ class SurveyDocument:
             min_reports=schema.integer(data["min_reports"], "min_reports", 1),
             strata=schema.items(data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)),
             blocks=schema.items(data["blocks"], "blocks", 1, 100, lambda v, f: Block.from_json(v, f, languages)),
+            token=schema.optional(data["token"], "token", TokenRule.from_json),
         )
         document.__dict__["digest"] = canonical.digest(payload)
         return document
@@ -103,7 +109,7 @@ class SurveyDocument:
                 "collect_url": self.collect_url,
                 "min_reports": self.min_reports,
                 "strata": [q.to_json() for q in self.strata],
-                "token": None,
+                "token": self.token.to_json() if self.token else None,
                 "blocks": [block.to_json() for block in self.blocks],
             }
         )
@@ -122,7 +128,9 @@ class SurveyDocument:
     def report_length(self) -> int:
         """The one length in bytes that every report on this document is padded to."""
         strata = {q.id: max((c.id for c in q.choices), key=len) for q in self.strata}
-        widest = Report(self.digest, "0" * 32, tuple(b.mechanism.reports - 1 for b in self.blocks), strata)
+        token = "0" * MAX_TOKEN if self.token else None
+        symbols = tuple(block.mechanism.longest_symbol_json() for block in self.blocks)
+        widest = Report(self.digest, "0" * 32, symbols, strata, token)
         return len(widest.to_bytes(0))
 
     @property
@@ -140,12 +148,30 @@ class SurveyDocument:
             )
 
     def require_private(self) -> None:
-        """Verify the privacy claim of every block exactly (step 9); raises DocumentRejected("privacy")."""
+        """Verify every promise of every block exactly (step 9); raises DocumentRejected("privacy").
+
+        Promises that would take too long to verify, one by one or all together, are refused before any work is done.
+        """
         for i, block in enumerate(self.blocks):
-            try:
-                require_private(block.mechanism, block.claim)
-            except DocumentRejected as error:
-                raise DocumentRejected(error.reason, error.detail, f"blocks[{i}].{error.field}") from None
+            for c, promise in enumerate(block.promises):
+                with _named(f"blocks[{i}]", c):
+                    require_sound(promise.claim, block.mechanism.answers)
+        if sum(work(block.mechanism, promise.claim) for block in self.blocks for promise in block.promises) > MAX_WORK:
+            raise DocumentRejected("privacy", "verifying all that is promised would take too long", "blocks")
+        for i, block in enumerate(self.blocks):
+            for c, promise in enumerate(block.promises):
+                with _named(f"blocks[{i}]", c):
+                    require_private(block.mechanism, promise.claim)
+
+
+@contextmanager
+def _named(block: str, claim: int) -> Iterator[None]:
+    """Put the path of a block's claim before the field that an error names."""
+    try:
+        yield
+    except DocumentRejected as error:
+        error.field = f"{block}.claims[{claim}].{error.field}"
+        raise
 
 
 _KEYS = frozenset(

@@ -8,7 +8,8 @@ FranklyError
  │   ├─ ClockError            outside its time window
  │   ├─ RollbackDetected      a lower version than one already seen
  │   ├─ Equivocation          the same version with other content
- │   └─ KeyChainError         a keys document that does not follow from the last one
+ │   ├─ KeyChainError         a keys document that does not follow from the last one
+ │   └─ LogError              a proof or checkpoint of the transparency log that does not hold
  └─ RandomnessError       the operating system gave no randomness; there is no fallback
 """
 
@@ -42,7 +43,8 @@ class InvalidInput(FranklyError):
 class DocumentRejected(FranklyError):
     """A document failed acceptance.
 
-    ``reason``: size, envelope, signature, canonical, schema, type, window, version, pin, weights, privacy or keys.
+    ``reason``: size, envelope, signature, canonical, schema, type, window, version, pin, weights, privacy, keys
+    or log.
     """
 
     def __init__(self, reason: str, detail: str, field: str | None = None) -> None:
@@ -83,6 +85,13 @@ class KeyChainError(DocumentRejected):
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__("keys", detail, field)
+
+
+class LogError(DocumentRejected):
+    """A checkpoint or a proof of the transparency log does not hold, or too few witnesses stand behind it."""
+
+    def __init__(self, detail: str, field: str | None = None) -> None:
+        super().__init__("log", detail, field)
 
 
 class RandomnessError(FranklyError):

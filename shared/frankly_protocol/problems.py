@@ -57,6 +57,11 @@ class Problem(Enum):
     ID_CONFLICT = ("id_conflict", 409, "A different report with this id was already accepted.")
     STRATA_INVALID = ("strata_invalid", 422, "The strata are not the survey's.")
     TOKEN_INVALID = ("token_invalid", 401, "The survey's token rule is not met.")
+    TOKEN_FOREIGN = ("token_foreign", 403, "The token does not open this survey.")
+    TOKEN_SPENT = ("token_spent", 409, "The token has been used.")
+    # The transparency log.
+    LOG_UNKNOWN = ("log_unknown", 404, "The log has no such entry or size.")
+    COSIGNATURE_INVALID = ("cosignature_invalid", 422, "The cosignature does not fit this log.")
     # The door.
     UNAUTHENTICATED = ("unauthenticated", 401, "A valid API key is needed.")
     FORBIDDEN = ("forbidden", 403, "This key does not open this door.")

@@ -12,7 +12,12 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 MAX_REPORT_BYTES = 16 * 2**10
+MAX_TOKEN = 1400
+SymbolJson = int | str | list[int]
+"""A symbol as it travels: of a table, of a set mechanism (hex), of a product."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+_SET = re.compile(r"[0-9a-f]{1,250}", re.ASCII)
+_TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOKEN}}}", re.ASCII)
 _HEX128 = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _KEYS = {"v", "doc", "id", "y", "strata", "token"}
 
@@ -22,13 +27,15 @@ class Report:
     """One respondent's symbols for one document.
 
     doc : the document's digest. id : 128 random bits as hex, drawn once with the symbols. symbols : one per block, in
-    the document's order. strata : public answers by question id. Symbols and ids stay out of reprs.
+    the document's order and as the block's kind of mechanism writes them. strata : public answers by question id.
+    token : what the document's token rule asks for, None if it has none. Symbols, ids and tokens stay out of reprs.
     """
 
     doc: str
     id: str = field(repr=False)
-    symbols: tuple[int, ...] = field(repr=False)
+    symbols: tuple[SymbolJson, ...] = field(repr=False)
     strata: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token: str | None = field(default=None, repr=False)
 
     def to_bytes(self, length: int) -> bytes:
         """Return the report as JSON, padded with spaces to `length` bytes so that its size says nothing.
@@ -41,7 +48,7 @@ class Report:
             "id": self.id,
             "y": list(self.symbols),
             "strata": dict(sorted(self.strata.items())),
-            "token": None,
+            "token": self.token,
         }
         data = json.dumps(body, separators=(",", ":")).encode("ascii")
         if length and len(data) > length:
@@ -75,18 +82,25 @@ class Report:
         for name, pattern in (("doc", _DIGEST), ("id", _HEX128)):
             if not isinstance(body[name], str) or not pattern.fullmatch(body[name]):
                 raise InvalidInput(Problem.FIELD_TYPE, _EXPECTED[name], name)
-        if body["token"] is not None:
-            raise InvalidInput(Problem.TOKEN_INVALID, "this survey takes no token: send null", "token")
-        return cls(body["doc"], body["id"], _symbols(body["y"]), _strata(body["strata"]))
+        if body["token"] is not None and not (isinstance(body["token"], str) and _TOKEN.fullmatch(body["token"])):
+            raise InvalidInput(Problem.TOKEN_INVALID, "a token is base64url text, or null", "token")
+        return cls(body["doc"], body["id"], _symbols(body["y"]), _strata(body["strata"]), body["token"])
 
 
 _EXPECTED = {"doc": "expected sha256: and 64 hex digits", "id": "expected 32 lower-case hex digits"}
 
 
-def _symbols(value: Any) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(y) is int and y >= 0 for y in value):
-        raise InvalidInput(Problem.Y_TYPE, "expected a list of whole numbers, one per block", "y")
+def _symbols(value: Any) -> tuple[SymbolJson, ...]:
+    if not isinstance(value, list) or not all(_is_symbol(y) for y in value):
+        words = "expected a list of symbols, one per block: whole numbers, hex digits, or lists of whole numbers"
+        raise InvalidInput(Problem.Y_TYPE, words, "y")
     return tuple(value)
+
+
+def _is_symbol(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(type(y) is int and y >= 0 for y in value)
+    return (type(value) is int and value >= 0) or (isinstance(value, str) and bool(_SET.fullmatch(value)))
 
 
 def _strata(value: Any) -> dict[str, str]:

@@ -47,6 +47,20 @@ def integer(value: Any, field: str, low: int = 0, high: int = 2**53 - 1) -> int:
     return value
 
 
+def ratio(value: Any, field: str, low: int = 1) -> tuple[int, int]:
+    """Return [p, q] with p from `low` and q from 1, both below 2^53; no floats, so a level is never rounded."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise reject("expected a ratio of two whole numbers", field)
+    return integer(value[0], field + "[0]", low), integer(value[1], field + "[1]", 1)
+
+
+def flag(value: Any, field: str) -> bool:
+    """Return true or false."""
+    if type(value) is not bool:
+        raise reject("expected true or false", field)
+    return value
+
+
 def text(value: Any, field: str, most: int = 4000) -> str:
     """Return a text of 1 to `most` characters that is safe to show."""
     if not isinstance(value, str) or not 1 <= len(value) <= most:

@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 from frankly_protocol.clock import FixedClock
 from frankly_sdk import Client, NetworkError, Policy
-from frankly_sdk.transport import Answer
+from frankly_sdk.transport import Reply
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
@@ -78,11 +78,11 @@ class InProcess:
     posted: list[bytes] = field(default_factory=list)
     lose: int = 0
 
-    def get(self, url: str, limit: int) -> Answer:
+    def get(self, url: str, limit: int) -> Reply:
         """Fetch from the application."""
         return self._answer("GET", url, None, limit)
 
-    def post(self, url: str, body: bytes, limit: int) -> Answer:
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
         """Send to the application; the first `lose` answers get lost on the way back."""
         self.posted.append(body)
         answer = self._answer("POST", url, body, limit)
@@ -94,14 +94,14 @@ class InProcess:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _answer(self, method: str, url: str, body: bytes | None, limit: int) -> Answer:
+    def _answer(self, method: str, url: str, body: bytes | None, limit: int) -> Reply:
         parts = urlsplit(url)
         assert f"{parts.scheme}://{parts.netloc}" == ORIGIN
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         content_type = "application/json" if body is not None else None
         found = self.http.open(path, method=method, data=body, content_type=content_type)
         assert len(found.data) <= limit
-        return Answer(found.status_code, found.mimetype, found.headers.get("Retry-After"), found.data)
+        return Reply(found.status_code, found.mimetype, found.headers.get("Retry-After"), found.data)
 
 
 @dataclass
@@ -123,7 +123,7 @@ class Site:
     def client(self, name: str, transport: InProcess, at: datetime = NOW) -> Client:
         """An install of its own."""
         options = {"policy": Policy(cap="3"), "transport": transport, "clock": FixedClock(at)}
-        return Client.open(self.link, self.folder / f"{name}.db", sleep=lambda _s: None, **options)  # type: ignore[arg-type]
+        return Client.open(self.link, self.folder / f"{name}.db", sleep=lambda _s: None, spread_s=0, **options)  # type: ignore[arg-type]
 
     def stored(self) -> int:
         """How many reports are stored."""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small, honest documents and keys to bend in tests."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from frankly_protocol.audit import ceiling, level_for
-from frankly_protocol.blocks import Block, Certificate, Choice, Prior, Question
+from frankly_protocol.audit import Claim, ceiling, level_for
+from frankly_protocol.blocks import Block, Certificate, Choice, Prior, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
 from frankly_protocol.mechanisms import DenseMechanism
@@ -35,7 +36,9 @@ def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
     mechanism, level = warner(epsilon)
     certificate = Certificate("variance", "0.92", "0.92")
     asked = (question(name, "no", "yes"),)
-    return Block(name, asked, mechanism, "ldp", level, None, (1, 1), ceiling(mechanism), "warner", certificate)
+    return Block(
+        name, asked, mechanism, (Promise(Claim("ldp", level)),), (1, 1), ceiling(mechanism), "warner", certificate
+    )
 
 
 def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
@@ -44,7 +47,14 @@ def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.
     prior = Prior(secret, ("no", "yes"), ((60, 40), (50, 50)), "a made-up table")
     asked = (question(name, "good", "bad"),)
     level = level_for(Fraction(epsilon))
-    return Block(name, asked, mechanism, "lip", level, prior, (110, 90), None, "optimal", None)
+    promise = Promise.under(Claim("lip", level, prior.table), prior)
+    return Block(name, asked, mechanism, (promise,), (110, 90), None, "optimal", None)
+
+
+def at(block: Block, level: tuple[int, int], notion: str | None = None) -> tuple[Promise, ...]:
+    """The block's promise at another level, of another notion with the same data."""
+    (promise,) = block.promises
+    return (replace(promise, claim=replace(promise.claim, level=level, notion=notion or promise.claim.notion)),)
 
 
 def survey(*blocks: Block, version: int = 1, prev: str | None = None, survey_id: str = "ab" * 16) -> SurveyDocument:

@@ -16,7 +16,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, question, survey
+from tests.frankly_protocol.samples import NOW, at, ldp_block, lip_block, question, survey
 from tests.frankly_protocol.test_notions import oracle
 
 DOCUMENT = survey()
@@ -58,7 +58,11 @@ CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("extra", 1), "schema", "extra"),
     (put("title", ...), "schema", "title"),
     (put("type", "frankly.survey/2"), "type", "type"),
-    (put("token", {"issuer": None}), "type", "token"),
+    (put("token", {"issuer": None}), "schema", "token.issuer"),
+    (put("token", {"kind": "blind", "key": None}), "type", "token.kind"),
+    (put("token", {"kind": "invite", "key": "AAAA"}), "schema", "token.key"),
+    (put("token", {"kind": "rsa-pss", "key": None}), "schema", "token.key"),
+    (put("token", {"kind": "rsa-pss", "key": "=" * 100}), "schema", "token.key"),
     (put("survey", "AB" * 16), "schema", "survey"),
     (put("version", 0), "schema", "version"),
     (put("version", True), "schema", "version"),
@@ -83,8 +87,18 @@ CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("blocks", []), "schema", "blocks"),
     (lambda b: b["blocks"].append(b["blocks"][0]), "schema", "blocks"),
     (put("blocks.0.kind", "sparse"), "type", "blocks[0]"),
-    (put("blocks.0.notion", "trust-me"), "type", "blocks[0]"),
-    *((put("blocks.0.notion", notion), "type", "blocks[0]") for notion in ("alip", "srlip", "rldp", "dpv")),
+    (put("blocks.0.kind", ...), "schema", "blocks[0].bits"),
+    (put("blocks.0.kind", "unary"), "schema", "blocks[0].answers"),
+    (put("blocks.0.claims", []), "schema", "blocks[0].claims"),
+    (put("blocks.0.claims", None), "schema", "blocks[0].claims"),
+    (put("blocks.0.claims.0", 1), "schema", "blocks[0].claims[0]"),
+    (lambda b: b["blocks"][0]["claims"].extend(b["blocks"][0]["claims"] * 16), "schema", "blocks[0].claims"),
+    (put("blocks.0.claims.0.notion", "trust-me"), "type", "blocks[0].claims[0]"),
+    (put("blocks.0.claims.0.notion", ["ldp"]), "type", "blocks[0].claims[0]"),
+    (put("blocks.0.claims.0.notion", ...), "schema", "blocks[0].claims[0].level"),
+    (put("blocks.0.claims.0.notion", "lip"), "schema", "blocks[0].claims[0].prior"),
+    (put("blocks.0.claims.0.notion", "alip"), "schema", "blocks[0].claims[0].low_level"),
+    (put("blocks.0.claims.0.notion", "dp"), "schema", "blocks[0].claims[0].delta"),
     (put("blocks.0.id", "A B"), "schema", "blocks[0].id"),
     (put("blocks.0.questions.0.choices", []), "schema", "blocks[0].questions[0].choices"),
     (put("blocks.0.questions.0.choices.1.id", "no"), "schema", "blocks[0].questions[0].choices"),
@@ -96,18 +110,20 @@ CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("blocks.0.bits", 47), "weights", "blocks[0].weights[0]"),
     (put("blocks.0.bits", 64), "weights", "blocks[0].bits"),
     (lambda b: b["blocks"][0]["weights"].append(W[0]), "weights", "blocks[0].weights"),
-    (put("blocks.0.level", [1]), "schema", "blocks[0].level"),
-    (put("blocks.0.level.1", 0), "schema", "blocks[0].level[1]"),
-    (put("blocks.0.level.1", 2**48 + 2**10), "privacy", "blocks[0].level"),
-    (put("blocks.0.level", [1, 2]), "privacy", "blocks[0].level"),
+    (put("blocks.0.claims.0.level", [1]), "schema", "blocks[0].claims[0].level"),
+    (put("blocks.0.claims.0.level.1", 0), "schema", "blocks[0].claims[0].level[1]"),
+    (put("blocks.0.claims.0.level.1", 2**48 + 2**10), "privacy", "blocks[0].claims[0].level"),
+    (put("blocks.0.claims.0.level", [1, 2]), "privacy", "blocks[0].claims[0].level"),
     (put("blocks.0.ceiling", None), "privacy", "blocks[0].ceiling"),
     (put("blocks.0.ceiling", [3, 1]), "privacy", "blocks[0].ceiling"),
-    (put("blocks.0.prior", {}), "schema", "blocks[0].prior.joint"),
-    (put("blocks.1.prior", None), "schema", "blocks[1].prior"),
-    (put("blocks.1.prior.joint.0.0", -1), "schema", "blocks[1].prior.joint[0][0]"),
-    (put("blocks.1.prior.joint.0", [1, 2, 3]), "privacy", "blocks[1].prior.joint[0]"),
-    (put("blocks.1.prior.joint.0", [0, 0]), "privacy", "blocks[1].prior.joint[0]"),
-    (put("blocks.1.prior.joint", [[1, 99], [99, 1]]), "privacy", "blocks[1].level"),
+    (put("blocks.0.claims.0.prior", {}), "schema", "blocks[0].claims[0].prior"),
+    (put("blocks.0.claims.0.level", None), "schema", "blocks[0].claims[0].level"),
+    (put("blocks.0.claims.0.level", [1.5, 1]), "canonical", None),
+    (put("blocks.1.claims.0.prior", None), "schema", "blocks[1].claims[0].prior"),
+    (put("blocks.1.claims.0.prior.joint.0.0", -1), "schema", "blocks[1].claims[0].prior.joint[0][0]"),
+    (put("blocks.1.claims.0.prior.joint.0", [1, 2, 3]), "privacy", "blocks[1].claims[0].prior.joint[0]"),
+    (put("blocks.1.claims.0.prior.joint.0", [0, 0]), "privacy", "blocks[1].claims[0].prior.joint[0]"),
+    (put("blocks.1.claims.0.prior.joint", [[1, 99], [99, 1]]), "privacy", "blocks[1].claims[0].level"),
     (put("blocks.0.design_prior", [1, 0]), "schema", "blocks[0].design_prior"),
     (put("blocks.0.design_prior", [1, 1, 1]), "schema", "blocks[0].design_prior"),
 ]
@@ -124,13 +140,13 @@ def test_one_unit_moved_inside_a_row_breaks_a_promise_that_is_kept_exactly() -> 
     """The level is the ratio of the weights itself; one unit moved, the row still summing to 2^48, is refused."""
     block = ldp_block()
     assert block.ceiling is not None
-    exact = replace(block, level=block.ceiling.as_integer_ratio())
+    exact = replace(block, promises=at(block, block.ceiling.as_integer_ratio()))
     survey(exact).require_private()
     (on, off), other = exact.mechanism.weights
     moved = DenseMechanism(48, ((on + 1, off - 1), other))
     with pytest.raises(DocumentRejected) as caught:
         survey(replace(exact, mechanism=moved, ceiling=ceiling(moved))).require_private()
-    assert (caught.value.reason, caught.value.field) == ("privacy", "blocks[0].level")
+    assert (caught.value.reason, caught.value.field) == ("privacy", "blocks[0].claims[0].level")
 
 
 WINDOW = [(-25, "opens"), (0, None), (24 * 29, None), (24 * 31, "closes"), (-24, None)]
@@ -154,7 +170,7 @@ def test_several_questions_of_a_block_count_in_row_major_order() -> None:
         ldp_block(),
         questions=asked,
         mechanism=mechanism,
-        level=(11, 1),
+        promises=at(ldp_block(), (11, 1)),
         ceiling=ceiling(mechanism),
         design_prior=(1,) * 6,
     )
@@ -183,13 +199,16 @@ def test_whatever_is_accepted_after_a_mutation_the_oracle_accepts_too(data: st.D
     except FranklyError:
         return
     for block in document.blocks:
-        joint = block.prior.joint if block.prior else ((1,) * block.mechanism.answers,)
-        needed = oracle(block.mechanism, block.notion, joint)
+        (promise,) = block.promises
+        joint = promise.prior.table if promise.prior else ((1,) * block.mechanism.answers,)
+        assert isinstance(block.mechanism, DenseMechanism)
+        needed = oracle(block.mechanism, promise.claim.notion, joint)
         assert needed is not None
+        assert block.ratio is not None
         assert needed <= block.ratio
 
 
 def test_the_two_kinds_of_block_are_what_this_file_thinks() -> None:
-    assert ldp_block().secret is None
-    assert lip_block().secret == "affair"
+    assert not ldp_block().rests_on_prior
+    assert lip_block().promises[0].secret == "affair"
     assert lip_block().ceiling is None

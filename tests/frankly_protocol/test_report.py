@@ -59,9 +59,16 @@ BAD_REPORTS = [
     (bent(y=[True]), "y_type", "y"),
     (bent(y=["canary"]), "y_type", "y"),
     (bent(y=[-1]), "y_type", "y"),
+    (bent(y=["0F"]), "y_type", "y"),
+    (bent(y=["0" * 251]), "y_type", "y"),
+    (bent(y=[[1, "canary"]]), "y_type", "y"),
+    (bent(y=[[1, -1]]), "y_type", "y"),
+    (bent(y=[[[1]]]), "json_invalid", None),
+    (bent(token=1), "token_invalid", "token"),
+    (bent(token="a" * 1401), "token_invalid", "token"),
     (bent(strata=[]), "field_type", "strata"),
     (bent(strata={"a": 1}), "field_type", "strata"),
-    (bent(token="canary"), "token_invalid", "token"),
+    (bent(token="canary!"), "token_invalid", "token"),
 ]
 
 

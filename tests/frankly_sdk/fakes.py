@@ -10,7 +10,7 @@ from typing import Any
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_sdk import Client, NetworkError, Policy
-from frankly_sdk.transport import Answer
+from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import NOW, keys_document, sealed, sealed_keys, survey
 
@@ -24,7 +24,7 @@ class FakeServer:
     document: SurveyDocument = field(default_factory=survey)
     keys: bytes = field(default_factory=lambda: sealed_keys(keys_document()))
     envelope: bytes = b""
-    replies: list[Answer | Exception] = field(default_factory=list)
+    replies: list[Reply | Exception] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
     posted: list[bytes] = field(default_factory=list)
     on_post: Callable[[], None] = lambda: None
@@ -32,15 +32,15 @@ class FakeServer:
     def __post_init__(self) -> None:
         self.envelope = self.envelope or sealed(self.document.payload())
 
-    def get(self, url: str, limit: int) -> Answer:
+    def get(self, url: str, limit: int) -> Reply:
         """Serve keys or the document."""
         self.fetched.append(url)
         body = self.keys if url.endswith("/v1/keys") else self.envelope
         if len(body) > limit:
             raise NetworkError("too large", "limit")
-        return Answer(200, JSON, None, body)
+        return Reply(200, JSON, None, body)
 
-    def post(self, url: str, body: bytes, limit: int) -> Answer:
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
         """Take a report, or fail as told."""
         self.on_post()
         self.posted.append(body)
@@ -49,7 +49,7 @@ class FakeServer:
             if isinstance(reply, Exception):
                 raise reply
             return reply
-        return Answer(201, JSON, None, receipt(body))
+        return Reply(201, JSON, None, receipt(body))
 
     def close(self) -> None:
         """Nothing to close."""
@@ -62,7 +62,7 @@ class FakeServer:
     def open(self, store: Path, **changes: Any) -> Client:
         """Open a client on this server, at NOW, without waiting between attempts."""
         options: dict[str, Any] = {"policy": Policy(), "transport": self, "clock": FixedClock(NOW)} | changes
-        options = {"sleep": lambda _s: None, "timer": Ticking()} | options
+        options = {"sleep": lambda _s: None, "timer": Ticking(), "spread_s": 0} | options
         return Client.open(options.pop("link", self.link), store, **options)
 
 
@@ -82,9 +82,9 @@ def receipt(body: bytes, status: str = "accepted") -> bytes:
     return json.dumps({"status": status, "id": json.loads(body)["id"]}).encode()
 
 
-def problem(status: int, code: str, retry_after: str | None = None) -> Answer:
+def problem(status: int, code: str, retry_after: str | None = None) -> Reply:
     """A problem answer."""
-    return Answer(status, "application/problem+json", retry_after, json.dumps({"code": code}).encode())
+    return Reply(status, "application/problem+json", retry_after, json.dumps({"code": code}).encode())
 
 
 ANSWERS = {"affair": "yes", "marriage": "good"}

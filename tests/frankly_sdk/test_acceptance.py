@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from frankly_protocol import canonical
-from frankly_protocol.audit import ceiling
+from frankly_protocol.audit import Claim, ceiling
+from frankly_protocol.blocks import Promise
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope, Signature
@@ -31,13 +32,14 @@ from frankly_sdk import (
     UnsupportedDocument,
 )
 from frankly_sdk.store import Store
-from frankly_sdk.transport import Answer
+from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import (
     NOW,
     PUBLISHER,
     ROOT,
     STRANGER,
+    at,
     keys_document,
     ldp_block,
     lip_block,
@@ -52,7 +54,7 @@ GOOD = survey()
 
 def weaker() -> SurveyDocument:
     """A document whose stated level is below what its weights need."""
-    return survey(replace(ldp_block(), level=(2, 1)), lip_block())
+    return survey(replace(ldp_block(), promises=(Promise(Claim("ldp", (2, 1))),)), lip_block())
 
 
 def moved() -> SurveyDocument:
@@ -61,7 +63,7 @@ def moved() -> SurveyDocument:
     (on, off), other = block.mechanism.weights
     bent = DenseMechanism(48, ((on + 1, off - 1), other))
     exact = Fraction(on, off).as_integer_ratio()
-    return survey(replace(block, mechanism=bent, level=exact, ceiling=ceiling(bent)), lip_block())
+    return survey(replace(block, mechanism=bent, promises=at(block, exact), ceiling=ceiling(bent)), lip_block())
 
 
 def edited(path: str, value: Any) -> FakeServer:
@@ -91,11 +93,11 @@ CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
     (lambda: edited("blocks.0.weights.0.0", W + 1), DocumentRejected, "blocks[0].weights[0]"),
     (lambda: edited("blocks.0.weights.0.0", -1), DocumentRejected, "blocks[0].weights[0]"),
     (lambda: edited("type", "frankly.survey/2"), UnsupportedDocument, "type"),
-    (lambda: edited("blocks.0.notion", "trust-me"), UnsupportedDocument, "blocks[0]"),
+    (lambda: edited("blocks.0.claims.0.notion", "trust-me"), UnsupportedDocument, "blocks[0].claims[0]"),
     (lambda: edited("extra", 1), DocumentRejected, "extra"),
     (lambda: edited("survey", "cd" * 16), DocumentRejected, "survey"),
-    (lambda: FakeServer(document=weaker()), DocumentRejected, "blocks[0].level"),
-    (lambda: FakeServer(document=moved()), DocumentRejected, "blocks[0].level"),
+    (lambda: FakeServer(document=weaker()), DocumentRejected, "blocks[0].claims[0].level"),
+    (lambda: FakeServer(document=moved()), DocumentRejected, "blocks[0].claims[0].level"),
     (lambda: FakeServer(document=survey(ldp_block(epsilon="6"))), PolicyRefused, "blocks"),
     (lambda: FakeServer(document=survey(lip_block("a"), lip_block("b"))), PolicyRefused, "blocks"),
     (
@@ -208,7 +210,7 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
             second.open(tmp_path / "s.db")
     serve = second.get
 
-    def keys_out_of_reach(url: str, limit: int) -> Answer:
+    def keys_out_of_reach(url: str, limit: int) -> Reply:
         if url.endswith("/v1/keys"):
             raise NetworkError("down")
         return serve(url, limit)
@@ -260,16 +262,16 @@ def test_keys_trusted_on_first_use_say_nothing_beside_shipped_ones(tmp_path: Pat
 
 
 PAGES = [
-    (Answer(200, "text/html", None, b"<html>hotel wifi</html>"), "not_json"),
-    (Answer(503, "application/json", None, b"{}"), "status"),
-    (Answer(301, "text/html", None, b""), "status"),
-    (Answer(404, "application/problem+json", None, b"{}"), "not_found"),
+    (Reply(200, "text/html", None, b"<html>hotel wifi</html>"), "not_json"),
+    (Reply(503, "application/json", None, b"{}"), "status"),
+    (Reply(301, "text/html", None, b""), "status"),
+    (Reply(404, "application/problem+json", None, b"{}"), "not_found"),
 ]
 
 
 @pytest.mark.parametrize(("page", "code"), PAGES, ids=[code for _, code in PAGES])
 @pytest.mark.parametrize("what", ["/v1/keys", "/document"])
-def test_what_is_no_document_is_a_network_error(page: Answer, code: str, what: str, tmp_path: Path) -> None:
+def test_what_is_no_document_is_a_network_error(page: Reply, code: str, what: str, tmp_path: Path) -> None:
     server = FakeServer()
     serve = server.get
     server.get = lambda url, limit: page if what in url else serve(url, limit)  # type: ignore[method-assign]
@@ -284,7 +286,7 @@ def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of
     options: dict[str, Any] = {"link": UNPINNED, "policy": Policy(allow_unpinned=True)}
     server.open(tmp_path / "s.db", **options).close()
 
-    def down(url: str, _limit: int) -> Answer:
+    def down(url: str, _limit: int) -> Reply:
         raise NetworkError(url)
 
     server.get = down  # type: ignore[method-assign]

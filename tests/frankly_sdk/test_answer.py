@@ -18,9 +18,9 @@ from frankly_protocol.audit import ceiling
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import AlreadyAnswered, Client, NetworkError, RandomnessError, StoreError, UnknownChoice
 from frankly_sdk.store import Store
-from frankly_sdk.transport import Answer
+from frankly_sdk.transport import Reply
 
-from tests.frankly_protocol.samples import ldp_block, survey
+from tests.frankly_protocol.samples import at, ldp_block, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem, receipt
 
 
@@ -132,7 +132,7 @@ def _crash_at(point: str, server: FakeServer, patched: pytest.MonkeyPatch) -> No
 
     original_post = server.post
 
-    def post_then_crash(url: str, body: bytes, limit: int) -> Answer:
+    def post_then_crash(url: str, body: bytes, limit: int) -> Reply:
         original_post(url, body, limit)
         raise Crash
 
@@ -231,7 +231,9 @@ def test_every_draw_of_a_small_mechanism_reaches_the_wire_as_published(tmp_path:
     """Four bits, all draws, all truths: what is sent follows the signed rows exactly."""
 
     mechanism = DenseMechanism(4, ((9, 4, 3), (3, 4, 9)))
-    document = survey(replace(ldp_block(), mechanism=mechanism, level=(3, 1), ceiling=ceiling(mechanism)))
+    document = survey(
+        replace(ldp_block(), mechanism=mechanism, promises=at(ldp_block(), (3, 1)), ceiling=ceiling(mechanism))
+    )
     sent: dict[str, Counter[int]] = {"no": Counter(), "yes": Counter()}
     for (truth, row), u in product(sent.items(), range(16)):
         server = FakeServer(document=document)
@@ -241,14 +243,14 @@ def test_every_draw_of_a_small_mechanism_reaches_the_wire_as_published(tmp_path:
     assert [tuple(row[y] for y in range(3)) for row in sent.values()] == list(mechanism.weights)
 
 
-REPLIES: list[tuple[list[Answer | Exception], str, str, int]] = [
+REPLIES: list[tuple[list[Reply | Exception], str, str, int]] = [
     ([NetworkError("down")], "sent", "accepted", 2),
     ([problem(503, "unavailable", "1"), problem(429, "too_many")], "sent", "accepted", 3),
     ([problem(500, "internal")] * 3, "sent", "accepted", 4),
     ([problem(408, "timed_out")], "sent", "accepted", 2),
-    ([Answer(200, "text/html", None, b"<html>hotel wifi</html>")], "sent", "accepted", 2),
-    ([Answer(201, "application/json", None, b'{"status":"accepted","id":"other"}')], "sent", "accepted", 2),
-    ([Answer(200, "application/json", None, b"[" * 9999)], "sent", "accepted", 2),
+    ([Reply(200, "text/html", None, b"<html>hotel wifi</html>")], "sent", "accepted", 2),
+    ([Reply(201, "application/json", None, b'{"status":"accepted","id":"other"}')], "sent", "accepted", 2),
+    ([Reply(200, "application/json", None, b"[" * 9999)], "sent", "accepted", 2),
     ([problem(503, "unavailable", "1000000000")], "queued", "unavailable", 1),
     ([problem(503, "unavailable", "-1")], "sent", "accepted", 2),
     ([problem(503, "unavailable", "tomorrow")], "sent", "accepted", 2),
@@ -258,17 +260,17 @@ REPLIES: list[tuple[list[Answer | Exception], str, str, int]] = [
     ([problem(422, "symbol_unknown")], "refused", "symbol_unknown", 1),
     ([problem(404, "survey_unknown")], "refused", "survey_unknown", 1),
     # What no server of ours has said must not erase anything: gateways and log-in pages, with any status.
-    ([Answer(404, "text/html", None, b"<html>")], "sent", "accepted", 2),
-    ([Answer(410, "text/html", None, b"<html>")] * 50, "queued", "http_410", 0),
+    ([Reply(404, "text/html", None, b"<html>")], "sent", "accepted", 2),
+    ([Reply(410, "text/html", None, b"<html>")] * 50, "queued", "http_410", 0),
     ([problem(403, "closed")] * 50, "queued", "http_403", 0),
-    ([Answer(301, "text/html", None, b"")] * 50, "queued", "http_301", 0),
+    ([Reply(301, "text/html", None, b"")] * 50, "queued", "http_301", 0),
     ([NetworkError("down")] * 50, "queued", "network", 4),
 ]
 
 
 @pytest.mark.parametrize(("replies", "status", "code", "tries"), REPLIES, ids=range(len(REPLIES)))
 def test_the_same_bytes_are_sent_until_somebody_is_clear(
-    replies: list[Answer | Exception], status: str, code: str, tries: int, tmp_path: Path
+    replies: list[Reply | Exception], status: str, code: str, tries: int, tmp_path: Path
 ) -> None:
     server = FakeServer(replies=list(replies))
     with server.open(tmp_path / "s.db") as client:
@@ -299,9 +301,9 @@ def test_a_duplicate_is_an_acknowledgement(tmp_path: Path) -> None:
     server = FakeServer(replies=[NetworkError("lost on the way back")])
     original = server.post
 
-    def stored_before(url: str, body: bytes, limit: int) -> Answer:
+    def stored_before(url: str, body: bytes, limit: int) -> Reply:
         answer = original(url, body, limit)
-        return Answer(200, answer.content_type, None, receipt(body, "duplicate"))
+        return Reply(200, answer.content_type, None, receipt(body, "duplicate"))
 
     server.post = stored_before  # type: ignore[method-assign]
     with server.open(tmp_path / "s.db") as client:

@@ -20,10 +20,10 @@ import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import FranklyError, Policy
-from frankly_sdk._choices import Choices
+from frankly_sdk.answer import Answer
 from frankly_sdk.store import Store
 
-from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, question, survey
+from tests.frankly_protocol.samples import NOW, at, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import FakeServer, problem
 
 CANARY = "c4n4ry"
@@ -141,7 +141,7 @@ def _locals(trace: TracebackType | None) -> Iterator[tuple[str, str, object]]:
 
 
 def test_answers_are_redacted_and_do_not_travel() -> None:
-    choices = Choices(ANSWERS)
+    choices = Answer(ANSWERS)
     assert CANARY not in f"{choices} {choices!r} {[choices]} {vars(type(choices))}"
     for carry in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError):
@@ -159,7 +159,7 @@ def test_a_mapping_that_changes_its_mind_is_read_once() -> None:
         def keys(self) -> Any:
             return super().keys()
 
-    choices = Choices(Fickle(ANSWERS))
+    choices = Answer(Fickle(ANSWERS))
     reads = Fickle.reads
     assert choices.fault(with_canary().document.questions) is None
     assert Fickle.reads == reads
@@ -170,8 +170,8 @@ def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> No
     mechanism = DenseMechanism(4, ((15, 0, 1), (1, 14, 1)))
     wide = DenseMechanism(4, tuple((1,) * 12 + (4,) for _ in range(2)))
     blocks = (
-        replace(lip_block(), mechanism=mechanism, level=(40, 1)),
-        replace(ldp_block(), mechanism=wide, level=(1, 1), ceiling=Fraction(1)),
+        replace(lip_block(), mechanism=mechanism, promises=at(lip_block(), (40, 1))),
+        replace(ldp_block(), mechanism=wide, promises=at(ldp_block(), (1, 1)), ceiling=Fraction(1)),
     )
     server = FakeServer(document=survey(*blocks))
     lengths, count = set(), 0

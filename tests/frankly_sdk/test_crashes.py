@@ -96,9 +96,9 @@ def test_sending_before_the_seal_is_durable_would_be_caught(tmp_path: Path, monk
     folder.mkdir()
     write = Store.seal
 
-    def send_first(store: Store, survey: str, report_id: str, body: bytes) -> Any:
+    def send_first(store: Store, survey: str, report_id: str, body: bytes, respondent: str) -> Any:
         server.post("", body, 0)
-        return write(store, survey, report_id, body)
+        return write(store, survey, report_id, body, respondent)
 
     with server.open(folder / NAME) as client, monkeypatch.context() as wrong:
         wrong.setattr(Store, "seal", send_first)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from frankly_sdk import AlreadyAnswered, ClockError, NetworkError, Policy, StoreError, SurveyClosed
 from frankly_sdk.store import Store
-from frankly_sdk.transport import Answer
+from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem
@@ -96,10 +96,10 @@ def test_a_server_that_wants_peace_is_left_alone_but_not_longer_than_a_day(tmp_p
 
 
 def test_jitter_without_randomness_still_delivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_below: int) -> int:
+    def broken(_bits: int) -> int:
         raise OSError
 
-    monkeypatch.setattr("frankly_sdk.delivery.secrets.randbelow", broken)
+    monkeypatch.setattr("frankly_sdk.delivery.secrets.randbits", broken)
     with FakeServer(replies=[DOWN]).open(tmp_path / "s.db") as client:
         assert client.answer(ANSWERS).status == "sent"
 
@@ -158,7 +158,7 @@ class _Refusing:
         self.post = server.post
         self.close = server.close
 
-    def get(self, url: str, limit: int) -> Answer:
+    def get(self, url: str, limit: int) -> Reply:
         raise NetworkError(f"no {url} within {limit}")
 
 
@@ -208,7 +208,7 @@ STALLS = [NetworkError("slow", "limit"), NetworkError("certificate", "tls"), pro
 
 
 @pytest.mark.parametrize("stall", STALLS, ids=["tarpit", "tls", "busy", "down"])
-def test_a_server_that_stalls_is_asked_once_per_start(stall: Answer | Exception, tmp_path: Path) -> None:
+def test_a_server_that_stalls_is_asked_once_per_start(stall: Reply | Exception, tmp_path: Path) -> None:
     """Three sealed reports, one server: a start must not wait for it three times."""
     policy = Policy(cap="20")
     for i in range(3):

@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.report import Report
 from frankly_sdk.explain import LIMITS, _ledger, explain
 
-from tests.frankly_protocol.samples import PUBLISHER, ldp_block, lip_block, question, survey
+from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
 
@@ -31,7 +31,7 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
 
 def test_a_sum_over_both_notions_bounds_beliefs_and_never_odds(tmp_path: Path) -> None:
     """ε-LIP is 2ε of odds: with a LIP block about the secret, no sentence about odds may carry the smaller figure."""
-    odds = replace(lip_block("b"), notion="secret-ldp", level=(5, 4))
+    odds = replace(lip_block("b"), promises=at(lip_block("b"), (5, 4), "secret-ldp"))
     for blocks in ((lip_block("a"), odds), (odds, lip_block("a"))):
         text = _ledger(survey(*blocks))
         assert "belief about your “affair”" in text
@@ -63,7 +63,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("mechanism", "words"), WORDS, ids=["three symbols", "unchanged", "turned"])
 def test_chances_are_told_as_the_mechanism_has_them(mechanism: DenseMechanism, words: str) -> None:
-    block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism), level=(60, 1))
+    block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism), promises=at(lip_block(), (60, 1)))
     told = explain(survey(block), ())
     assert words in str(told)
     assert told.blocks[0].same == ((1, 1) if mechanism is SAME else None)
@@ -71,13 +71,13 @@ def test_chances_are_told_as_the_mechanism_has_them(mechanism: DenseMechanism, w
 
 def test_tables_too_long_to_read_are_left_to_the_signed_survey() -> None:
     wide = DenseMechanism(8, tuple((1,) * 40 + (216,) for _ in range(2)))
-    block = replace(ldp_block(), mechanism=wide, ceiling=ceiling(wide), level=(1, 1))
+    block = replace(ldp_block(), mechanism=wide, ceiling=ceiling(wide), promises=at(ldp_block(), (1, 1)))
     assert "one of 41 symbols" in str(explain(survey(block), ()))
 
 
 def test_almost_certain_is_not_called_certain() -> None:
     almost = DenseMechanism(48, ((2**48 - 1, 1), (1, 2**48 - 1)))
-    block = replace(lip_block(), mechanism=almost, ceiling=ceiling(almost), level=(60, 1))
+    block = replace(lip_block(), mechanism=almost, ceiling=ceiling(almost), promises=at(lip_block(), (60, 1)))
     told = str(explain(survey(block), ()))
     assert "99.9%" in told
     assert "100.0%" not in told

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print which test shows which claim."""
+"""Print which test shows which claim, as docs/maths/coverage.md has it; with --write, write that page."""
 
 import sys
+from pathlib import Path
 
-from tests.papers.registry import collect
+from tests.papers.coverage import page
 
-for claim, names in sorted(collect().items()):
-    sys.stdout.write(f"{claim:28} {', '.join(sorted(set(names)))}\n")
+if "--write" in sys.argv[1:]:
+    (Path(__file__).resolve().parents[2] / "docs" / "maths" / "coverage.md").write_text(page(), encoding="utf-8")
+else:
+    sys.stdout.write(page())

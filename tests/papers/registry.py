@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which claim of which paper is shown by which test: a decorator and a table.
 
-`python -m tests.papers` prints the table.
+What each claim says and what became of it is in `claims`; `python -m tests.papers` prints both as a page.
 """
 
 import importlib

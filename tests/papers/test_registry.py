@@ -4,6 +4,8 @@
 import re
 from pathlib import Path
 
+from tests.papers.claims import CLAIMS, VERDICTS
+from tests.papers.coverage import page
 from tests.papers.registry import collect
 
 _TEST = re.compile(r"`(test_\w+)::(test_\w+)`")
@@ -32,6 +34,34 @@ def test_every_registered_claim_is_documented(root: Path) -> None:
     claims = collect()
     assert len(claims) >= 8
     assert [claim for claim in sorted(claims) if claim not in text] == []
+
+
+def test_every_claim_has_a_test_and_every_test_a_claim() -> None:
+    stated = [claim.name for claims in CLAIMS.values() for claim in claims]
+    assert len(stated) == len(set(stated)) > 150
+    assert set(collect()) - set(stated) == set()
+    assert set(stated) - set(collect()) == set()
+
+
+def test_every_claim_names_code_that_exists_and_a_verdict(root: Path) -> None:
+    for claims in CLAIMS.values():
+        for claim in claims:
+            places = [root / "server" / "frankly_server" / claim.code, root / "shared" / claim.code]
+            assert any(place.is_file() for place in places) or not claim.code, claim.name
+            assert claim.verdict in VERDICTS
+
+
+def test_the_page_of_claims_is_up_to_date(root: Path) -> None:
+    """Run `python -m tests.papers --write` after a claim or a test has changed."""
+    assert (root / "docs" / "maths" / "coverage.md").read_text(encoding="utf-8") == page()
+
+
+def test_what_is_wrong_as_printed_is_among_the_errata(root: Path) -> None:
+    text = (root / "docs" / "maths" / "errata.md").read_text(encoding="utf-8")
+    shown = collect()
+    corrected = [claim for claims in CLAIMS.values() for claim in claims if claim.verdict != VERDICTS[0]]
+    assert len(corrected) > 40
+    assert [c.name for c in corrected if not any(f"`{test}`" in text for test in shown[c.name])] == []
 
 
 def _documents(root: Path) -> list[Path]:

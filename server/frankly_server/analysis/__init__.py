@@ -2,5 +2,6 @@
 """Estimates for analysts."""
 
 from frankly_server.analysis.analysis import Analysis
+from frankly_server.analysis.result import encode, replay
 
-__all__ = ["Analysis"]
+__all__ = ["Analysis", "encode", "replay"]

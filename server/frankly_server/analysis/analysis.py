@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What analysts get: every share beside its uncertainty, from counts alone. Reports are not read here."""
+"""What analysts get: every share beside its uncertainty, from counts alone wherever counts can tell."""
 
 from typing import Any
 
-from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis.questions import Asked, Counted, asked_alike, question_json
-from frankly_server.store import Database, DocumentRow, Transaction
+from frankly_server.analysis.reading import received, with_tables
+from frankly_server.analysis.request import Request
+from frankly_server.analysis.result import answer, needed
+from frankly_server.store import Database
 
 
 class Analysis:
@@ -19,45 +19,40 @@ class Analysis:
         self._database = database
 
     def estimates(
-        self, survey_id: str, *, level: float = 0.95, census: bool = False, simultaneous: bool = False
+        self,
+        survey_id: str,
+        *,
+        level: float = 0.95,
+        census: bool = False,
+        simultaneous: bool = False,
+        method: str | None = None,
+        targets: Any = None,
+        by: str | None = None,
     ) -> dict[str, Any]:
-        """Return unbiased shares of every question with standard errors and margins, as JSON values.
+        """Return unbiased estimates with standard errors and margins, as JSON values; `encode` writes them.
 
         level : confidence of the margins. census : the respondents are the whole population, so that margins hold the
-        privacy noise alone. simultaneous : margins that hold for all choices of a question at once.
+        privacy noise alone. method : one of `METHODS`, default clt; simultaneous : short for that method. targets,
+        by : see `Request`.
 
         Versions of the survey that asked a question alike (same ids of question and choices) are pooled; one that
         asked differently stands apart. Below the documents' minimum of reports a question has status ``insufficient``,
         n and how many are needed, and no number.
 
-        Raises InvalidInput: survey_unknown, or confidence_range unless 0 < level < 1.
+        Raises InvalidInput: survey_unknown, confidence_range unless 0 < level < 1, targets_invalid, strata_invalid,
+        field_type or unsupported.
         """
-        if not 0 < level < 1:
-            words = "a confidence level lies strictly between 0 and 1; for 95% use 0.95"
-            raise InvalidInput(Problem.CONFIDENCE_RANGE, words, "level")
-        asked = Asked(level, census, simultaneous)
+        chosen = method or ("simultaneous" if simultaneous else "clt")
+        asked = {"level": level, "method": chosen, "census": census, "targets": targets, "by": by}
+        request = Request.from_json(asked)
         with self._database.reading("estimates") as tx:
-            documents = [_counted(tx, row) for row in tx.documents.versions(survey_id)]
-        if not documents:
-            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link")
-        return {
-            "survey": survey_id,
-            "title": dict(documents[-1].document.title),
-            "level": level,
-            "method": asked.method,
-            "census": census,
-            "n": sum(each.received for each in documents),
-            "documents": [
-                {"digest": each.document.digest, "version": each.document.version, "n": each.received}
-                for each in documents
-            ],
-            "questions": [question_json(sources, asked) for sources in asked_alike(documents)],
-        }
-
-
-def _counted(tx: Transaction, row: DocumentRow) -> Counted:
-    document = SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
-    counts = [[0] * block.mechanism.reports for block in document.blocks]
-    for key, n in tx.counts.of_document(row.digest).items():
-        counts[key.block][key.symbol] += n  # strata together
-    return Counted(document, counts)
+            rows = tx.documents.versions(survey_id)
+            documents = [received(tx, row) for row in rows]
+            if not documents:
+                raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link")
+            together = needed(documents, request)
+            documents = [
+                with_tables(tx, row, each, together[row.digest]) if row.digest in together else each
+                for row, each in zip(rows, documents, strict=True)
+            ]
+        return answer(survey_id, documents, request)

@@ -3,14 +3,21 @@
 
 import re
 from dataclasses import asdict
+from typing import Any, BinaryIO
 
 import click
-from frankly_protocol.errors import InvalidInput
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis import encode
+from frankly_server.analysis import replay as replayed
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.client import Analyst, Estimate, Estimates
+from frankly_server.estimate.margins import METHODS
+
+MAX_RESULT_BYTES = 64 * 2**20
 
 _LINK = re.compile(r"(?P<url>https?://[^/]+(?:/.+)?)/s/(?P<survey>[0-9a-f]{32})(?:#.*)?")
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -23,6 +30,10 @@ _ID = re.compile(r"[0-9a-f]{32}")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence, strictly between 0 and 1.")
 @click.option("--census", is_flag=True, help="The respondents are everybody: margins of the privacy noise alone.")
 @click.option("--simultaneous", is_flag=True, help="Margins for all choices of a question at once.")
+@click.option("--method", type=click.Choice(METHODS), help="Which margin [default: clt].")
+@click.option("--by", help="A public question of the survey, or version: estimates apart.")
+@click.option("--crosstab", multiple=True, help="Two or more question ids, one option each: their joint table.")
+@click.option("--result", is_flag=True, help="Write the whole answer as JSON, which `frankly replay` computes again.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
 @json_option
 def estimates(
@@ -32,6 +43,10 @@ def estimates(
     level: float,
     census: bool,
     simultaneous: bool,
+    method: str | None,
+    by: str | None,
+    crosstab: tuple[str, ...],
+    result: bool,
     as_csv: bool,
     as_json: bool,
 ) -> None:
@@ -40,12 +55,16 @@ def estimates(
     A link, or an id with --url, asks that server with an API key. A name or an id alone reads this machine's database.
     """
     link = _LINK.fullmatch(survey)
+    asked: dict[str, Any] = {"level": level, "census": census, "simultaneous": simultaneous}
+    asked |= {"method": method, "by": by, "targets": list(crosstab) or None}
     if link or url:
-        found = _remote(link, survey, url, key).estimates(
-            link["survey"] if link else survey, level, census, simultaneous
-        )
+        analyst = _remote(link, survey, url, key)
+        found = analyst.estimates(link["survey"] if link else survey, **asked)
     else:
-        found = _local(survey, level, census, simultaneous)
+        found = _local(survey, asked)
+    if result:
+        click.echo(encode(found.body), nl=False)
+        return
     if as_csv:
         click.echo(found.to_csv(), nl=False)
     elif as_json:
@@ -63,13 +82,11 @@ def _remote(link: re.Match[str] | None, survey: str, url: str | None, key: str |
     return Analyst(url or (link["url"] if link else ""), key)
 
 
-def _local(survey: str, level: float, census: bool, simultaneous: bool) -> Estimates:
+def _local(survey: str, asked: dict[str, Any]) -> Estimates:
     """Return the estimates from this machine's database: whoever can open it needs no API key."""
     with open_services() as services:
         ids = {line.name: line.survey_id for line in services.surveys.list()}
-        body = services.analysis.estimates(
-            ids.get(survey, survey), level=level, census=census, simultaneous=simultaneous
-        )
+        body = services.analysis.estimates(ids.get(survey, survey), **asked)
     return Estimates.from_json(body)
 
 
@@ -92,3 +109,28 @@ def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
     numbers = (f"{row.estimate:.1%}", f"± {row.margin:.1%}", str(row.n))
     return row.question, row.label, *numbers, row.mechanism, row.notion, row.epsilon, ceiling, ", ".join(row.flags)
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"))
+@json_option
+def replay(file: BinaryIO, as_json: bool) -> None:
+    """Compute the estimates of a saved result FILE again, and compare byte for byte.
+
+    FILE is what `frankly estimates --result` or the server wrote. Exit code 6 if the numbers differ.
+    """
+    saved = file.read(MAX_RESULT_BYTES + 1)
+    again = replayed(parse_json(saved, max_bytes=MAX_RESULT_BYTES, max_depth=16, decimals=True))
+    if again != saved:
+        raise Differs
+    if as_json:
+        write_json({"same": True, "bytes": len(saved)})
+    else:
+        click.echo(f"the same, all {len(saved)} bytes of it")
+
+
+class Differs(FranklyError):
+    """A result that its own counts do not give."""
+
+    def __init__(self) -> None:
+        super().__init__("the numbers are not what this result's own counts give", code="integrity")

@@ -20,10 +20,18 @@ _VERBS = {
     "migrate": ("frankly_server.cli.database:migrate", "Create the tables, or bring them up to date."),
     "survey": ("frankly_server.cli.survey:survey", "Apply, publish and list surveys."),
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
+    "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),
+    "restore": ("frankly_server.cli.backup:restore", "Fill an empty database from a backup."),
+    "doctor": ("frankly_server.cli.doctor:doctor", "Check everything a server needs, and say what to mend."),
     "estimates": ("frankly_server.cli.estimates:estimates", "Show a survey's estimates, each beside its margin."),
+    "witness": ("frankly_server.cli.witness:witness", "Watch other people's logs and co-sign their heads."),
+    "audit": ("frankly_server.cli.audit:audit", "Re-verify everything a server has published."),
+    "replay": ("frankly_server.cli.estimates:replay", "Compute a saved result again, byte for byte."),
     "design": ("frankly_server.cli.machine:design", "Design a mechanism (JSON on standard input)."),
     "measure": ("frankly_server.cli.machine:measure", "Measure a mechanism (JSON on standard input)."),
     "estimate": ("frankly_server.cli.machine:estimate", "Estimate shares from counts (JSON on standard input)."),
+    "plan": ("frankly_server.cli.machine:plan", "Plan reports, level or margin (JSON on standard input)."),
+    "reproduce": ("frankly_server.cli.reproduce:reproduce", "Make the papers' figures again: numbers and plots."),
 }
 
 

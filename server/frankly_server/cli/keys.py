@@ -1,63 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly keys`: signing keys on disk, and API keys."""
 
+from pathlib import Path
+
 import click
 from frankly_protocol.clock import SystemClock
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
 
+from frankly_server.cli import rotating
 from frankly_server.cli.console import json_option, remarks, write_json
 from frankly_server.cli.opening import open_services
-from frankly_server.keys import Keyring
+from frankly_server.keys import Keyring, Plan
 from frankly_server.settings import Settings
 
 
 @click.group()
 def keys() -> None:
-    """Make signing keys and API keys."""
+    """Make, rotate and revoke signing keys; make API keys."""
+
+
+rotating.add_to(keys)
 
 
 @keys.command()
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 @click.option("--force", is_flag=True, help="Set existing keys aside: apps that know them will refuse.")
+@click.option("--roots", type=click.IntRange(1, 32), default=1, help="How many root keys to make [1].")
+@click.option("--root-threshold", type=click.IntRange(1, 32), default=1, help="How many of them must sign [1].")
+@click.option("--publishers", type=click.IntRange(1, 32), default=1, help="How many publisher keys to make [1].")
+@click.option("--publisher-threshold", type=click.IntRange(1, 32), default=1, help="How many must sign a survey [1].")
+@rotating.passphrase_option
 @json_option
-def init(yes: bool, force: bool, as_json: bool) -> None:
-    """Make the root key, the publisher's key and the keys document.
+def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **plan: int) -> None:
+    """Make the root keys, the publisher's keys, the log's key and the keys document.
 
-    Files are readable by their owner only. The root key is needed again only to rotate keys: keep it offline.
+    Files are readable by their owner only. Root keys are needed again only to rotate keys: keep them offline.
     """
     settings = Settings.load()
     folder = settings.keys_folder
-    if not yes:
-        question = f"Make new signing keys in {folder}?"
-        if force:
-            question = f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
-        _confirm(question)
-    made = Keyring(folder, SystemClock()).init(force=force)
+    passphrase = rotating.read_passphrase(passphrase_file)
+    question = f"Make new signing keys in {folder}?"
+    if force:
+        question = f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
+    rotating.ask(yes, question)
+    made = Keyring(folder, SystemClock()).init(force=force, plan=Plan(**plan), passphrase=passphrase)
     aside = None if made.set_aside is None else str(made.set_aside)
     if as_json:
-        write_json(
-            {"folder": str(made.folder), "root": made.root_id, "publisher": made.publisher_id, "set_aside": aside}
-        )
+        write_json({
+            "folder": str(made.folder), "root": made.root_ids[0], "roots": list(made.root_ids),
+            "publisher": made.publisher_ids[0], "publishers": list(made.publisher_ids), "log": made.log_id,
+            "encrypted": passphrase is not None, "set_aside": aside,
+        })  # fmt: skip
         return
     say = remarks()
     say.print(f"Keys made in {made.folder}, readable by you alone.", markup=False)
-    say.print(f"  root       {made.root_id}\n  publisher  {made.publisher_id}", markup=False)
+    ids = [("root", key) for key in made.root_ids] + [("publisher", key) for key in made.publisher_ids]
+    for role, key_id in [*ids, ("log", made.log_id)]:
+        say.print(f"  {role:<9}  {key_id}", markup=False)
     if aside:
         say.print(f"The older keys are in {aside}.", markup=False)
-    say.print("Move root.pem to a safe place offline: it is needed only to rotate keys.", markup=False)
-
-
-def _confirm(question: str) -> None:
-    """Ask once; a no, or nobody there to ask, is a usage error and changes nothing."""
-    try:
-        agreed = click.confirm(question, err=True)
-    except click.Abort as abort:
-        if isinstance(abort.__context__, EOFError):
-            raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
-        raise
-    if not agreed:
-        raise InvalidInput(Problem.USAGE, "you said no; nothing was made")
+    say.print("Move root*.pem to a safe place offline: it is needed only to rotate keys.", markup=False)
 
 
 @keys.command()

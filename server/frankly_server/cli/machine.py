@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly design|measure|estimate --json`: the machine interface of DESIGN §7. One JSON object in, one out."""
+"""`frankly design|measure|estimate|plan --json`: the machine interface of DESIGN §7. One JSON object in, one out."""
 
 import sys
 import time
@@ -11,9 +11,11 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis.planning import plan_json
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.search import search_shown, stops_at_interrupt
-from frankly_server.design.interface import design_json, measure_json
+from frankly_server.design.interface import design_json
+from frankly_server.design.measuring import measure_json
 from frankly_server.estimate.interface import estimate_json
 
 MAX_INPUT_BYTES = 64 * 2**20
@@ -78,3 +80,10 @@ def measure(as_json: bool) -> None:
 def estimate(as_json: bool) -> None:
     """Estimate shares from counts: reads weights and counts on standard input."""
     _answer(estimate_json, "estimate", as_json)
+
+
+@click.command()
+@json_option
+def plan(as_json: bool) -> None:
+    """Plan a survey: any two of level, reports and margin give the third; reads them on standard input."""
+    _answer(lambda asked: plan_json(asked, time.monotonic), "plan", as_json)

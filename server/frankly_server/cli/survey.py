@@ -77,6 +77,26 @@ def list_surveys(as_json: bool) -> None:
     results().print(table("Surveys", ("name", "state", "version", "id", "link"), rows))
 
 
+@survey.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def erase(name: str, yes: bool, as_json: bool) -> None:
+    """Delete every report of the survey called NAME, and all that was counted from them. There is no way back.
+
+    Its draft and its signed documents stay: whoever answered can still check what was promised. Reports that devices
+    send afterwards are accepted as long as the survey is open. Backups made before still hold what they held.
+    """
+    if not yes:
+        click.confirm(f"Delete every report of {name}? There is no way back", abort=True, err=True)
+    with open_services() as services:
+        erased = services.surveys.erase(name)
+    if as_json:
+        write_json({"status": "erased", "survey": erased.survey_id, "name": erased.name, "reports": erased.reports})
+    else:
+        remarks().print(f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.", markup=False)
+
+
 @contextmanager
 def _progress() -> Iterator[Report]:
     """Show one bar on stderr while blocks are designed; nothing where stderr is no terminal."""

@@ -2,6 +2,7 @@
 """Reading what a JSON request promises: notions, their levels, their priors and what else they rest on (DESIGN §7)."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,16 +12,25 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.design import promises
+from frankly_server.design.families import PAIRS, Explicit
+from frankly_server.design.families.base import REGIONS
+from frankly_server.design.lift.criteria import MAX_ORDER, MEASURES
 from frankly_server.design.prior import Prior
 from frankly_server.design.robust.bounds import lower_bounds
 from frankly_server.records import flag, number, record, whole
 
-LEVELS = frozenset({"epsilon", "epsilon_low", "epsilon_high", "dpv", "attributes", "robust", "diagonal", "sensitive"})
+LEVELS = frozenset("epsilon epsilon_low epsilon_high delta dpv attributes robust diagonal sensitive".split())
+EXPLICIT = frozenset("p00 p11 alpha region lift_measure lift_order".split())
 _MOST_CEILING = Fraction(20)
+_OWN = frozenset({"p00", "p11", "alpha"})
+"""With one of these a family is built at its own parameters, and notions may leave their level open."""
+_FIXED = "super-binary-mangat"
+"""A family without a parameter, for which that is always so."""
+_LEVEL_OF = {"alip": ("epsilon_low", "epsilon_high"), "dpv": ("dpv",)}
 
 
 class Asked:
-    """The priors of a request, and the claims made of its notions."""
+    """The priors of a request, the claims made of its notions, and a family's own parameters (`explicit`)."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._public = read_prior(given["prior"])
@@ -32,12 +42,19 @@ class Asked:
             if other.answers != self._public.answers:
                 words = f"every prior needs the same {self._public.answers} answers"
                 raise InvalidInput(Problem.PRIOR_SHAPE, words, f"priors[{i}].joint")
-        notions = _notions(given)
+        self.explicit = _explicit(given)
+        self._paired = given.get("mechanism") in PAIRS if isinstance(given.get("mechanism"), str) else False
+        self._open = bool(_OWN & set(given)) or given.get("mechanism") == _FIXED
+        notions = _notions(given, at_once=self._open)
         names = {promises.require_notion(notion["notion"]) for notion, _ in notions}
         if "rldp" in names and not names <= {"rldp", "ldp"}:
             words = "the answers of rldp are pairs (s, u), those of the other prior-based notions are not"
             raise InvalidInput(Problem.UNSUPPORTED, words, "notions")
-        self.prior = promises.pairs(self._public) if "rldp" in names else self._public
+        self._paired = self._paired or "rldp" in names
+        self.prior = promises.pairs(self._public) if self._paired else self._public
+        trusts = given.get("mechanism") == "non-robust"
+        if trusts:  # the optimum can send what has no mass as it likes
+            promises.protected(self.prior)
         self.claims = tuple(claim for notion, field in notions for claim in self._claims(notion, field))
         if "ceiling_cap" in given:
             cap = parse_nats(given["ceiling_cap"], "ceiling_cap", Fraction(1, 100), _MOST_CEILING)
@@ -50,11 +67,26 @@ class Asked:
         if unused:
             words = f"{notion} takes {', '.join(sorted(_USED[notion]))}"
             raise InvalidInput(Problem.FIELD_UNKNOWN, words, field + min(unused))
+        if self._open and not any(key in given for key in _LEVEL_OF.get(notion, ("epsilon",))):
+            # Read as at any level, which is then taken away again: the rest is checked all the same.
+            return [
+                replace(claim, level=None, low_level=None) for claim in self._claims({**given, **_ANY[notion]}, field)
+            ]
         if notion == "ldp":
             return [promises.answer_ldp(_epsilon(given, field))]
+        if notion == "dp":
+            return [promises.differential(_epsilon(given, field), _delta(given, field))]
         if notion == "rldp":
             return [self._robust(given, field)]
-        return [_OF_A_PRIOR[notion](prior, given, field) for prior in (self._public, *self._others)]
+        claims = [_OF_A_PRIOR[notion](prior, given, field) for prior in (self._public, *self._others)]
+        if not self._paired:
+            return claims
+        if notion == "srlip":
+            words = "the parts of an answer x cannot be told from a pair (s, x): ask for lip"
+            raise InvalidInput(Problem.UNSUPPORTED, words, field + "notion")
+        # The secret's row of the counts, over pairs: what is protected of s is the same.
+        pairs = [promises.pairs(prior).joint for prior in (self._public, *self._others)]
+        return [replace(claim, joint=joint) for claim, joint in zip(claims, pairs, strict=True)]
 
     def _robust(self, given: Mapping[str, Any], field: str) -> Claim:
         if self._others:
@@ -71,8 +103,56 @@ def read_prior(value: Any) -> Prior:
     return Prior.from_rows(record(value, {"joint"}, field="prior")["joint"])
 
 
-def _notions(given: Mapping[str, Any]) -> list[tuple[dict[str, Any], str]]:
-    """Return each notion with its levels, and the path of its fields."""
+def _explicit(given: Mapping[str, Any]) -> Explicit:
+    """Read a family's own parameters. Raises InvalidInput, naming the field."""
+    measure, order = given.get("lift_measure", "lift"), given.get("lift_order", 2)
+    if measure not in MEASURES or measure == "ldp":
+        words = f"the measures are {', '.join(m for m in MEASURES if m != 'ldp')}"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "lift_measure")
+    if not 2 <= whole(order, "lift_order") <= MAX_ORDER:
+        raise InvalidInput(Problem.FIELD_TYPE, f"the order is a whole number from 2 to {MAX_ORDER}", "lift_order")
+    if given.get("region", "honest") not in REGIONS:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the regions are {' and '.join(REGIONS)}", "region")
+    alpha = given.get("alpha")
+    return Explicit(
+        p00=_chance(given, "p00"),
+        p11=_chance(given, "p11"),
+        alpha=None if alpha is None else parse_nats(alpha, "alpha", Fraction(1, 100), _MOST_CEILING),
+        region=given.get("region", "honest"),
+        lift_measure=measure,
+        lift_order=order,
+    )
+
+
+def _chance(given: Mapping[str, Any], key: str) -> Fraction | None:
+    value = given.get(key)
+    if value is None:
+        return None
+    read = _decimal(value, key)
+    if not 0 <= read <= 1:
+        raise InvalidInput(Problem.FIELD_TYPE, "a probability lies between 0 and 1", key)
+    return read
+
+
+def _decimal(value: Any, field: str) -> Fraction:
+    """Return a number, or a plain decimal string, exactly."""
+    read = number(Decimal(value) if isinstance(value, str) and _is_decimal(value) else value, field)
+    if read and abs(read.adjusted()) > 60:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a number of ordinary size", field)
+    return Fraction(read)
+
+
+def _delta(given: Mapping[str, Any], field: str) -> Fraction:
+    read = _decimal(_needed(given, "delta", field), field + "delta")
+    if not 0 <= read < 1:
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "delta is at least 0 and less than 1", field + "delta")
+    return read
+
+
+def _notions(given: Mapping[str, Any], *, at_once: bool) -> list[tuple[dict[str, Any], str]]:
+    """Return each notion with its levels, and the path of its fields; ldp at its own level if `at_once` and none is."""
+    if at_once and "notion" not in given and "notions" not in given:
+        given = {**given, "notion": "ldp"}
     if ("notion" in given) == ("notions" in given):
         raise InvalidInput(Problem.FIELD_MISSING, "give either notion or notions", "notion")
     if "notion" in given:
@@ -104,9 +184,8 @@ def _side_channels(prior: Prior, given: Mapping[str, Any], field: str) -> Claim:
 
 
 def _violation(prior: Prior, given: Mapping[str, Any], field: str) -> Claim:
-    value = _needed(given, "dpv", field)
-    read = number(Decimal(value) if isinstance(value, str) and _is_decimal(value) else value, field + "dpv")
-    return promises.no_violation(prior, Fraction(read), whole(given.get("sensitive", 1), field + "sensitive"))
+    bound = _decimal(_needed(given, "dpv", field), field + "dpv")
+    return promises.no_violation(prior, bound, whole(given.get("sensitive", 1), field + "sensitive"))
 
 
 def _is_decimal(text: str) -> bool:
@@ -126,12 +205,20 @@ _OF_A_PRIOR: dict[str, Callable[[Prior, Mapping[str, Any], str], Claim]] = {
 }
 _USED = {
     "ldp": {"epsilon"},
+    "dp": {"epsilon", "delta"},
     "secret-ldp": {"epsilon"},
     "lip": {"epsilon"},
     "alip": {"epsilon_low", "epsilon_high"},
     "srlip": {"epsilon", "attributes"},
     "rldp": {"epsilon", "robust", "diagonal"},
     "dpv": {"dpv", "sensitive"},
+}
+
+
+_ANY: dict[str, dict[str, Any]] = {
+    **{notion: {"epsilon": "1"} for notion in ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp")},
+    "alip": {"epsilon_low": "1", "epsilon_high": "1"},
+    "dpv": {"dpv": "1"},
 }
 
 

@@ -1,115 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """One engine for every mechanism: from a prior, a notion and a level to whole numbers that keep the promise.
 
-(1) the family asked for, or: (2) refuse the identity unless wanted (3) the optimum and its bound (4) rank, with repair
-(5) quantise and verify (6) compute every figure from the whole numbers.
+(1) the family asked for, see `families`, or: (2) refuse the identity unless wanted (3) the optimum and its bound
+(4) rank, with repair (5) quantise and verify (6) compute every figure from the whole numbers.
 """
 
 import math
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from frankly_protocol.audit import Claim, ceiling, require_private
+from frankly_protocol.audit import ceiling
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
-from frankly_server.design import objectives, solver
-from frankly_server.design.cones import Cone, Level
-from frankly_server.design.families import FAMILIES
-from frankly_server.design.limits import Limits
-from frankly_server.design.prior import Prior
-from frankly_server.design.programme import Optimum
-from frankly_server.design.quantise import BITS, Quantised, quantise
-from frankly_server.design.rank import estimable, rank
+from frankly_server.design import kinds, objectives, solver
+from frankly_server.design.cones import Cone
+from frankly_server.design.families import FAMILIES, Built, Wanted, best_point, variance_at
+from frankly_server.design.quantise import BITS, quantise
+from frankly_server.design.request import MECHANISMS, DesignRequest, check
+from frankly_server.design.result import Design, FrontierPoint
 
-MECHANISMS = ("optimal", *FAMILIES)
-
-
-@dataclass(frozen=True, slots=True)
-class DesignRequest:
-    """What is wanted.
-
-    prior : public counts; the objective is taken at its shares of the answers. claims : what must hold, all of it;
-    see `promises` for how they are made. mechanism : optimal, grr or warner. objective : what `optimal` optimises,
-    variance, information or hamming. targets : rows W of exact numbers, one per answer: the estimates W·p whose
-    variance counts; None for all shares. criterion : total or worst variance of the targets. variance_cap : with the
-    objective information, the largest total variance allowed. method : auto, or vertices to list every ray exactly.
-    accept_identity : take an optimum that sends answers unchanged. accept_unidentifiable : take the optimum as it is,
-    even if some shares cannot be estimated from it. limits : see `Limits`.
-    """
-
-    prior: Prior
-    claims: tuple[Claim, ...]
-    mechanism: str = "optimal"
-    objective: str = "variance"
-    targets: tuple[tuple[Fraction, ...], ...] | None = None
-    criterion: str = "total"
-    variance_cap: float | None = None
-    method: str = "auto"
-    accept_identity: bool = False
-    accept_unidentifiable: bool = False
-    limits: Limits = field(default_factory=Limits)
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """A mechanism that keeps its claims, with figures computed from its whole numbers.
-
-    ceiling : leakage under every prior as a ratio, None if infinite. information, normalised_information : nats, share
-    of H(X). variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
-    target_variances : of each target, or of each share. hamming : how often the best guess from a report is wrong.
-    value, bound, gap : the objective reached, the proven bound of any mechanism that keeps the claims, their distance;
-    bound and gap are None for families. certified : gap within the limit. exact : every ray of the cone was looked at
-    one by one (else the bound comes from branch and bound or a relaxation). rank : exact; identifiable : rank equals
-    the number of answers; estimable : in words, what can be estimated. eta : share of constant noise mixed in by
-    rounding. identity : every report reveals the answer.
-    """
-
-    mechanism: DenseMechanism
-    mechanism_name: str
-    claims: tuple[Claim, ...]
-    objective: str
-    ceiling: Fraction | None
-    information: float
-    normalised_information: float
-    variance: float
-    target_variances: tuple[float, ...]
-    hamming: float
-    value: float
-    bound: float | None
-    gap: float | None
-    certified: bool
-    exact: bool
-    rank: int
-    identifiable: bool
-    estimable: tuple[str, ...]
-    eta: Fraction
-    identity: bool
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def level(self) -> Level:
-        """(p, q) of the first promise: what a document of one notion with one level states."""
-        return self.claims[0].level or (1, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierPoint:
-    """A verified mechanism on the frontier, with figures computed from its whole numbers, and bounds.
-
-    information : nats. variance : total of the targets. information_bound : no mechanism that keeps the claims has more
-    at this variance. variance_bound : nor less variance at this information.
-    """
-
-    mechanism: DenseMechanism
-    information: float
-    variance: float
-    information_bound: float
-    variance_bound: float
+__all__ = ["MECHANISMS", "Design", "DesignRequest", "FrontierPoint", "design", "frontier", "targets_of"]
 
 
 def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
@@ -142,54 +55,43 @@ def design(request: DesignRequest) -> Design:
     InvalidInput : unsupported (no such notion, mechanism, objective or combination), choice_unprotected, secret_empty,
         identity_mechanism, optimiser_limit, not_identifiable, mechanism_not_certified.
     """
-    _check(request)
-    cone = Cone(request.claims, request.prior.answers)
+    check(request)
     if request.mechanism in FAMILIES:
-        mechanism = FAMILIES[request.mechanism](request.prior.answers, _answer_level(request))  # (1)
-        require_private(mechanism, *request.claims)
-        return _described(request, Quantised(mechanism, Fraction(0)), None)
+        made = FAMILIES[request.mechanism](
+            Wanted(request.mechanism, request.prior, request.claims, request.explicit)
+        )  # (1)
+        return _described(request, made, None)
+    if any(claim.notion == "dp" for claim in request.claims):
+        return _described(request, _binary(request), None)
+    cone = Cone(request.claims, request.prior.answers)
     if cone.admits_identity():
-        return _described(request, Quantised(_identity(request), Fraction(0)), None)  # (2)
+        return _described(request, Built(_unchanged(request.prior.answers), request.claims, {}), None)  # (2)
     found = _optimum(request, cone)  # (3) (4)
     rows = found.optimum.rows(request.prior)
-    return _described(request, quantise(rows, request.claims, request.prior.shares), found)  # (5)
+    rounded = quantise(rows, request.claims, request.prior.shares)  # (5)
+    return _described(request, Built(rounded.mechanism, request.claims, {}, rounded.eta), found)
 
 
-def _check(request: DesignRequest) -> None:
-    if not request.claims:
-        raise InvalidInput(Problem.FIELD_MISSING, "a mechanism needs something to promise", "notion")
-    if request.mechanism not in MECHANISMS:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the mechanisms are {', '.join(MECHANISMS)}", "mechanism")
-    if request.objective not in objectives.OBJECTIVES:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the objectives are {', '.join(objectives.OBJECTIVES)}", "objective")
-    if request.criterion not in solver.CRITERIA:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the criteria are {', '.join(solver.CRITERIA)}", "criterion")
-    if request.criterion != "total" and request.objective != "variance":
-        raise InvalidInput(Problem.UNSUPPORTED, "a criterion belongs to the objective variance", "criterion")
-    if request.variance_cap is not None and request.objective != "information":
-        raise InvalidInput(Problem.UNSUPPORTED, "a variance cap belongs to the objective information", "variance_cap")
-    if request.method not in solver.METHODS:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the methods are {', '.join(solver.METHODS)}", "method")
+def _binary(request: DesignRequest) -> Built:
+    """Return the optimum under (ε, δ)-DP, which is known for the shares of two answers  [Thesis Thm 6.3]."""
+    if request.prior.answers != 2 or request.objective != "variance" or len(request.claims) != 1:
+        words = "the optimum under dp is known for the variance of two answers: use product-sanitisation, binary or grr"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "mechanism")
+    return FAMILIES["binary"](Wanted(request.mechanism, request.prior, request.claims, request.explicit))
 
 
-def _answer_level(request: DesignRequest) -> Level:
-    """Return the level of ε-LDP of the answer, the only promise the families here make."""
-    claim = request.claims[0]
-    if len(request.claims) != 1 or claim.notion != "ldp" or claim.level is None:
-        words = f"{request.mechanism} promises the notion ldp, which covers every secret: ask for ldp, or for optimal"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "notion")
-    return claim.level
+def _unchanged(answers: int) -> DenseMechanism:
+    D = 1 << BITS
+    return DenseMechanism(BITS, tuple(tuple(D if x == y else 0 for y in range(answers)) for x in range(answers)))
 
 
-def _identity(request: DesignRequest) -> DenseMechanism:
+def _require_accepted(request: DesignRequest) -> None:
     if not request.accept_identity:
         words = (
-            "the raw answer already keeps this level under the prior, so the optimum sends answers unchanged, and the "
-            "ceiling is infinite: lower epsilon, choose ldp, or accept the identity explicitly"
+            "the raw answer already keeps this level under the prior, so this mechanism sends answers unchanged, and "
+            "the ceiling is infinite: lower epsilon, choose ldp, or accept the identity explicitly"
         )
         raise InvalidInput(Problem.IDENTITY_MECHANISM, words, "epsilon")
-    a = request.prior.answers
-    return DenseMechanism(BITS, tuple(tuple(1 << BITS if x == y else 0 for y in range(a)) for x in range(a)))
 
 
 def _optimum(request: DesignRequest, cone: Cone) -> solver.Found:
@@ -209,47 +111,61 @@ def targets_of(request: DesignRequest) -> NDArray[np.float64]:
     return np.array([[float(v) for v in row] for row in request.targets])
 
 
-def _described(request: DesignRequest, quantised: Quantised, found: solver.Found | None) -> Design:
+def _described(request: DesignRequest, made: Built, found: solver.Found | None) -> Design:
     """Compute every figure from the published whole numbers (6)."""
-    mechanism, shares = quantised.mechanism, request.prior.shares
-    size = rank(mechanism)
+    mechanism, shares = made.mechanism, request.prior.shares
+    if mechanism.sends_unchanged:
+        _require_accepted(request)
+    size = kinds.rank_of(mechanism)
+    estimable = kinds.words_of(mechanism, size)
     if size < mechanism.answers and not request.accept_unidentifiable:
-        words = "only these can be estimated: " + "; ".join(estimable(mechanism))
+        words = "only these can be estimated: " + "; ".join(estimable)
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "objective")
     identity = mechanism.sends_unchanged
-    information = objectives.information(mechanism.weights, shares)
-    of_targets = tuple(objectives.target_variances(mechanism.weights, shares, request.targets))
-    figures = {
-        "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
-        "information": information,
-        "hamming": objectives.hamming(mechanism.weights, shares),
-    }
+    figures, of_targets, variance = _worth(request, mechanism)
     value = figures[request.objective]
-    bound = value if identity else _bound(request, None if found is None else found.optimum)
+    bound = value if identity else _bound(request, made, found)
     gap = None if bound is None else abs(value - bound)
     return Design(
         mechanism=mechanism,
         mechanism_name=request.mechanism,
-        claims=request.claims,
+        claims=made.claims,
         objective=request.objective,
         ceiling=ceiling(mechanism),
-        information=information,
-        normalised_information=objectives.normalised(information, shares),
-        variance=objectives.variance(mechanism.weights, shares) if request.targets else math.fsum(of_targets),
+        information=figures["information"],
+        normalised_information=objectives.normalised(figures["information"], shares),
+        variance=variance,
         target_variances=of_targets,
         hamming=figures["hamming"],
         value=value,
         bound=bound,
         gap=gap,
         certified=gap is not None and gap <= _allowed(request, value),
-        exact=identity or (found is not None and found.exact),
+        exact=identity or (bound is not None and (found is None or found.exact)),
         rank=size,
         identifiable=size == mechanism.answers,
-        estimable=estimable(mechanism),
-        eta=quantised.eta,
+        estimable=estimable,
+        eta=made.eta,
         identity=identity,
-        parameters={"answers": mechanism.answers, "reports": mechanism.reports},
+        parameters={"answers": mechanism.answers, "reports": mechanism.reports, **made.parameters},
     )
+
+
+def _worth(request: DesignRequest, mechanism: Mechanism) -> tuple[dict[str, float], tuple[float, ...], float]:
+    """Return the objectives, the targets' variances and the total variance of the shares."""
+    shares, rows = request.prior.shares, kinds.rows_of(mechanism)
+    if rows is None:
+        variance = kinds.variance_without_table(mechanism, request.prior)
+        plain = request.targets is None and request.criterion == "total"
+        known = {"variance": variance if plain else math.nan, "information": math.nan, "hamming": math.nan}
+        return known, (math.nan,) * len(request.targets or shares), variance
+    of_targets = tuple(objectives.target_variances(rows, shares, request.targets))
+    figures = {
+        "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
+        "information": objectives.information(rows, shares),
+        "hamming": objectives.hamming(rows, shares),
+    }
+    return figures, of_targets, objectives.variance(rows, shares) if request.targets else math.fsum(of_targets)
 
 
 def _allowed(request: DesignRequest, value: float) -> float:
@@ -257,7 +173,14 @@ def _allowed(request: DesignRequest, value: float) -> float:
     return request.limits.gap * (abs(value) if request.objective == "variance" else 1.0)
 
 
-def _bound(request: DesignRequest, optimum: Optimum | None) -> float | None:
-    if optimum is None:
+def _bound(request: DesignRequest, made: Built, found: solver.Found | None) -> float | None:
+    """Return what no mechanism that keeps the claims is better than, None for a family; exact for two answers."""
+    if found is not None:
+        return 1 - found.optimum.bound if request.objective == "hamming" else found.optimum.bound
+    if request.mechanism in FAMILIES:
         return None
-    return 1 - optimum.bound if request.objective == "hamming" else optimum.bound
+    point = best_point(made.claims[0], request.prior, request.explicit.region)
+    least = variance_at(point, Fraction(request.prior.shares[1], request.prior.total))
+    # W·p = W_0 + (W_1 − W_0)·π varies as π does.
+    scales = [(row[1] - row[0]) ** 2 for row in request.targets or ((Fraction(1), Fraction(0)),) * 2]
+    return float(least * (max(scales) if request.criterion == "worst" else sum(scales)))

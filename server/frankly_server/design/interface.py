@@ -1,38 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly design --json` and `frankly measure --json`: JSON objects in, JSON objects out (DESIGN §7).
+"""`frankly design --json`: a JSON object in, a JSON object out (DESIGN §7).
 
 Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Only the keys that exist now are
 taken; infinite figures travel as the string "inf".
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms.dense import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.asked import LEVELS, Asked, read_prior
+from frankly_server.design import kinds
+from frankly_server.design.asked import EXPLICIT, LEVELS, Asked
 from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measures import measure
-from frankly_server.design.prior import SUM_TOLERANCE, Prior
-from frankly_server.records import flag, number, record, table, whole
+from frankly_server.design.measuring import finite, read_targets
+from frankly_server.design.prior import Prior
+from frankly_server.records import flag, number, record, whole
 
 _REQUIRED = frozenset({"prior"})
-_OPTIONAL = LEVELS | frozenset(
-    (
-        "notion notions priors ceiling_cap mechanism objective targets criterion variance_cap frontier method limits "
-        "accept_identity accept_unidentifiable"
-    ).split()
+_OPTIONAL = (
+    LEVELS
+    | EXPLICIT
+    | frozenset(
+        (
+            "notion notions priors ceiling_cap mechanism objective targets criterion variance_cap frontier method "
+            "limits accept_identity accept_unidentifiable"
+        ).split()
+    )
 )
 _SECONDS, _MEMORY = 60, 1024
 _MOST_POINTS = 200
+_MOST_COLUMNS = 1024
 
 
 def _no_time() -> float:
@@ -51,20 +57,24 @@ def design_json(
 ) -> dict[str, Any]:
     """Design a mechanism from a JSON request.
 
-    In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for none; attributes;
-    robust {"order", "n", "beta"} and diagonal; dpv and sensitive), or notions, a list of such objects that must all be
-    kept; optional priors (every prior-based notion holds under each of them too), ceiling_cap (nats: ε-LDP of the
-    answer beside the rest), mechanism, objective (variance, information, hamming), targets (rows of numbers, one per
-    answer, or "shares"), criterion ("total" or "worst"), variance_cap (with the objective information), frontier (2 to
-    200 points between least variance and most information), method ("auto", or "vertices" to list every ray exactly),
-    limits {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is
-    published here and the answer says so: accept_identity (false refuses an optimum that sends answers unchanged) and
-    accept_unidentifiable (false gives up at most 1% of the objective to make every share estimable).
+    In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for none; delta;
+    attributes; robust {"order", "n", "beta"} and diagonal; dpv and sensitive), or notions, a list of such objects that
+    must all be kept; optional priors (every prior-based notion holds under each of them too), ceiling_cap (nats: ε-LDP
+    of the answer beside the rest), mechanism with its own parameters (p00, p11, alpha in nats: with one of these no
+    level need be given, and the levels that hold are told; region, lift_measure, lift_order), objective (variance,
+    information, hamming), targets (rows of numbers, one per answer, or "shares"), criterion ("total" or "worst"),
+    variance_cap (with the objective information), frontier (2 to 200 points between least variance and most
+    information), method ("auto", or "vertices" to list every ray exactly), limits {"seconds": 60, "gap": 1e-6,
+    "memory": 1024 megabytes}, and two that default to true because nothing is published here and the answer says so:
+    accept_identity (false refuses a mechanism that sends answers unchanged) and accept_unidentifiable (false gives up
+    at most 1% of the objective to make every share estimable).
     timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
     stopped : once true, the best so far is returned, as when time is up.
 
-    Out: kind, bits, weights, matrix, information, information_bound (null unless it was the objective),
-    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters.
+    Out: kind, bits, weights (params for other kinds than dense), matrix (null beyond 1024 reports of another kind,
+    whose columns are listed in symbols), information, information_bound (null unless it was the objective),
+    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters. What cannot be computed
+    for very many reports is null.
 
     Raises InvalidInput, naming the field.
     """
@@ -74,8 +84,9 @@ def design_json(
         prior=asked.prior,
         claims=asked.claims,
         mechanism=given.get("mechanism", "optimal"),
+        explicit=asked.explicit,
         objective=given.get("objective", "variance"),
-        targets=_targets(given.get("targets", "shares"), asked.prior.answers),
+        targets=read_targets(given.get("targets", "shares"), asked.prior.answers),
         criterion=given.get("criterion", "total"),
         variance_cap=_cap(given),
         method=given.get("method", "auto"),
@@ -86,47 +97,6 @@ def design_json(
     points = _points(given)
     body = _design_body(design(request), asked.prior, request.criterion)
     return body | ({} if points is None else _frontier(points, request))
-
-
-def measure_json(obj: Any) -> dict[str, Any]:
-    """Measure a mechanism from a JSON request.
-
-    In: prior {"joint"}, and either weights (whole numbers, equal row sums) or matrix (probabilities, each row within
-    1e-9 of 1 and then rescaled); row = truth. Out: the figures of `measures.measure`.
-
-    Raises InvalidInput, naming the field.
-    """
-    given = record(obj, frozenset({"prior"}), frozenset({"weights", "matrix"}))
-    if ("weights" in given) == ("matrix" in given):
-        raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
-    weights = _weights(given["weights"]) if "weights" in given else _matrix(given["matrix"])
-    prior = read_prior(given["prior"])
-    if prior.answers != len(weights):
-        words = f"the prior has {prior.answers} answers, the mechanism {len(weights)}"
-        raise InvalidInput(Problem.PRIOR_SHAPE, words, "prior.joint")
-    return _finite(measure(weights, prior))
-
-
-def _targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] | None:
-    """Read the workload W: None for all shares."""
-    if value == "shares":
-        return None
-    rows = table(value, "targets")
-    if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
-        words = f'give rows of {answers} numbers, one per answer, or "shares"'
-        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
-    read = tuple(tuple(_exact(v, f"targets[{t}][{x}]") for x, v in enumerate(row)) for t, row in enumerate(rows))
-    for t, row in enumerate(read):
-        if not any(row):
-            raise InvalidInput(Problem.TARGETS_INVALID, "a target needs a number other than zero", f"targets[{t}]")
-    return read
-
-
-def _exact(value: Any, field: str) -> Fraction:
-    read = number(value, field)
-    if read and abs(read.adjusted()) > 12:
-        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
-    return Fraction(read)
 
 
 def _cap(given: Mapping[str, Any]) -> float | None:
@@ -157,7 +127,7 @@ def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
             raise
         found = []
     figures = ("information", "variance", "information_bound", "variance_bound")
-    return {"frontier": [_finite({name: getattr(point, name) for name in figures}) for point in found]}
+    return {"frontier": [finite({name: getattr(point, name) for name in figures}) for point in found]}
 
 
 def _limits(value: Any, timer: Callable[[], float], progress: Progress | None, stopped: Callable[[], bool]) -> Limits:
@@ -178,13 +148,10 @@ def _limits(value: Any, timer: Callable[[], float], progress: Progress | None, s
 
 
 def _design_body(found: Design, prior: Prior, criterion: str) -> dict[str, Any]:
-    mechanism = found.mechanism
+    rows = kinds.rows_of(found.mechanism)
     informative = found.objective == "information"
     body = {
-        "kind": "dense",
-        "bits": mechanism.bits,
-        "weights": [list(row) for row in mechanism.weights],
-        "matrix": [[w / mechanism.denominator for w in row] for row in mechanism.weights],
+        **_mechanism_body(found.mechanism, rows),
         "information": found.information,
         "information_bound": found.bound if informative else None,
         "normalised_information": found.normalised_information,
@@ -206,12 +173,33 @@ def _design_body(found: Design, prior: Prior, criterion: str) -> dict[str, Any]:
         "eta": float(found.eta),
         "identity": found.identity,
         "estimable": list(found.estimable),
+        **{key: value for key, value in found.parameters.items() if key not in ("answers", "reports")},
     }
-    return {
-        **_finite(body),
-        "measures": _finite(measure(mechanism.weights, prior)),
-        "parameters": _finite(parameters),
-    }
+    measures = kinds.levels(found.mechanism, prior) if rows is None else measure(rows, prior)
+    return {**_known(body), "measures": finite(measures), "parameters": _known(parameters)}
+
+
+def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, Any]:
+    """Return the mechanism itself: weights of a table, else params, with a matrix while it can be read."""
+    matrix = [[w / sum(row) for w in row] for row in rows] if rows is not None else None
+    if isinstance(mechanism, DenseMechanism):
+        weights = [list(row) for row in mechanism.weights]
+        return {"kind": mechanism.kind, "bits": mechanism.bits, "weights": weights, "matrix": matrix}
+    body = {"kind": mechanism.kind, "bits": mechanism.bits, "params": mechanism.params_json(), "matrix": None}
+    if matrix is None or mechanism.reports > _MOST_COLUMNS:
+        return body
+    return body | {"matrix": matrix, "symbols": [mechanism.symbol_json(y) for y in mechanism.symbols()]}  # type: ignore[arg-type]
+
+
+def _known(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures with those that are not known as null, infinite ones as "inf"."""
+    return finite({key: _or_null(value) for key, value in body.items()})
+
+
+def _or_null(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_or_null(entry) for entry in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _claim_body(claim: Claim) -> dict[str, Any]:
@@ -219,7 +207,7 @@ def _claim_body(claim: Claim) -> dict[str, Any]:
     kept = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         kept["low_level"] = _pair(claim.low_level)
-    for name in ("attributes", "lower_bounds", "sensitive"):
+    for name in ("attributes", "lower_bounds", "sensitive", "delta"):
         value = getattr(claim, name)
         if value is not None:
             kept[name] = value
@@ -228,49 +216,3 @@ def _claim_body(claim: Claim) -> dict[str, Any]:
 
 def _pair(level: tuple[int, int] | None) -> list[int] | None:
     return None if level is None else list(level)
-
-
-def _finite(body: dict[str, Any]) -> dict[str, Any]:
-    return {key: "inf" if isinstance(value, float) and math.isinf(value) else value for key, value in body.items()}
-
-
-def _weights(value: Any) -> list[list[int]]:
-    rows = table(value, "weights")
-    _check_size(rows, "weights")
-    weights = [[whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)] for x, row in enumerate(rows)]
-    for x, row in enumerate(weights):
-        if min(row) < 0 or sum(row) != sum(weights[0]) or not sum(row):
-            words = "weights are zero or more and every row has the same positive sum"
-            raise InvalidInput(Problem.WEIGHTS_INVALID, words, f"weights[{x}]")
-    return weights
-
-
-def _matrix(value: Any) -> list[list[int]]:
-    rows = table(value, "matrix")
-    _check_size(rows, "matrix")
-    exact = [[_probability(v, f"matrix[{x}][{y}]") for y, v in enumerate(row)] for x, row in enumerate(rows)]
-    for x, row in enumerate(exact):
-        if abs(sum(row, Fraction(0)) - 1) > SUM_TOLERANCE:
-            words = f"the row sums to {float(sum(row)):.12g}, not to 1"
-            raise InvalidInput(Problem.WEIGHTS_INVALID, words, f"matrix[{x}]")
-    return _equal_sums(exact)
-
-
-def _probability(value: Any, field: str) -> Fraction:
-    read = number(value, field)
-    if read < 0 or abs(read.adjusted()) > 400:
-        raise InvalidInput(Problem.WEIGHTS_INVALID, "a probability lies between 0 and 1", field)
-    return Fraction(read)
-
-
-def _equal_sums(rows: Sequence[Sequence[Fraction]]) -> list[list[int]]:
-    """Return whole numbers with equal row sums, each row in the proportions given."""
-    shares = [[v / sum(row, Fraction(0)) for v in row] for row in rows]
-    common = math.lcm(*(v.denominator for row in shares for v in row))
-    return [[v.numerator * (common // v.denominator) for v in row] for row in shares]
-
-
-def _check_size(rows: list[list[Any]], field: str) -> None:
-    if not 2 <= len(rows) <= MAX_ANSWERS or len(rows[0]) > MAX_REPORTS:
-        words = f"a mechanism has 2 to {MAX_ANSWERS} rows and at most {MAX_REPORTS} columns"
-        raise InvalidInput(Problem.WEIGHTS_INVALID, words, field)

@@ -20,7 +20,8 @@ def _silent(stage: str, value: float, bound: float) -> None:
 class Limits:
     """How far to go.
 
-    gap : distance from the proven bound, relative to the value, up to which a design is called certified, in (0, 1].
+    gap : distance from the proven bound up to which a design is called certified, in (0, 1]: relative to the value of
+    a variance, absolute for information (nats) and error rates.
     out_of_time : asked all the time, also by a user who wants to stop; once it says so, the best so far is returned.
     memory : megabytes that open branches may take; beyond, the bound is what it is.
     progress : told of every improvement.

@@ -100,7 +100,15 @@ def target_variances(weights: Weights, counts: Sequence[int], targets: Targets |
             sum((w * solved[x][t] for x, w in enumerate(row)), Fraction(0)) * _factor(row, targets[t]) ** 2
             for t, row in enumerate(common)
         ]
-    return [float(v * unit) - float(s) for v, s in zip(exact, sampling, strict=True)]
+    return [_float(v * unit) - float(s) for v, s in zip(exact, sampling, strict=True)]
+
+
+def _float(value: Fraction) -> float:
+    """Return the value as a float, infinite where it is too large for one: a mechanism that all but hides a share."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _share(row: Sequence[Fraction], counts: Sequence[int]) -> Fraction:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms.dense import MAX_ANSWERS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 

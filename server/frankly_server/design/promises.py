@@ -3,12 +3,17 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
 from frankly_protocol.audit import NOTIONS, Claim, level_for
+from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.prior import Prior
+
+CONES = tuple(notion for notion in NOTIONS if notion != "dp")
+"""The notions that are cones of one report's column: (ε, δ)-DP couples reports and has families of its own."""
 
 LowerBounds = tuple[tuple[tuple[int, int], ...], ...]
 
@@ -38,6 +43,13 @@ def answer_ldp(epsilon: Fraction) -> Claim:
     return Claim("ldp", level_for(epsilon))
 
 
+def differential(epsilon: Fraction, delta: Fraction) -> Claim:
+    """(ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); DESIGN §9.4]; δ in [0, 1), rounded down."""
+    if delta.numerator > MAX_INT or delta.denominator > MAX_INT:
+        delta = Fraction(delta.numerator * 2**48 // delta.denominator, 2**48)
+    return Claim("dp", level_for(epsilon), delta=delta.as_integer_ratio())
+
+
 def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Claim:
     """(ε_l, ε_u)-ALIP: −ε_l ≤ ln P(y|s)/P(y) ≤ ε_u, a side that is None not promised  [Lift Def 3]."""
     if low is None and high is None:
@@ -48,18 +60,21 @@ def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Clai
 
 def side_channels(prior: Prior, epsilon: Fraction, attributes: Sequence[int]) -> Claim:
     """ε-SRLIP over attributes of these sizes, the last counted fastest  [Funnel Def 3]."""
-    product = 1
-    for size in attributes:
-        product *= size
-    if len(attributes) < 1 or min(attributes) < 2 or product != prior.answers:
-        words = f"give each attribute's number of values, two or more; they multiply to {prior.answers}"
-        raise InvalidInput(Problem.FIELD_TYPE, words, "attributes")
+    require_attributes(attributes, prior.answers)
     return Claim("srlip", level_for(epsilon), protected(prior), attributes=tuple(attributes))
 
 
 def robust(lower_bounds: LowerBounds, epsilon: Fraction, *, diagonal: bool) -> Claim:
     """(ε, F)-RLDP over the polytopes D_s = {R ≥ L(·|s)}  [Robust Def 1, Thm 2]."""
     return Claim("rldp", level_for(epsilon), lower_bounds=lower_bounds, diagonal=diagonal)
+
+
+def require_attributes(attributes: Sequence[int], answers: int) -> tuple[int, ...]:
+    """Return the sizes of attributes if they multiply to the number of answers. Raises InvalidInput(field_type)."""
+    if len(attributes) < 1 or min(attributes) < 2 or prod(attributes) != answers:
+        words = f"give each attribute's number of values, two or more; they multiply to {answers}"
+        raise InvalidInput(Problem.FIELD_TYPE, words, "attributes")
+    return tuple(attributes)
 
 
 def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:

@@ -69,6 +69,11 @@ def _mixture(rows: Rows, prior: Sequence[int]) -> list[int]:
     return u if min(u) << _RARE_SHIFT >= sum(u) else [1] * len(u)
 
 
+def rounded(row: Sequence[int], bits: int = BITS) -> tuple[int, ...]:
+    """Return whole numbers in about the proportions of `row` that sum to 2^bits: largest remainders, ties by index."""
+    return _rounded(row, [1] * len(row), Fraction(0), bits)
+
+
 def _rounded(row: Sequence[int], mixture: Sequence[int], eta: Fraction, bits: int) -> tuple[int, ...]:
     """Round 2^bits · ((1−η)·row/Σrow + η·u/Σu) to whole numbers that sum to 2^bits."""
     total, u_total = sum(row), sum(mixture)

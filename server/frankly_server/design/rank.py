@@ -22,10 +22,15 @@ def estimable(mechanism: DenseMechanism, names: Sequence[str] | None = None) -> 
     W·p is estimable iff the row W lies in the span of the columns Q(y|·); the reduced echelon form of these columns is
     the plainest basis. Coefficients are shown to six digits. `names` default to "answer 0", "answer 1", …
     """
-    words = list(names) if names is not None else [f"answer {x}" for x in range(mechanism.answers)]
-    if rank(mechanism) == mechanism.answers:
+    return estimable_rows(mechanism.weights, names)
+
+
+def estimable_rows(weights: Sequence[Sequence[int]], names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the same for a table of whole numbers with equal row sums, row = truth."""
+    words = list(names) if names is not None else [f"answer {x}" for x in range(len(weights))]
+    if rational.rank(weights) == len(weights):
         return tuple(words)
-    basis = rational.row_echelon(list(zip(*mechanism.weights, strict=True)))
+    basis = rational.row_echelon(list(zip(*weights, strict=True)))
     return tuple(_combination(row, words) for row in basis)
 
 

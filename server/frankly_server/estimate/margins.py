@@ -10,21 +10,37 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 Values = tuple[float | None, ...]
+Pairs = tuple[tuple[float, float] | None, ...]
+
+METHODS = (
+    "clt", "chebyshev", "chebyshev_plugin", "hoeffding", "exact", "simultaneous", "simultaneous_plugin", "sequence",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Half-widths per target, None where unknown.
+    """Half-widths per target, None where unknown; `exact` and `sequence` are ends [low, high].
 
-    clt : normal approximation. chebyshev : holds at every n and every truth, from the worst-case standard error.
+    exact : Clopper-Pearson, for scores of two values and independent reports; None unless there is such a target. clt :
+    normal approximation. chebyshev : holds at every n and every truth, from the worst-case standard error.
     chebyshev_plugin : Chebyshev's factor on the estimated standard error; *not* guaranteed (at n = 50, ε = 4 and a true
-    share of 0 it covers 60%). simultaneous : normal, for all targets at once (Bonferroni).
+    share of 0 it covers 60%). hoeffding : holds at every n and every truth. simultaneous : for all targets at once, the
+    normal factor of their largest deviation on the worst-case error. simultaneous_plugin : the same on the estimated
+    error, narrower and not guaranteed at small n. sequence : holds at all n at once, for pages that people watch.
     """
 
+    exact: Pairs | None
     clt: Values
     chebyshev: Values
     chebyshev_plugin: Values
+    hoeffding: Values
     simultaneous: Values
+    simultaneous_plugin: Values
+    sequence: Pairs
+
+    def half_widths(self, method: str) -> Values | None:
+        """Return the half-widths of a method that has some; None for `exact` and `sequence`."""
+        return None if method in ("exact", "sequence") else getattr(self, method)
 
 
 def require_level(level: object, field: str = "level") -> float:
@@ -45,17 +61,8 @@ def chebyshev_factor(level: float) -> float:
     return 1 / math.sqrt(1 - level)
 
 
-def margins(se: Sequence[float | None], worst_case_se: Sequence[float | None], level: float) -> Margins:
-    """Return every margin at `level` from the estimated and the worst-case standard errors of all targets."""
-    return Margins(
-        clt=_times(normal_quantile(level), se),
-        chebyshev=_times(chebyshev_factor(level), worst_case_se),
-        chebyshev_plugin=_times(chebyshev_factor(level), se),
-        simultaneous=_times(normal_quantile(level, max(1, len(se))), se),
-    )
-
-
-def _times(factor: float, values: Sequence[float | None]) -> Values:
+def times(factor: float, values: Sequence[float | None]) -> Values:
+    """Return the multiples of values, None where there is none."""
     return tuple(None if value is None else factor * value for value in values)
 
 

@@ -8,9 +8,8 @@ from fractions import Fraction
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.estimate.decoder import Decoder
-
 Values = tuple[float | None, ...]
+Ends = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +23,24 @@ class Poisoning:
     down: Values
 
 
-def poisoning(found: Decoder, estimates: Sequence[Fraction | None], beta: Fraction) -> Poisoning:
+def poisoning(ends: Sequence[Ends | None], estimates: Sequence[Fraction | None], beta: Fraction) -> Poisoning:
     """Return the reach of a share `beta` of all received reports being fake, for the estimates as observed.
 
-    With honest estimate h the one shown is (1−β)h + β·v for an attack of mean decoder value v, and v lies between the
-    smallest and the largest entry of the target's row. So shown − h = β/(1−β)·(v − shown), at most
-    β/(1−β)·(max_y V[t,y] − shown) and at least β/(1−β)·(min_y V[t,y] − shown); both are reached by fakes that all send
-    that report.
+    ends : the least and the largest value one report decodes to, per target. With honest estimate h the one shown is
+    (1−β)h + β·v for an attack of mean decoded value v, which lies between the ends. So shown − h = β/(1−β)·(v − shown),
+    at most β/(1−β)·(max − shown) and at least β/(1−β)·(min − shown); both are reached by fakes that all send that
+    report.
     """
     odds = beta / (1 - beta)
     up: list[float | None] = []
     down: list[float | None] = []
-    for row, shown in zip(found.rows, estimates, strict=True):
-        if row is None or shown is None:
+    for reach, shown in zip(ends, estimates, strict=True):
+        if reach is None or shown is None:
             up.append(None)
             down.append(None)
         else:
-            up.append(float(odds * (max(row) - shown)))
-            down.append(float(odds * (shown - min(row))))
+            up.append(float(odds * (reach[1] - shown)))
+            down.append(float(odds * (shown - reach[0])))
     return Poisoning(tuple(up), tuple(down))
 
 

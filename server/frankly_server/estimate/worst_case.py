@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The largest variance an unbiased estimate can have, whatever the true shares are (Thesis 6.8; DESIGN §6, §9.1)."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,12 +31,11 @@ def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 
     return best
 
 
-def linear_part(row: Sequence[float], Q: FloatArray, target: FloatArray, sampling: float) -> FloatArray:
+def linear_part(second_moment: FloatArray, target: FloatArray, sampling: float) -> FloatArray:
     """Return c with variance(p) = c·p − sampling·(w·p)² for one report drawn at shares p, shape (a,).
 
-    Row = truth in Q of shape (a, b). Privacy alone costs Σ_y v_y² Q(y|x) − w_x² for a respondent with answer x; drawing
-    the respondent costs w² on average minus (w·p)², weighed by `sampling`: 1 for independent draws, (N−n)/(N−1) without
-    replacement from N, 0 for a census.
+    second_moment : E[d²|x] of the decoded value, Σ_y v_y² Q(y|x). Privacy alone costs that less w_x² for a respondent
+    with answer x; drawing the respondent costs w² on average minus (w·p)², weighed by `sampling`: 1 for independent
+    draws, (N−n)/(N−1) without replacement from N, 0 for a census.
     """
-    second_moment = Q @ np.asarray(row) ** 2
     return np.asarray(second_moment - (1 - sampling) * target**2, dtype=np.float64)

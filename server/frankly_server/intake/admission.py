@@ -10,9 +10,11 @@ from frankly_protocol import canonical
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
+from frankly_server.intake.tokens import TokenDoor
 from frankly_server.store import ReportRow
 
 
@@ -28,14 +30,16 @@ class TooEarly(InvalidInput):
 class Admission:
     """The part of an immutable document that intake needs; made once per document and kept.
 
-    reports : number of symbols of each block. strata : allowed choices by public question.
+    mechanisms : of each block, which know their symbols. door : judges tokens. strata : allowed
+    choices by public question.
     """
 
     survey: str
     document: str
     opens: datetime
     closes: datetime
-    reports: tuple[int, ...]
+    mechanisms: tuple[Mechanism, ...]
+    door: TokenDoor
     strata: Mapping[str, frozenset[str]]
 
     @classmethod
@@ -46,26 +50,26 @@ class Admission:
             document=digest,
             opens=document.opens,
             closes=min(document.closes, document.expires),
-            reports=tuple(block.mechanism.reports for block in document.blocks),
+            mechanisms=tuple(block.mechanism for block in document.blocks),
+            door=TokenDoor.of(document.token),
             strata={q.id: frozenset(choice.id for choice in q.choices) for q in document.strata},
         )
 
     def admit(self, report: Report, now: datetime) -> ReportRow:
         """Return what would be stored of a report.
 
-        Raises InvalidInput: too_early, closed, symbol_unknown or strata_invalid. No message repeats a value.
+        Raises InvalidInput: too_early, closed, y_type, symbol_unknown or strata_invalid. No message
+        repeats a value.
         """
         if now < self.opens:
             raise TooEarly(self.opens, now)
         if now > self.closes:
             raise InvalidInput(Problem.CLOSED, f"the survey closed at {format_time(self.closes)}; do not send again")
-        if len(report.symbols) != len(self.reports):
-            words = f"this survey takes {len(self.reports)} symbols, one per block"
+        if len(report.symbols) != len(self.mechanisms):
+            words = f"this survey takes {len(self.mechanisms)} symbols, one per block"
             raise InvalidInput(Problem.SYMBOL_UNKNOWN, words, "y")
-        for i, (symbol, reports) in enumerate(zip(report.symbols, self.reports, strict=True)):
-            if symbol >= reports:
-                words = f"the symbols of this block are 0 to {reports - 1}"
-                raise InvalidInput(Problem.SYMBOL_UNKNOWN, words, f"y[{i}]")
+        for i, (symbol, mechanism) in enumerate(zip(report.symbols, self.mechanisms, strict=True)):
+            mechanism.check_symbol(symbol, f"y[{i}]")
         return ReportRow(self.survey, report.id, self.document, report.symbols, self._stratum(report.strata))
 
     def _stratum(self, given: Mapping[str, str]) -> str:

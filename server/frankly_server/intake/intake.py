@@ -13,9 +13,9 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
 from frankly_server.intake.admission import Admission
-from frankly_server.intake.storing import Outcome, keep
+from frankly_server.intake.storing import Admitted, Outcome, keep
 from frankly_server.intake.together import Together
-from frankly_server.store import Database, ReportRow, StoreUnavailable
+from frankly_server.store import Database, StoreUnavailable
 
 
 class Intake:
@@ -25,14 +25,15 @@ class Intake:
         self._database = database
         self._clock = clock
         self._admissions: dict[str, Admission] = {}  # by digest; documents never change
-        self._singles: Together[ReportRow, Outcome | InvalidInput] = Together(self._keep)
+        self._singles: Together[Admitted, Outcome | InvalidInput] = Together(self._keep)
 
     def accept(self, survey_id: str, body: bytes) -> Outcome:
         """Store one report and return after the commit; sending the same bytes again is safe.
 
         Raises InvalidInput: survey_unknown, doc_mismatch, too_early, closed, symbol_unknown, strata_invalid,
-        id_conflict (another report with this id was first), or what `Report.from_bytes` raises; StoreUnavailable if
-        nothing is certain, in which case the same bytes should be sent again.
+        token_invalid, token_foreign, token_spent, id_conflict (another report with this id was first), or what
+        `Report.from_bytes` raises; StoreUnavailable if nothing is certain, in which case the same bytes should be sent
+        again.
         """
         try:
             outcome = self._singles.submit(self._admit(survey_id, Report.from_bytes(body)))
@@ -50,7 +51,7 @@ class Intake:
         error, never fails its neighbours. Raises InvalidInput(survey_unknown) for all of them, or StoreUnavailable.
         """
         self._require_survey(survey_id)
-        rows: list[ReportRow] = []
+        rows: list[Admitted] = []
         refused: dict[int, InvalidInput] = {}
         for i, report in enumerate(reports):
             try:
@@ -69,17 +70,17 @@ class Intake:
         with self._database.reading("refusals") as tx:
             return tx.days.of_survey(survey_id)
 
-    def _keep(self, rows: Sequence[ReportRow]) -> list[Outcome | InvalidInput]:
+    def _keep(self, rows: Sequence[Admitted]) -> list[Outcome | InvalidInput]:
         with self._database.transaction("accept reports") as tx:
             return keep(tx, rows)
 
-    def _admit(self, survey_id: str, report: Report) -> ReportRow:
+    def _admit(self, survey_id: str, report: Report) -> Admitted:
         admission = self._admissions.get(report.doc) or self._learn(survey_id, report.doc)
         if admission is None or admission.survey != survey_id:
             self._require_survey(survey_id)
             words = "the report names a document that is not this survey's; fetch the survey again"
             raise InvalidInput(Problem.DOC_MISMATCH, words, "doc")
-        return admission.admit(report, self._clock.now())
+        return Admitted(admission.admit(report, self._clock.now()), admission.door.spend(survey_id, report.token))
 
     def _learn(self, survey_id: str, digest: str) -> Admission | None:
         """Read a document's rules once; superseded versions count as well, until their own closing time."""

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeping reports inside one transaction: what is new is inserted and counted, the rest compared with the first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.intake.tokens import Spend, give_back, spend_all
 from frankly_server.store import ReportRow, Transaction
 
 
@@ -19,37 +20,67 @@ class Outcome:
     id: str = field(repr=False)
 
 
-def keep(tx: Transaction, rows: Sequence[ReportRow]) -> list[Outcome | InvalidInput]:
-    """Store reports and return what became of each, in their order; InvalidInput(id_conflict) is returned, not raised.
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A report that its document lets in, and the token it brings; only the first is stored."""
 
-    Counts grow by exactly the reports that were new, in the same transaction.
+    row: ReportRow
+    spend: Spend | None = None
+
+
+def keep(tx: Transaction, admitted: Sequence[Admitted]) -> list[Outcome | InvalidInput]:
+    """Store reports and return what became of each, in their order.
+
+    InvalidInput (id_conflict, token_spent, token_foreign, token_invalid) is returned, not raised. Counts grow by
+    exactly the reports that were new, and exactly their tokens are spent, in the same transaction.
     """
     outcomes: dict[int, Outcome | InvalidInput] = {}
     fresh: list[ReportRow] = []
-    by_survey = sorted(enumerate(rows), key=lambda numbered: numbered[1].survey)
-    for survey, group in groupby(by_survey, key=lambda numbered: numbered[1].survey):
+    by_survey = sorted(enumerate(admitted), key=lambda numbered: numbered[1].row.survey)
+    for survey, group in groupby(by_survey, key=lambda numbered: numbered[1].row.survey):
         fresh += _keep_of_survey(tx, survey, list(group), outcomes)
     tx.counts.add(fresh)
-    return [outcomes[i] for i in range(len(rows))]
+    return [outcomes[i] for i in range(len(admitted))]
 
 
 def _keep_of_survey(
-    tx: Transaction, survey: str, numbered: list[tuple[int, ReportRow]], outcomes: dict[int, Outcome | InvalidInput]
+    tx: Transaction, survey: str, numbered: list[tuple[int, Admitted]], outcomes: dict[int, Outcome | InvalidInput]
 ) -> list[ReportRow]:
     """Insert one survey's reports, note every outcome under its number, and return the rows that were new."""
-    first: dict[str, ReportRow] = {}
-    for _, row in numbered:
-        first.setdefault(row.id, row)
-    new = tx.reports.add_many(list(first.values()))
-    kept = first | tx.reports.get_many(survey, [report_id for report_id in first if report_id not in new])
+    first: dict[str, Admitted] = {}
+    for _, one in numbered:
+        first.setdefault(one.row.id, one)
+    refused, spent = _spend(tx, survey, first)
+    rows = {i: one.row for i, one in first.items() if i in spent or one.spend is None}
+    new = tx.reports.add_many(list(rows.values()))
+    # Somebody else may have stored a report of the same id since we looked: it has a token of its own.
+    give_back(tx, survey, [spend for i, spend in spent.items() if i not in new])
+    kept = rows | tx.reports.get_many(survey, [report_id for report_id in first if report_id not in new])
     unsaid = set(new)
-    for i, row in numbered:
+    for i, one in numbered:
+        row = one.row
         if row.id in unsaid:
             unsaid.remove(row.id)
             outcomes[i] = Outcome("accepted", row.id)
-        else:
+        elif row.id in kept:
             outcomes[i] = _again(row, kept[row.id])
-    return [row for row in first.values() if row.id in new]
+        else:
+            outcomes[i] = refused[row.id]
+    return [row for row in rows.values() if row.id in new]
+
+
+def _spend(
+    tx: Transaction, survey: str, first: Mapping[str, Admitted]
+) -> tuple[dict[str, InvalidInput], dict[str, Spend]]:
+    """Spend the tokens of reports that are not stored yet; return why which could not be, and which were.
+
+    A report that is stored already is a repetition: it keeps the token it spent then, and spends none now.
+    """
+    bringing = {report_id: one.spend for report_id, one in first.items() if one.spend is not None}
+    stored = tx.reports.get_many(survey, list(bringing))
+    wanted = {report_id: spend for report_id, spend in bringing.items() if report_id not in stored}
+    refused = spend_all(tx, survey, list(wanted.items())) if wanted else {}
+    return refused, {report_id: spend for report_id, spend in wanted.items() if report_id not in refused}
 
 
 def _again(row: ReportRow, stored: ReportRow) -> Outcome | InvalidInput:

@@ -11,6 +11,7 @@ from typing import Final
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
     Encoding,
     NoEncryption,
     PrivateFormat,
@@ -20,8 +21,12 @@ from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.durable import sync_folder
+
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _MAX_FILE_BYTES: Final = 1 << 20
+MIN_PASSPHRASE: Final = 12
+_MAX_PASSPHRASE: Final = 1023  # what PKCS #8 encryption takes
 
 
 def key_file_problem(path: Path, detail: str) -> InvalidInput:
@@ -29,24 +34,36 @@ def key_file_problem(path: Path, detail: str) -> InvalidInput:
     return InvalidInput(Problem.KEY_FILE, detail, str(path))
 
 
-def to_pem(key: SigningKey) -> bytes:
-    """Return a private key as PKCS #8 PEM, the form every tool reads."""
+def to_pem(key: SigningKey, passphrase: bytes | None = None) -> bytes:
+    """Return a private key as PKCS #8 PEM, the form every tool reads; encrypted if there is a passphrase.
+
+    Raises InvalidInput(key_file) for a passphrase of fewer than 12 or more than 1,023 bytes.
+    """
     private = Ed25519PrivateKey.from_private_bytes(key.raw)
-    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    if passphrase is None:
+        return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    if not MIN_PASSPHRASE <= len(passphrase) <= _MAX_PASSPHRASE:
+        words = f"a passphrase has {MIN_PASSPHRASE} to {_MAX_PASSPHRASE} bytes; several words are easiest to keep"
+        raise InvalidInput(Problem.KEY_FILE, words, "passphrase")
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(passphrase))
 
 
-def read_key(path: Path) -> SigningKey:
+def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
     """Return the Ed25519 key in a PEM file that only its owner may read.
 
-    Raises InvalidInput(key_file) if it is missing, readable by others, encrypted, of another kind, or no key at all.
+    Raises InvalidInput(key_file) if it is missing, readable by others, encrypted with another passphrase or with one
+    that was not given, of another kind, or no key at all.
     """
     data = read_private(path)
+    encrypted = b"ENCRYPTED PRIVATE KEY" in data
+    if encrypted and passphrase is None:
+        words = "the key is encrypted: give its passphrase; keys that a server runs with are protected by their mode"
+        raise key_file_problem(path, words)
     try:
-        private = load_pem_private_key(data, password=None)
-    except TypeError:
-        raise key_file_problem(path, "the key is encrypted; store it unencrypted, protected by its file mode") from None
-    except (ValueError, UnsupportedAlgorithm):
-        raise key_file_problem(path, "this is no PEM private key; restore it from a backup") from None
+        private = load_pem_private_key(data, password=passphrase if encrypted else None)
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        words = "this passphrase does not open it" if encrypted else "this is no PEM private key"
+        raise key_file_problem(path, f"{words}; restore it from a backup") from None
     if not isinstance(private, Ed25519PrivateKey):
         raise key_file_problem(path, "only Ed25519 keys are used here; make one with `frankly keys init`")
     return SigningKey.from_raw(private.private_bytes_raw())
@@ -81,10 +98,10 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))  # mode 0700
     for name, data in files.items():
         _write(made / name, data)
-    _sync(made)
+    sync_folder(made)
     aside = _set_aside(folder) if folder.exists() else None
     made.rename(folder)
-    _sync(folder.parent)
+    sync_folder(folder.parent)
     return aside
 
 
@@ -101,11 +118,3 @@ def _write(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

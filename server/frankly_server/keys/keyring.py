@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server's keys: an offline root, the publisher's key, and the keys document that ties them together."""
+"""The server's keys: an offline root, publisher keys, a log key, and the keys documents that tie them together."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,7 +10,9 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_protocol.trust.keys import KeysDocument, Role, accept_keys
+from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, accept_keys, require_step
+from frankly_protocol.trust.chain import MAX_STEPS
+from frankly_protocol.trust.notes import LOG
 
 from frankly_server.keys.files import (
     key_file_problem,
@@ -21,8 +23,9 @@ from frankly_server.keys.files import (
     write_folder,
 )
 
-ROOT, PUBLISHER, DOCUMENT = "root.pem", "publisher.pem", "keys.json"
+ROOT, PUBLISHER, LOG_KEY, DOCUMENT = "root.pem", "publisher.pem", "log.pem", "keys.json"
 VALIDITY: Final = timedelta(days=730)
+MAX_KEYS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,55 +33,126 @@ class NewKeys:
     """What `init` made: where, under which ids, and where older keys were set aside (None if there were none)."""
 
     folder: Path
-    root_id: str
-    publisher_id: str
+    root_ids: tuple[str, ...]
+    publisher_ids: tuple[str, ...]
+    log_id: str
     set_aside: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many keys of each role `init` makes, and how many of them must sign."""
+
+    roots: int = 1
+    root_threshold: int = 1
+    publishers: int = 1
+    publisher_threshold: int = 1
 
 
 class Keyring:
     """The key folder of one server.
 
-    Only the publisher's key and the keys document are needed to run; `root.pem` may be moved offline after `init`.
+    To run, only the publisher's keys, the log's key and the keys documents are needed; root keys (`root*.pem`) belong
+    offline after `init`. `keys.json` is the newest document, `keys-N.json` is version N.
     """
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
 
-    def init(self, *, force: bool = False) -> NewKeys:
-        """Make a root key, a publisher key and version 1 of the keys document.
+    @property
+    def folder(self) -> Path:
+        """Where the key files are."""
+        return self._folder
+
+    def init(self, *, force: bool = False, plan: Plan | None = None, passphrase: bytes | None = None) -> NewKeys:
+        """Make keys for every role and version 1 of the keys document.
 
         With `force` keys that exist are set aside, not destroyed; devices that know the old root will refuse the new.
-        Raises InvalidInput(file_exists) if there are keys already and `force` is not given.
+        `passphrase` encrypts the root keys.
+        Raises InvalidInput: file_exists if there are keys already and `force` is not given, key_file for a plan or
+        passphrase that cannot be used.
         """
+        plan = plan or Plan()
         if self._folder.exists() and not force:
             raise InvalidInput(
                 Problem.FILE_EXISTS, "there are keys here already; --force sets them aside", str(self._folder)
             )
-        root, publisher = SigningKey.generate(), SigningKey.generate()
+        roots = _fresh(plan.roots, plan.root_threshold, "root")
+        publishers = _fresh(plan.publishers, plan.publisher_threshold, "publisher")
+        log = SigningKey.generate()
         issued = self._clock.now().replace(microsecond=0)
-        document = KeysDocument(1, issued, issued + VALIDITY, Role((root.public,), 1), Role((publisher.public,), 1))
-        envelope = Envelope.seal(KEYS_TYPE, document.payload(), [root])
-        files = {ROOT: to_pem(root), PUBLISHER: to_pem(publisher), DOCUMENT: envelope.to_bytes()}
+        document = KeysDocument(
+            1,
+            issued,
+            issued + VALIDITY,
+            Role(tuple(key.public for key in roots), plan.root_threshold),
+            Role(tuple(key.public for key in publishers), plan.publisher_threshold),
+            LogRole(NamedKey(f"frankly/{log.public.key_id[:16]}", log.public, LOG), (), 0),
+        )
+        envelope = Envelope.seal(KEYS_TYPE, document.payload(), roots).to_bytes()
+        files = {numbered(ROOT, i): to_pem(key, passphrase) for i, key in enumerate(roots)}
+        files |= {numbered(PUBLISHER, i): to_pem(key) for i, key in enumerate(publishers)}
+        files |= {LOG_KEY: to_pem(log), DOCUMENT: envelope, version_name(1): envelope}
         aside = write_folder(self._folder, files)
-        return NewKeys(self._folder, root.public.key_id, publisher.public.key_id, aside)
+        return NewKeys(self._folder, _ids(roots), _ids(publishers), log.public.key_id, aside)
 
-    def document(self) -> bytes:
-        """Return the signed keys document as served; raises InvalidInput(key_file)."""
-        return read_private(self._folder / DOCUMENT)
+    def document(self, version: int | None = None) -> bytes:
+        """Return the signed keys document as served, the newest or a version.
 
-    def publisher(self) -> SigningKey:
-        """Return the publisher's key, after checking that the keys document names it and is valid now.
+        Raises InvalidInput: key_file, or not_found for a version that was never made.
+        """
+        if version is None:
+            return read_private(self._folder / DOCUMENT)
+        path = self._folder / version_name(version)
+        if path.is_file():
+            return read_private(path)
+        newest = self.document()
+        if version == KeysDocument.parse(Envelope.from_bytes(newest, KEYS_TYPE).payload).version:
+            return newest
+        raise InvalidInput(Problem.NOT_FOUND, "there is no such version of the keys", "version")
+
+    def chain(self) -> list[bytes]:
+        """Return the newest versions, oldest first: as many as a device may walk."""
+        newest = self.trusted().version
+        return [self.document(version) for version in range(max(1, newest - MAX_STEPS), newest + 1)]
+
+    def publishers(self) -> list[SigningKey]:
+        """Return the publisher keys that are here and that the keys document names: enough of them to sign.
 
         Raises InvalidInput(key_file) naming the file and the way out.
         """
         require_private_folder(self._folder)
-        key = read_key(self._folder / PUBLISHER)
-        if key.public.key_id not in {known.key_id for known in self.trusted().publisher.keys}:
-            raise key_file_problem(
-                self._folder / PUBLISHER, "the keys document does not name this key; restore the pair that fits"
-            )
-        return key
+        role = self.trusted().publisher
+        named = {key.key_id for key in role.keys}
+        found = [key for key in self.private_keys(PUBLISHER) if key.public.key_id in named]
+        if len(found) < role.threshold:
+            words = f"the keys document does not name enough of these keys ({len(found)} of the {role.threshold} needed"
+            raise key_file_problem(self._folder / PUBLISHER, f"{words}); restore those that fit")
+        return found
+
+    def log_key(self) -> SigningKey | None:
+        """Return the key that signs the log's checkpoints, None if the keys document names no log.
+
+        Raises InvalidInput(key_file) if the log's key is not here.
+        """
+        role = self.trusted().log
+        if role is None:
+            return None
+        for key in self.private_keys(LOG_KEY):
+            if key.public == role.log.public:
+                return key
+        raise key_file_problem(self._folder / LOG_KEY, "this is not the log's key of the keys document; restore it")
+
+    def private_keys(self, name: str, passphrase: bytes | None = None) -> list[SigningKey]:
+        """Return every key of one role that is in the folder, retired ones too; at least the first file must be."""
+        paths = self.key_files(name) or [self._folder / name]
+        return [read_key(path, passphrase) for path in paths]
+
+    def key_files(self, name: str) -> list[Path]:
+        """Return the paths of a role's key files, as in root.pem, root-2.pem, root-0123abcd.pem."""
+        stem = Path(name).stem
+        return sorted(path for path in self._folder.glob(f"{stem}*.pem") if path.stem.partition("-")[0] == stem)
 
     def trusted(self) -> KeysDocument:
         """Return the keys document, verified; raises InvalidInput(key_file) if it is damaged or expired."""
@@ -88,6 +162,36 @@ class Keyring:
         except DocumentRejected as error:
             raise key_file_problem(self._folder / DOCUMENT, f"the keys document cannot be used: {error}") from None
 
+    def trusted_or_expired(self) -> KeysDocument:
+        """Return the keys document, verified but for its time: expired keys can be looked at and renewed."""
+        try:
+            return require_step(None, self.document())
+        except DocumentRejected as error:
+            raise key_file_problem(self._folder / DOCUMENT, f"the keys document cannot be used: {error}") from None
+
     def check(self) -> None:
-        """Refuse to start without a usable publisher key (BAD_INPUTS 54); raises InvalidInput(key_file)."""
-        self.publisher()
+        """Refuse to start without usable publisher and log keys (BAD_INPUTS 54); raises InvalidInput(key_file)."""
+        self.publishers()
+        self.log_key()
+
+
+def numbered(name: str, index: int) -> str:
+    """Return the file name of a role's key, as in root.pem and root-2.pem."""
+    path = Path(name)
+    return name if index == 0 else f"{path.stem}-{index + 1}{path.suffix}"
+
+
+def version_name(version: int) -> str:
+    """Return the file name of one version of the keys document."""
+    return f"keys-{version}.json"
+
+
+def _fresh(count: int, threshold: int, role: str) -> list[SigningKey]:
+    if not 1 <= threshold <= count <= MAX_KEYS:
+        words = f"of 1 to {MAX_KEYS} {role} keys, at least 1 and at most all must sign"
+        raise InvalidInput(Problem.KEY_FILE, words, f"{role}_threshold")
+    return [SigningKey.generate() for _ in range(count)]
+
+
+def _ids(keys: list[SigningKey]) -> tuple[str, ...]:
+    return tuple(key.public.key_id for key in keys)

@@ -2,25 +2,36 @@
 """The only SQL: tables, one door (`Database`), one class per aggregate."""
 
 from frankly_server.store.api_keys import ApiKeyRow
+from frankly_server.store.backup import BackupBroken, Contents
+from frankly_server.store.backup import restore as restore_backup
+from frankly_server.store.backup import save as save_backup
+from frankly_server.store.backup import verify as read_back
 from frankly_server.store.counts import CountKey, Difference
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.log import LogEntry
 from frankly_server.store.migrate import downgrade, upgrade
 from frankly_server.store.reports import ReportRow
 from frankly_server.store.surveys import SurveyRow
 
 __all__ = [
     "ApiKeyRow",
+    "BackupBroken",
+    "Contents",
     "CountKey",
     "Database",
     "Difference",
     "DocumentRow",
+    "LogEntry",
     "ReportRow",
     "StoreUnavailable",
     "SurveyRow",
     "Transaction",
     "UnsafeStore",
     "downgrade",
+    "read_back",
+    "restore_backup",
+    "save_backup",
     "upgrade",
 ]

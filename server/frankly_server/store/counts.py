@@ -9,17 +9,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from frankly_server.store.reports import ReportRow, Reports
 from frankly_server.store.schema import counts, documents
 from frankly_server.store.upsert import add_to
 
 _SLOTS: Final = 64
+NO_NUMBER: Final = -1
 
 
 class CountKey(NamedTuple):
-    """What is counted: ``block`` is a position from 0, ``stratum`` as in ReportRow.strata."""
+    """What is counted: ``block`` is a position from 0, ``stratum`` as in ReportRow.strata.
+
+    symbol : a table's symbol; NO_NUMBER stands for all the symbols of another kind together, which are too many to be
+    counted one by one: they are read from the reports.
+    """
 
     document: str
     block: int
@@ -57,6 +62,10 @@ class Counts:
         found = select(*keys, func.sum(counts.c.n)).where(counts.c.document == digest).group_by(*keys)
         return {CountKey(*key): int(n) for *key, n in self._connection.execute(found)}
 
+    def erase(self, digest: str) -> int:
+        """Delete the counts of a document; return how many rows there were."""
+        return int(self._connection.execute(delete(counts).where(counts.c.document == digest)).rowcount)
+
     def recount(self, survey_id: str) -> list[Difference]:
         """Compare the counts of a survey with its reports, one by one; an empty list if they agree."""
         told = _tally(Reports(self._connection).scan(survey_id))
@@ -73,5 +82,6 @@ class Counts:
 def _tally(rows: Iterable[ReportRow]) -> Counter[CountKey]:
     tally: Counter[CountKey] = Counter()
     for row in rows:
-        tally.update(CountKey(row.document, block, row.strata, symbol) for block, symbol in enumerate(row.symbols))
+        for block, symbol in enumerate(row.symbols):
+            tally[CountKey(row.document, block, row.strata, symbol if type(symbol) is int else NO_NUMBER)] += 1
     return tally

@@ -3,7 +3,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import cached_property
 from typing import Final
 
@@ -18,9 +18,13 @@ from frankly_server.store.days import Days
 from frankly_server.store.documents import Documents
 from frankly_server.store.engines import check_durability, make_engine, reading
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.log import LogEntries
 from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.surveys import Surveys
+from frankly_server.store.tables import Tables
+from frankly_server.store.together import Together
+from frankly_server.store.tokens import Tokens
 
 _log: Final = structlog.get_logger("frankly.store")
 
@@ -52,14 +56,34 @@ class Transaction:
         return Counts(self._connection)
 
     @cached_property
+    def together(self) -> Together:
+        """How often symbols of several blocks came in together."""
+        return Together(self._connection)
+
+    @cached_property
     def days(self) -> Days:
         """Refusals per day and reason."""
         return Days(self._connection)
 
     @cached_property
+    def log(self) -> LogEntries:
+        """The transparency log: published digests in order, and witnesses' signatures."""
+        return LogEntries(self._connection)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """Hashes of invite tokens, spent or not."""
+        return Tokens(self._connection)
+
+    @cached_property
     def api_keys(self) -> ApiKeys:
         """Hashed API keys."""
         return ApiKeys(self._connection)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Every table as plain rows."""
+        return Tables(self._connection)
 
 
 class Database:
@@ -106,6 +130,16 @@ class Database:
                 f"the database has schema version {found}, this program needs {SCHEMA_VERSION}; "
                 "run `frankly migrate` with the newest version of the two"
             )
+
+    def forget_erased(self) -> None:
+        """Make SQLite drop erased rows from its log too; PostgreSQL does so when it next vacuums.
+
+        Raises StoreUnavailable.
+        """
+        if self.engine.dialect.name == "sqlite":
+            with self._translated("forget erased"), closing(self.engine.raw_connection()) as connection:
+                # A checkpoint runs outside transactions, which SQLAlchemy's own connections always open.
+                connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close every pooled connection."""

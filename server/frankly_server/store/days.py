@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select
 
 from frankly_server.store.schema import day_counts
 from frankly_server.store.upsert import add_to
@@ -20,6 +20,10 @@ class Days:
         if events:
             rows = [{"survey": survey_id, "day": day, "event": event, "n": n} for event, n in sorted(events.items())]
             add_to(self._connection, day_counts, rows)
+
+    def erase(self, survey_id: str) -> int:
+        """Delete the counters of a survey; return how many there were."""
+        return int(self._connection.execute(delete(day_counts).where(day_counts.c.survey == survey_id)).rowcount)
 
     def of_survey(self, survey_id: str) -> dict[tuple[str, str], int]:
         """Return (day, event) -> n for one survey."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published documents: written once, never changed, never deleted."""
+"""Published documents: their bytes are written once, never changed, never deleted; signatures can be renewed."""
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from frankly_server.store.schema import documents, is_digest, is_id
 
@@ -54,3 +54,12 @@ class Documents:
                 digest=row.digest, survey=row.survey, version=row.version, source=row.source, envelope=row.envelope
             )
         )
+
+    def all(self) -> list[DocumentRow]:
+        """Return every published version, by survey and version."""
+        every = select(documents).order_by(documents.c.survey, documents.c.version)
+        return [DocumentRow(**row) for row in self._connection.execute(every).mappings()]
+
+    def renew(self, digest: str, envelope: bytes) -> None:
+        """Replace a document's envelope by one with other signatures over the very same payload."""
+        self._connection.execute(update(documents).where(documents.c.digest == digest).values(envelope=envelope))

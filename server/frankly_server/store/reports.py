@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Randomised reports: one row per (survey, id), the first one kept."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from frankly_protocol import canonical
+from frankly_protocol.report import SymbolJson
+from sqlalchemy import Connection, delete, select
 
 from frankly_server.store.schema import reports
 from frankly_server.store.upsert import insert_new
@@ -13,12 +16,15 @@ from frankly_server.store.upsert import insert_new
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """All that is kept of a report; ``strata`` is canonical JSON, empty if the survey has none."""
+    """All that is kept of a report.
+
+    symbols : one per block, as they travelled. strata : canonical JSON, empty if the survey has none.
+    """
 
     survey: str
     id: str
     document: str
-    symbols: tuple[int, ...]
+    symbols: tuple[SymbolJson, ...]
     strata: str
 
     def __repr__(self) -> str:
@@ -57,6 +63,10 @@ class Reports:
         for row in self._connection.execute(every):
             yield _row(*row)
 
+    def erase(self, survey_id: str) -> int:
+        """Delete every report of a survey; return how many there were."""
+        return int(self._connection.execute(delete(reports).where(reports.c.survey == survey_id)).rowcount)
+
     def _insert(self) -> Any:
         return insert_new(self._connection.dialect.name, reports, "id")
 
@@ -66,10 +76,10 @@ def _values(row: ReportRow) -> dict[str, str]:
         "survey": row.survey,
         "id": row.id,
         "document": row.document,
-        "symbols": ",".join(map(str, row.symbols)),
+        "symbols": canonical.dumps(list(row.symbols)).decode("ascii")[1:-1],
         "strata": row.strata,
     }
 
 
 def _row(survey: str, report_id: str, document: str, symbols: str, strata: str) -> ReportRow:
-    return ReportRow(survey, report_id, document, tuple(int(symbol) for symbol in symbols.split(",")), strata)
+    return ReportRow(survey, report_id, document, tuple(json.loads(f"[{symbols}]")), strata)

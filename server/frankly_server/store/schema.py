@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -24,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA_VERSION: Final = "0001"
+SCHEMA_VERSION: Final = "0003"
 """The migration this code was written for; the server starts on no other."""
 
 metadata = MetaData(
@@ -109,6 +110,24 @@ documents = Table(
     CheckConstraint("version >= 1", name="version"),
 )
 
+log_entries = Table(
+    "log_entries",
+    metadata,
+    Column("position", Integer, primary_key=True, autoincrement=False, comment="index of the leaf, from 0, no gaps"),
+    Column("document", DigestBytes(32), ForeignKey("documents.digest"), nullable=False, comment="the entry logged"),
+    UniqueConstraint("document"),
+    CheckConstraint("position >= 0", name="position"),
+)
+
+log_cosignatures = Table(
+    "log_cosignatures",
+    metadata,
+    Column("size", Integer, primary_key=True, autoincrement=False, comment="how many entries the witness saw"),
+    Column("key_id", HexBytes(32), primary_key=True, comment="the witness' key"),
+    Column("line", String(1000), nullable=False, comment="its newest signature line on that head"),
+    CheckConstraint("size >= 0", name="size"),
+)
+
 # No foreign keys below: they would lock the one documents row that every reporter shares. Documents are never deleted,
 # and intake has just read the row; `recount` finds anything that does not belong.
 reports = Table(
@@ -145,6 +164,15 @@ day_counts = Table(
     Column("n", BigInteger, nullable=False, comment="how often"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("survey", HexBytes(16), primary_key=True, comment="the survey the token opens, once"),
+    Column("hash", HexBytes(32), primary_key=True, comment="SHA-256 of the token; the token itself is not kept"),
+    Column("spent", Boolean, nullable=False, comment="used; by whom, when and for which report is not kept"),
+    sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
 api_keys = Table(

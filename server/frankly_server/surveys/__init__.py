@@ -2,6 +2,15 @@
 """Survey definitions, and the signed documents made of them."""
 
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
-from frankly_server.surveys.surveys import Change, Published, PublishedBlock, Summary, Surveys
+from frankly_server.surveys.surveys import Change, Erased, Published, PublishedBlock, Summary, Surveys
 
-__all__ = ["Change", "Published", "PublishedBlock", "Summary", "SurveyDefinition", "Surveys", "parse_definition"]
+__all__ = [
+    "Change",
+    "Erased",
+    "Published",
+    "PublishedBlock",
+    "Summary",
+    "SurveyDefinition",
+    "Surveys",
+    "parse_definition",
+]

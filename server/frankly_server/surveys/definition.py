@@ -9,16 +9,19 @@ from typing import Annotated, Any, Final, Literal, Self
 from frankly_protocol import canonical
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from frankly_server.design.families import PAIRS
+from frankly_server.design.request import MECHANISMS
 from frankly_server.faults import faults_of, invalid
 from frankly_server.surveys.fields import (
     Budget,
+    Ceiling,
     Cell,
-    Epsilon,
     Flag,
     Language,
     Moment,
+    Part,
     Slug,
     Text,
     Whole,
@@ -26,16 +29,10 @@ from frankly_server.surveys.fields import (
     custom,
     folded,
 )
+from frankly_server.surveys.notions import Levels, NotionDefinition
 from frankly_server.surveys.yaml import read_yaml
 
 MAX_JOINT: Final = 256
-PRIOR_BASED: Final = ("secret-ldp", "lip")
-
-
-class Part(BaseModel):
-    """A closed, frozen object: a field that is not listed does not exist."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class ChoiceDefinition(Part):
@@ -94,20 +91,30 @@ class PriorDefinition(Part):
         return self
 
 
-class BlockDefinition(Part):
+def _mechanism(name: Any) -> str:
+    if not isinstance(name, str) or name not in MECHANISMS:
+        raise custom(Problem.DEFINITION_INVALID, f"the mechanisms are {', '.join(MECHANISMS)}")
+    return name
+
+
+class BlockDefinition(Levels):
     """Questions randomised together, and the protection asked for.
 
-    epsilon : nats, as a decimal text. Without a prior, answers are taken as equally likely when designing.
+    notion with its levels, or notions : several that must all be kept, each with its own. ceiling_cap : nats of LDP of
+    the answer beside them, the backstop should the prior be false. priors : further tables under which every
+    prior-based notion must hold too. Without a prior, answers are taken as equally likely when designing.
     accept_identity : let the mechanism send answers unchanged where the notion allows it.
     """
 
     id: Slug
     questions: Annotated[tuple[QuestionDefinition, ...], Field(min_length=1, max_length=16)]
-    notion: Literal["ldp", "secret-ldp", "lip"]
-    epsilon: Epsilon
-    mechanism: Literal["optimal", "grr", "warner"] = "optimal"
-    objective: Literal["variance", "information"] = "variance"
+    notions: Annotated[tuple[NotionDefinition, ...], Field(max_length=16)] = ()
+    ceiling_cap: Ceiling | None = None
+    mechanism: Annotated[str, BeforeValidator(_mechanism)] = "optimal"
+    objective: Literal["variance", "information", "hamming"] = "variance"
+    criterion: Literal["total", "worst"] = "total"
     prior: PriorDefinition | None = None
+    priors: Annotated[tuple[PriorDefinition, ...], Field(max_length=8)] = ()
     accept_identity: Flag = False
     accept_unidentifiable: Flag = False
 
@@ -126,17 +133,35 @@ class BlockDefinition(Part):
         if self.answers > MAX_JOINT:
             words = f"the questions of a block have at most {MAX_JOINT} joint answers, these have {self.answers}"
             raise custom(Problem.CHOICES_COUNT, words)
+        if (self.notion is None) == (not self.notions):
+            raise custom(Problem.FIELD_MISSING, "give either notion or notions")
+        based = next((asked for asked in self.protections if asked.is_prior_based), None)
         if self.prior is None:
-            if self.notion in PRIOR_BASED:
-                raise custom(Problem.FIELD_MISSING, f"{self.notion} protects a secret under a prior: give one")
+            if based is not None:
+                raise custom(Problem.FIELD_MISSING, f"{based.notion} protects a secret under a prior: give one")
             return self
-        for s, row in enumerate(self.prior.joint):
-            if len(row) != self.answers:
-                words = f"row {s} of the prior has {len(row)} columns, the questions have {self.answers} answers"
-                raise custom(Problem.PRIOR_SHAPE, words)
-        if len(self.prior.joint) > 1 and self.prior.secrets is None and self.notion in PRIOR_BASED:
-            raise custom(Problem.FIELD_MISSING, "a prior with several rows needs the names secret and secrets")
+        for prior in (self.prior, *self.priors):
+            self._check_prior(prior, named=based is not None)
         return self
+
+    @property
+    def protections(self) -> tuple[Levels, ...]:
+        """The notions asked for."""
+        return self.notions or (self,)
+
+    @property
+    def in_pairs(self) -> bool:
+        """Whether answers are pairs (s, u), so that the prior has a row for each s and a column for each u."""
+        return self.mechanism in PAIRS or any(asked.notion == "rldp" for asked in self.protections)
+
+    def _check_prior(self, prior: PriorDefinition, *, named: bool) -> None:
+        columns = self.answers // len(prior.joint) if self.in_pairs else self.answers
+        for s, row in enumerate(prior.joint):
+            if len(row) != columns:
+                words = f"row {s} of the prior has {len(row)} columns, the questions need {columns}"
+                raise custom(Problem.PRIOR_SHAPE, words)
+        if named and prior.secrets is None and (len(prior.joint) > 1 or self.in_pairs):
+            raise custom(Problem.FIELD_MISSING, "a prior with several rows needs the names secret and secrets")
 
 
 class SurveyDefinition(Part):

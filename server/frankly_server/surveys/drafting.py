@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
-from frankly_protocol.audit import exp_lower, ln_up, parse_epsilon
+from frankly_protocol.audit import exp_lower, ln_up, stated_ceiling
 from frankly_protocol.blocks import Block, Certificate, Choice, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
@@ -15,9 +15,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.design.engine import Design, DesignRequest, design
 from frankly_server.design.limits import Limits
-from frankly_server.design.promises import promise
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
-from frankly_server.surveys.priors import document_prior, prior_of
+from frankly_server.surveys.priors import asked_of, named, promises_of
 
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
 _SEARCH_S = 60.0
@@ -50,7 +49,7 @@ def draft_blocks(
 ) -> list[DraftedBlock]:
     """Design the mechanism of every block, each for at most a minute of search: its certificate tells how far it got.
 
-    Raises InvalidInput with the path of the block at fault: whatever `prior_of` and `design` refuse.
+    Raises InvalidInput with the path of the block at fault: whatever `asked_of` and `design` refuse.
     """
     drafted = []
     for i, block in enumerate(definition.blocks):
@@ -120,22 +119,21 @@ def _a_minute(timer: Callable[[], float]) -> Limits:
 
 
 def _draft(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
-    prior = prior_of(block, field)
-    try:
-        claim = promise(block.notion, prior, parse_epsilon(block.epsilon))
+    asked = asked_of(block, field)
+    with named(field):
         found = design(
             DesignRequest(
-                prior=prior,
-                claims=(claim,),
+                prior=asked.prior,
+                claims=asked.claims,
                 mechanism=block.mechanism,
+                explicit=asked.explicit,
                 objective=block.objective,
+                criterion=block.criterion,
                 accept_identity=block.accept_identity,
                 accept_unidentifiable=block.accept_unidentifiable,
                 limits=limits,
             )
         )
-    except InvalidInput as error:
-        raise InvalidInput(error.problem, error.detail, f"{field}.{error.field}" if error.field else field) from None
     certificate = Certificate(
         found.objective, _decimal(found.value), None if found.bound is None else _decimal(found.bound)
     )
@@ -143,11 +141,9 @@ def _draft(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
         id=block.id,
         questions=tuple(_question(question) for question in block.questions),
         mechanism=found.mechanism,
-        notion=claim.notion,
-        level=found.level,
-        prior=document_prior(block, prior),
-        design_prior=prior.shares,
-        ceiling=found.ceiling,
+        promises=promises_of(block, found.claims),
+        design_prior=asked.prior.shares,
+        ceiling=stated_ceiling(found.mechanism),
         mechanism_name=found.mechanism_name,
         certificate=certificate,
     )

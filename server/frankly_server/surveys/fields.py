@@ -15,7 +15,7 @@ from frankly_protocol.clock import format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import unsafe_character
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
@@ -23,6 +23,12 @@ _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _NUMERAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
 _IGNORABLE: Final = "\u200c\u200d\ufe0e\ufe0f\u00ad"
+
+
+class Part(BaseModel):
+    """A closed, frozen object: a field that is not listed does not exist."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def custom(problem: Problem, words: str) -> PydanticCustomError:
@@ -89,6 +95,14 @@ def _nats(value: Any) -> str:
     return _level(lambda: parse_epsilon(value), value)
 
 
+def _side(value: Any) -> str:
+    return "inf" if value == "inf" else _nats(value)
+
+
+def _ceiling(value: Any) -> str:
+    return _level(lambda: parse_nats(value, "ceiling_cap", MIN_EPSILON, 2 * MAX_EPSILON), value)
+
+
 def _budget(value: Any) -> str:
     return _level(lambda: parse_nats(value, "budget", MIN_EPSILON, 6 * MAX_EPSILON), value)
 
@@ -115,6 +129,8 @@ Whole = Annotated[int, BeforeValidator(_whole)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Moment = Annotated[datetime, BeforeValidator(_moment), PlainSerializer(format_time, return_type=str)]
 Epsilon = Annotated[str, BeforeValidator(_nats)]
+Side = Annotated[str, BeforeValidator(_side)]
+Ceiling = Annotated[str, BeforeValidator(_ceiling)]
 Budget = Annotated[str, BeforeValidator(_budget)]
 Cell = Annotated[str, BeforeValidator(_cell)]
 Words = Annotated[dict[Language, Text], AfterValidator(lambda said: dict(sorted(said.items())))]

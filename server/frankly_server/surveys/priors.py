@@ -1,50 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the prior an admin wrote to the one the designer and the document use."""
+"""From the priors an admin wrote to those the designer and the document use."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
+from typing import Any
 
+from frankly_protocol.audit import Claim
 from frankly_protocol.blocks import Prior as DocumentPrior
+from frankly_protocol.blocks import Promise
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.design.asked import Asked
 from frankly_server.design.prior import Prior
-from frankly_server.surveys.definition import PRIOR_BASED, BlockDefinition, PriorDefinition
+from frankly_server.design.promises import pairs
+from frankly_server.surveys.definition import BlockDefinition, PriorDefinition
 
+Joint = tuple[tuple[int, ...], ...]
 _SMALL = frozenset("1234")
 
 
-def prior_of(block: BlockDefinition, field: str) -> Prior:
-    """Return the block's prior as whole counts; equally likely answers if the admin gave none.
+def asked_of(block: BlockDefinition, field: str) -> Asked:
+    """Return what a block asks for; its prior holds whole counts, of equally likely answers if the admin gave none.
 
-    Raises InvalidInput: prior_sum, prior_value, prior_shape, secret_empty, choice_unprotected, or prior_small_cells for
-    counts of 1 to 4 whose data the admin has not called public; `field` is the block's path.
+    Raises InvalidInput: prior_small_cells for counts of 1 to 4 whose data the admin has not called public, prior_sum,
+    prior_value, prior_shape, secret_empty, choice_unprotected, or what else is wrong with the notions and their levels;
+    `field` is the block's path.
     """
-    if block.prior is None:
-        return Prior.from_rows([[1] * block.answers])
-    _require_public(block.prior, field)
-    path = f"{field}.prior.joint"
-    rows = [[int(cell) if "." not in cell else Decimal(cell) for cell in row] for row in block.prior.joint]
-    prior = Prior.from_rows(rows, path)
-    if block.notion in PRIOR_BASED:
-        prior.require_protection(path)
-    for x, n in enumerate(prior.shares):
-        if n == 0:  # the published decoder needs every answer to be possible
-            words = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
-            raise InvalidInput(Problem.PRIOR_VALUE, words, path)
-    return prior
+    for name, prior in _named(block):
+        _require_public(prior, f"{field}.{name}.joint")
+    with named(field):
+        asked = Asked(_request(block))
+        for x, n in enumerate(asked.prior.shares):
+            if n == 0:  # the published decoder needs every answer to be possible
+                words = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
+                raise InvalidInput(Problem.PRIOR_VALUE, words, "prior.joint")
+    return asked
 
 
-def document_prior(block: BlockDefinition, prior: Prior) -> DocumentPrior | None:
-    """Return the prior to publish: for prior-based notions only, since nothing else rests on it.
+@contextmanager
+def named(field: str) -> Iterator[None]:
+    """Put a block's path before the field that an error names."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(error.problem, error.detail, f"{field}.{error.field}" if error.field else field) from None
 
-    One row means that the answer itself is the secret, whose values are then the joint answers.
-    """
-    if block.notion not in PRIOR_BASED or block.prior is None:
-        return None
-    given = block.prior
-    if given.secrets is not None and given.secret is not None and len(given.joint) > 1:
-        return DocumentPrior(given.secret, given.secrets, prior.joint, given.source)
-    return DocumentPrior(given.secret or block.id, block.joint_answers, prior.joint, given.source)
+
+def _request(block: BlockDefinition) -> dict[str, Any]:
+    """Return what a block asks for in the keys of `frankly design --json`."""
+    secrets = _secrets(block, block.prior) if block.prior else ()
+    given = block.asked(secrets) | {"mechanism": block.mechanism}
+    given["prior"] = {"joint": _rows(block.prior) if block.prior else [[1] * block.answers]}
+    if block.notions:
+        given["notions"] = [notion.asked(secrets) for notion in block.notions]
+    if block.priors:
+        given["priors"] = [{"joint": _rows(prior)} for prior in block.priors]
+    if block.ceiling_cap is not None:
+        given["ceiling_cap"] = block.ceiling_cap
+    return given
+
+
+def promises_of(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise, ...]:
+    """Return the claims with the names and sources that people read; nothing but them is published of a prior."""
+    tables = _tables(block)
+    found = []
+    for claim in claims:
+        if claim.joint is not None:
+            found.append(Promise.under(claim, tables[claim.joint]))
+        elif claim.notion == "rldp" and block.prior is not None:
+            found.append(Promise(claim, None, block.prior.secret or block.id, block.prior.source))
+        else:
+            found.append(Promise(claim))
+    return tuple(found)
+
+
+def _tables(block: BlockDefinition) -> Mapping[Joint, DocumentPrior]:
+    """Return the block's priors by the table that claims carry."""
+    found = {}
+    for _, given in _named(block):
+        prior = Prior.from_rows(_rows(given))
+        table = pairs(prior).joint if block.in_pairs else prior.joint
+        found[table] = DocumentPrior(given.secret or block.id, _secrets(block, given), table, given.source)
+    return found
+
+
+def _named(block: BlockDefinition) -> list[tuple[str, PriorDefinition]]:
+    first = [("prior", block.prior)] if block.prior else []
+    return [*first, *((f"priors[{i}]", prior) for i, prior in enumerate(block.priors))]
+
+
+def _secrets(block: BlockDefinition, prior: PriorDefinition) -> tuple[str, ...]:
+    """Return the names of the prior's rows; one row means that the answer itself is the secret."""
+    several = len(prior.joint) > 1 and prior.secrets is not None and prior.secret is not None
+    return prior.secrets if several and prior.secrets else block.joint_answers
+
+
+def _rows(prior: PriorDefinition) -> list[list[int | Decimal]]:
+    return [[int(cell) if "." not in cell else Decimal(cell) for cell in row] for row in prior.joint]
 
 
 def _require_public(prior: PriorDefinition, field: str) -> None:
@@ -57,4 +111,4 @@ def _require_public(prior: PriorDefinition, field: str) -> None:
                     "counts of 1 to 4 could point at single people, and the prior will be published; "
                     "smooth it, or write public: true if the data are public already"
                 )
-                raise InvalidInput(Problem.PRIOR_SMALL_CELLS, words, f"{field}.prior.joint[{s}][{x}]")
+                raise InvalidInput(Problem.PRIOR_SMALL_CELLS, words, f"{field}[{s}][{x}]")

@@ -12,8 +12,9 @@ from frankly_protocol.audit import is_endless, ln_up
 from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
-from frankly_protocol.errors import InvalidInput
+from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.trust import Role
 
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
@@ -21,7 +22,7 @@ from frankly_server.store import Database, DocumentRow, SurveyRow
 from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.drafting import Place, Progress, draft_blocks, draft_document
-from frankly_server.surveys.priors import prior_of
+from frankly_server.surveys.priors import asked_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,15 @@ class Summary:
     link: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What `erase` deleted: so many reports, and everything counted from them."""
+
+    survey_id: str
+    name: str
+    reports: int
+
+
 class Surveys:
     """Applies definitions, publishes documents, hands out envelopes."""
 
@@ -103,7 +113,7 @@ class Surveys:
         Raises InvalidInput for a prior that cannot be used.
         """
         for i, block in enumerate(definition.blocks):
-            prior_of(block, f"blocks[{i}]")
+            asked_of(block, f"blocks[{i}]")
         new = definition.to_json()
         with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
             row = tx.surveys.by_name(definition.name)
@@ -124,7 +134,7 @@ class Surveys:
         Nothing is stored unless everything succeeded. Raises InvalidInput: survey_unknown, key_file, immutable if
         another version was published meanwhile, and what drafting refuses.
         """
-        signer = self._keys.publisher()
+        signers = self._keys.publishers()
         row, latest = self._find(name_or_id)
         definition = SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
@@ -139,7 +149,7 @@ class Surveys:
             collect_url=collect_url,
         )
         document = draft_document(definition, draft_blocks(definition, progress), place)
-        envelope = Envelope.seal(SURVEY_TYPE, document.payload(), [signer])
+        envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
         publishers = self._keys.trusted().publisher
         envelope.verify(publishers.keys, publishers.threshold)
         made = DocumentRow(document.digest, row.id, document.version, source, envelope.to_bytes())
@@ -150,6 +160,7 @@ class Surveys:
                     Problem.IMMUTABLE, "another version was published meanwhile; publish again", "version"
                 )
             tx.documents.add(made)
+            tx.log.append(made.digest)
         return self._published("published", row, made, definition.budget)
 
     def envelope(self, survey_id: str, digest: str | None = None) -> bytes:
@@ -162,6 +173,41 @@ class Surveys:
         if row is None or row.survey != survey_id:
             raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such document is published here; check the link")
         return row.envelope
+
+    def erase(self, name_or_id: str) -> Erased:
+        """Delete every report, count and counter of a survey; its draft and signed documents stay, as does its link.
+
+        Raises InvalidInput(survey_unknown).
+        """
+        row, _ = self._find(name_or_id)
+        with self._database.transaction("erase survey") as tx:
+            for version in tx.documents.versions(row.id):
+                tx.counts.erase(version.digest)
+            tx.days.erase(row.id)
+            reports = tx.reports.erase(row.id)
+        self._database.forget_erased()
+        return Erased(row.id, row.name, reports)
+
+    def signed_by_others(self) -> Sequence[str]:
+        """Return the digests of documents that the publisher keys in force have not signed; devices refuse these."""
+        role = self._keys.trusted().publisher
+        with self._database.reading("list documents") as tx:
+            every = tx.documents.all()
+        return [row.digest for row in every if not _is_signed(row, role)]
+
+    def sign_again(self, digests: Sequence[str]) -> Sequence[str]:
+        """Put the signatures of the publisher keys in force on documents; their bytes and digests stay the same."""
+        signers = self._keys.publishers()
+        with self._database.transaction("sign again") as tx:
+            for digest in digests:
+                row = tx.documents.get(digest)
+                if row is None:
+                    raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such document is published here", "digest")
+                payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
+                if canonical.digest(payload) != digest:
+                    raise InvalidInput(Problem.IMMUTABLE, "the stored document is not what its digest names", "digest")
+                tx.documents.renew(digest, Envelope.seal(SURVEY_TYPE, payload, signers).to_bytes())
+        return digests
 
     def list(self) -> list[Summary]:
         """Return every survey, by name."""
@@ -218,6 +264,14 @@ class Surveys:
 def read_document(row: DocumentRow) -> SurveyDocument:
     """Return a stored document, read from its signed bytes."""
     return SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
+
+
+def _is_signed(row: DocumentRow, role: Role) -> bool:
+    try:
+        Envelope.from_bytes(row.envelope, SURVEY_TYPE).verify(role.keys, role.threshold)
+    except DocumentRejected:
+        return False
+    return True
 
 
 def _state(document: SurveyDocument, now: datetime) -> str:

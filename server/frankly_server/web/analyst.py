@@ -1,23 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """What analysts use: estimates, each beside its margin; never a report, never a number without its uncertainty."""
 
+from typing import Any
+
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis import encode
+from frankly_server.analysis.formats import to_csv, to_parquet
+from frankly_server.estimate.margins import METHODS
 from frankly_server.services import Services
 from frankly_server.web import auth, models, reading
 from frankly_server.web.openapi import Query, declare
-from frankly_server.web.public import answer
 
+CSV, PARQUET = "text/csv; charset=utf-8", "application/vnd.apache.parquet"
+_FORMATS = ("json", "csv", "parquet")
 _FLAG = {"type": "string", "enum": ["true", "false"], "default": "false"}
-_LEVEL = Query(
-    "level",
-    {"type": "string", "pattern": r"^0\.[0-9]{1,12}$", "default": "0.95"},
-    "Confidence level, strictly between 0 and 1: for 95% write 0.95.",
+_QUERY = (
+    Query(
+        "level",
+        {"type": "string", "pattern": r"^0\.[0-9]{1,12}$", "default": "0.95"},
+        "Confidence level, strictly between 0 and 1: for 95% write 0.95.",
+    ),
+    Query("census", _FLAG, "The respondents are the whole population: margins then hold the privacy noise alone."),
+    Query("simultaneous", _FLAG, "Short for method=simultaneous."),
+    Query("method", {"type": "string", "enum": list(METHODS)}, "Which margin; default clt."),
+    Query(
+        "targets",
+        {"type": "string", "maxLength": 1500, "default": "shares"},
+        "`shares`; or JSON: a list of question ids for their joint table, or combinations of choices by question, such "
+        'as {"drinks": {"at all": {"weekly": 1, "daily": 1}}}; {"of": …, "over": …} is a ratio.',
+    ),
+    Query("by", {"type": "string", "maxLength": 64}, "A public question of the survey, or `version`: estimates apart."),
+    Query("format", {"type": "string", "enum": list(_FORMATS), "default": "json"}, "How the answer is written."),
 )
-_CENSUS = Query("census", _FLAG, "The respondents are the whole population: margins then hold the privacy noise alone.")
-_SIMULTANEOUS = Query("simultaneous", _FLAG, "Margins that hold for all choices of a question at once.")
 
 
 def blueprint(services: Services) -> APIBlueprint:
@@ -29,26 +48,55 @@ def blueprint(services: Services) -> APIBlueprint:
         routes,
         "estimates",
         answers={200: ("Estimates with their margins.", reading.JSON, models.SurveyEstimates)},
+        also={200: (CSV, PARQUET)},
         problems=(
             Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.SURVEY_UNKNOWN, Problem.CONFIDENCE_RANGE,
-            Problem.FIELD_TYPE,
+            Problem.FIELD_TYPE, Problem.TARGETS_INVALID, Problem.STRATA_INVALID, Problem.UNSUPPORTED,
+            Problem.JSON_INVALID,
         ),
-        query=(_LEVEL, _CENSUS, _SIMULTANEOUS),
+        query=_QUERY,
         secured=True,
     )  # fmt: skip
     def estimates(survey_id: str) -> Response:
-        """Return every question's shares with standard errors and margins.
+        """Return every question's shares, or what is asked for, with standard errors and margins.
 
-        Below the survey's minimum of reports a question says `insufficient` and carries no number.
+        Below the survey's minimum of reports a question says `insufficient` and carries no number. The JSON holds all
+        that is needed to compute it again: `frankly replay`.
         """
         auth.require_role(services, auth.ANALYST_ROLES)
-        asked = reading.query({"level", "census", "simultaneous"})
+        asked = reading.query({item.name for item in _QUERY})
+        form = _format(asked.get("format", "json"))
         found = services.analysis.estimates(
             reading.survey_id(survey_id),
             level=reading.level(asked.get("level")),
             census=reading.flag(asked.get("census"), "census"),
             simultaneous=reading.flag(asked.get("simultaneous"), "simultaneous"),
+            method=asked.get("method"),
+            targets=_targets(asked.get("targets", "shares")),
+            by=asked.get("by"),
         )
-        return answer(found)
+        if form == "csv":
+            return Response(to_csv(found), content_type=CSV)
+        if form == "parquet":
+            return Response(to_parquet(found), content_type=PARQUET)
+        return Response(encode(found), content_type=reading.JSON)
 
     return routes
+
+
+def _format(text: str) -> str:
+    if text not in _FORMATS:
+        raise InvalidInput(Problem.FIELD_TYPE, f"the formats are {', '.join(_FORMATS)}", "format")
+    return text
+
+
+def _targets(text: str) -> Any:
+    if text == "shares":
+        return None
+    try:
+        return parse_json(text.encode(), max_bytes=reading.MAX_QUERY_BYTES, decimals=True)
+    except (InvalidInput, UnicodeEncodeError):
+        words = (
+            'write shares, or JSON such as ["smokes","drinks"] or {"smokes": {"yes minus no": {"yes": 1, "no": -1}}}'
+        )
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets") from None

@@ -36,6 +36,54 @@ class Envelope(Shape):
     signatures: list[Signature]
 
 
+class KeysChain(Shape):
+    """Versions of the keys document, each the base64 of the exact bytes of its envelope."""
+
+    chain: list[str] = Field(min_length=1, max_length=257)
+
+
+class LogText(RootModel[str]):
+    """A text of the transparency log, in the forms of C2SP."""
+
+
+class LogEntry(Shape):
+    """One entry: the leaf at `position` is SHA-256 of a zero byte and the digest's 32 raw bytes."""
+
+    position: int
+    digest: str
+    survey: str
+    version: int
+
+
+class LogEntries(Shape):
+    """Entries from the position asked for, at most 1,000; the log has `size` of them."""
+
+    size: int
+    entries: list[LogEntry]
+
+
+class Cosigned(Shape):
+    """How many witnesses' signatures were kept."""
+
+    kept: int
+
+
+class AuditedDocument(Shape):
+    """One version of a survey: where it stands in the log (null if it does not), and how many reports it has."""
+
+    digest: str
+    version: int
+    position: int | None
+    n: int
+
+
+class SurveyAudit(Shape):
+    """Every version of a survey that was published here."""
+
+    survey: str
+    documents: list[AuditedDocument]
+
+
 class Report(Shape):
     """One respondent's noisy symbols, padded to the document's one length with trailing spaces."""
 
@@ -81,41 +129,66 @@ class OpenApi(RootModel[dict[str, Any]]):
     """An OpenAPI 3.1 document."""
 
 
+Method = Literal[
+    "clt", "chebyshev", "chebyshev_plugin", "hoeffding", "exact", "simultaneous", "simultaneous_plugin", "sequence"
+]
+
+
 class Estimate(Shape):
-    """One choice's share beside its uncertainty; never one without the other."""
+    """One number beside its uncertainty; never one without the other."""
 
     question: str
-    choice: str
+    choice: str = Field(description="The choice, the cell of a joint table, or the combination's name.")
     label: dict[str, str] = Field(description="By language.")
+    by: str = Field(description="What the estimate is apart by, such as `region=north`; empty for all together.")
     estimate: float = Field(description="Unbiased; may leave [0, 1], which `flags` then says.")
     se: float = Field(description="Standard error.")
     se_privacy: float | None = Field(description="The part that randomising caused; null if it cannot be told apart.")
     se_sampling: float | None = Field(description="The part that asking a sample caused, 0 in a census; null likewise.")
-    margin: float = Field(description="Half-width of the interval at `level`, by `method`.")
+    worst_case_se: float | None = Field(description="The largest standard error that any true shares would give.")
+    margin: float = Field(description="Half-width of the interval at `level`, by `method`; the wider side of two.")
     lo: float
     hi: float
     level: float
-    method: Literal["clt", "simultaneous"]
+    method: Method
     n: int
     mechanism: str
     notion: str
     epsilon: str = Field(description="Nats.")
     ceiling: str = Field(description="Nats; what a report can tell under any prior, `inf` if there is no bound.")
+    poisoning_up: float | None = Field(description="How far a share `beta` of fakes can have pushed the estimate up.")
+    poisoning_down: float | None = Field(description="The same, down.")
+    privacy_cost: float | None = Field(description="Privacy costs as much as losing this share of the respondents.")
+    efficiency: float | None = Field(description="Of the published decoder, against the Cramér-Rao bound.")
     documents: list[str] = Field(description="Digests of the documents whose reports count.")
     flags: list[str]
 
 
 class QuestionEstimates(Shape):
-    """One question; without rows while there are fewer reports than `needed`, or for choices that cannot be told."""
+    """One question or table; without rows while there are fewer reports than `needed`."""
 
     id: str
     block: str
     text: dict[str, str]
+    by: dict[str, str] | None
     status: Literal["ok", "insufficient"]
     n: int
     needed: int
     documents: list[str]
     rows: list[Estimate]
+    covariance: list[list[float]] | None = Field(description="Of the rows' estimates, in their order; unbiased.")
+    projected: dict[str, float] | None = Field(description="Nearest shares on the simplex; `se` is not theirs.")
+    mle: dict[str, float] | None = Field(description="Likeliest shares on the simplex; `se` is not theirs.")
+    mle_gap: float | None = Field(description="Nats per report by which other shares could be likelier.")
+    fit_p: float | None = Field(description="Whether such reports can come from the mechanism; null if untestable.")
+
+
+class Inputs(Shape):
+    """All that the answer was computed from."""
+
+    code: str
+    request: dict[str, Any]
+    documents: list[dict[str, Any]] = Field(description="Signed envelopes with counts, but for groups too small.")
 
 
 class DocumentCount(Shape):
@@ -132,11 +205,18 @@ class SurveyEstimates(Shape):
     survey: str
     title: dict[str, str]
     level: float
-    method: Literal["clt", "simultaneous"]
+    method: Method
     census: bool
+    by: str | None
     n: int
     documents: list[DocumentCount]
     questions: list[QuestionEstimates]
+    beta: str = Field(description="The share of fakes that `poisoning_up` and `poisoning_down` are about.")
+    notes: list[str]
+    inputs: Inputs
 
 
-ALL = (Health, Envelope, Report, Receipt, Batch, BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi)
+ALL = (
+    Health, Envelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit, Report, Receipt, Batch, BatchReceipt,
+    ReportAnswer, SurveyEstimates, OpenApi,
+)  # fmt: skip

@@ -58,6 +58,7 @@ def declare(
     operation_id: str,
     *,
     answers: Mapping[int, tuple[str, str, type[BaseModel]]],
+    also: Mapping[int, Sequence[str]] | None = None,
     problems: Sequence[Problem] = (),
     body: Mapping[str, type[BaseModel]] | None = None,
     query: Sequence[Query] = (),
@@ -67,11 +68,14 @@ def declare(
 
     Parameters
     ----------
-    answers : status -> (description, media type, model) of every success.
+    answers : status -> (description, media type, model) of every success. also : status -> further media types, which
+    hold the same in another form.
     problems : what the view itself may refuse; what any address may answer is added.
     body : media type -> model of the request body; None if the view reads none.
     """
     responses: dict[int, Any] = {status: _answer(*answer) for status, answer in answers.items()}
+    for status, kinds in (also or {}).items():
+        responses[status]["content"] |= {kind: {"schema": {"type": "string", "format": "binary"}} for kind in kinds}
     responses.update(_problem_responses([*problems, *_EVERYWHERE]))
     extensions: dict[str, Any] = {"parameters": [_parameter(item) for item in query]}
     if body is not None:

@@ -8,10 +8,11 @@ from flask import Response, json
 from frankly_protocol import canonical
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem, problem_body
+from frankly_protocol.trust import write_chain
 
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.web import models, reading
+from frankly_server.web import models, reading, transparency
 from frankly_server.web.headers import PUBLIC_FOREVER
 from frankly_server.web.openapi import Query, declare
 
@@ -33,6 +34,7 @@ def blueprint(services: Services, settings: Settings) -> APIBlueprint:
     _add_health(routes, services)
     _add_documents(routes, services)
     _add_reports(routes, services, settings)
+    transparency.add_to(routes, services)
     return routes
 
 
@@ -48,11 +50,24 @@ def _add_health(routes: APIBlueprint, services: Services) -> None:
 
 def _add_documents(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/v1/keys")
-    @declare(routes, "keys", answers={200: ("The keys document.", reading.JSON, models.Envelope)})
+    @declare(
+        routes,
+        "keys",
+        answers={200: ("The keys document.", reading.JSON, models.Envelope)},
+        problems=(Problem.NOT_FOUND, Problem.FIELD_TYPE),
+        query=(Query("version", {"type": "integer", "minimum": 1}, "A version; the newest if left out."),),
+    )
     def keys() -> Response:
-        """Return the signed keys document that names the publisher's keys."""
+        """Return the signed keys document: who may publish, which log there is, and who watches it."""
+        version = reading.whole(reading.query({"version"}).get("version"), "version")
+        return Response(services.keys.document(version), content_type=reading.JSON)
+
+    @routes.get("/v1/keys/chain")
+    @declare(routes, "keysChain", answers={200: ("Every version, oldest first.", reading.JSON, models.KeysChain)})
+    def keys_chain() -> Response:
+        """Return every version of the keys that a device may have to walk: at most 257, oldest first."""
         reading.query(())
-        return Response(services.keys.document(), content_type=reading.JSON)
+        return Response(write_chain(services.keys.chain()), content_type=reading.JSON)
 
     @routes.get("/v1/surveys/<survey_id>/document")
     @declare(

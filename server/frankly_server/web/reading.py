@@ -9,6 +9,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 JSON = "application/json"
+TEXT = "text/plain"
+BYTES = "application/octet-stream"
 BATCH_JSON = "application/vnd.frankly.batch+json"
 MAX_QUERY_BYTES = 2048
 MAX_QUERY_FIELDS = 8
@@ -62,6 +64,13 @@ def digest(text: str | None) -> str | None:
     if text is not None and not _DIGEST.fullmatch(text):
         raise InvalidInput(Problem.FIELD_TYPE, "a digest is written sha256: and 64 hexadecimal digits", "digest")
     return text
+
+
+def whole(text: str | None, name: str) -> int | None:
+    """Return a whole number of a query, written without sign or leading zeroes; None if it was left out."""
+    if text is not None and not re.fullmatch(r"0|[1-9][0-9]{0,15}", text):
+        raise InvalidInput(Problem.FIELD_TYPE, "write a whole number", name)
+    return None if text is None else int(text)
 
 
 def flag(text: str | None, name: str) -> bool:

@@ -2,18 +2,30 @@
 """The exact verifier: whole numbers only, and the only authority on privacy (DESIGN §3.3)."""
 
 from frankly_protocol.audit.bounds import exp_lower, exp_upper, level_for, ln_up, parse_epsilon, parse_nats
-from frankly_protocol.audit.claims import NOTIONS, PRIOR_BASED, Claim
-from frankly_protocol.audit.ledger import FormLevel, LedgerLine, form_level, ledger_total
-from frankly_protocol.audit.notions import Worst, ceiling, is_endless, require_private, worst
+from frankly_protocol.audit.claims import NOTIONS, PRIOR_BASED, PRIOR_FREE, Claim
+from frankly_protocol.audit.ledger import (
+    FormLevel,
+    LedgerLine,
+    Posterior,
+    form_level,
+    ledger_total,
+    lift_bound,
+    odds_bound,
+)
+from frankly_protocol.audit.notions import Worst, ceiling, is_endless, require_private, stated_ceiling, worst
 from frankly_protocol.audit.ratios import AVERAGE
+from frankly_protocol.audit.work import MAX_WORK, require_verifiable, work
 
 __all__ = [
     "AVERAGE",
+    "MAX_WORK",
     "NOTIONS",
     "PRIOR_BASED",
+    "PRIOR_FREE",
     "Claim",
     "FormLevel",
     "LedgerLine",
+    "Posterior",
     "Worst",
     "ceiling",
     "exp_lower",
@@ -22,9 +34,14 @@ __all__ = [
     "is_endless",
     "ledger_total",
     "level_for",
+    "lift_bound",
     "ln_up",
+    "odds_bound",
     "parse_epsilon",
     "parse_nats",
     "require_private",
+    "require_verifiable",
+    "stated_ceiling",
+    "work",
     "worst",
 ]

@@ -11,6 +11,7 @@ from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 
 _CARRIES = {
     "ldp": (),
+    "dp": ("delta",),
     "secret-ldp": ("joint",),
     "lip": ("joint",),
     "alip": ("joint", "low_level"),
@@ -19,7 +20,8 @@ _CARRIES = {
     "dpv": ("joint", "sensitive"),
 }
 NOTIONS = tuple(_CARRIES)
-PRIOR_BASED = tuple(notion for notion in NOTIONS if notion != "ldp")
+PRIOR_FREE = ("ldp", "dp")
+PRIOR_BASED = tuple(notion for notion in NOTIONS if notion not in PRIOR_FREE)
 """The notions that rest on what is publicly believed of the answers, and say nothing where that is false."""
 
 Ratio = tuple[int, int]
@@ -40,6 +42,7 @@ class Claim:
     lower_bounds : rldp only: L[s][u] as ratios, each row summing to at most 1; answers are pairs (s, u), row-major.
     diagonal : rldp only: whether a secret is compared with itself too, as in the paper's Definition 3.
     sensitive : dpv only: the row of the secret that must not be inferred.
+    delta : dp only: δ = n/d with 0 ≤ n < d: Q(T|x) ≤ E·Q(T|x') + δ for every set T of reports.
     """
 
     notion: str
@@ -50,6 +53,7 @@ class Claim:
     lower_bounds: LowerBounds | None = None
     diagonal: bool = False
     sensitive: int | None = None
+    delta: Ratio | None = None
 
 
 def require_sound(claim: Claim, answers: int) -> None:
@@ -81,6 +85,8 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
         yield from _attribute_faults(claim.attributes, answers)
     if "sensitive" in carries and not (_whole(claim.sensitive, 0) and claim.sensitive in range(len(claim.joint or ()))):
         yield "the sensitive secret is one of the prior's rows, counted from 0", "sensitive"
+    if "delta" in carries and not _is_delta(claim.delta):
+        yield "delta is a ratio n/d of whole numbers below 2^53, zero or more and less than 1", "delta"
     if "lower_bounds" in carries:
         yield from _bound_faults(claim.lower_bounds, answers)
         if type(claim.diagonal) is not bool:
@@ -137,6 +143,11 @@ def _bound_faults(bounds: LowerBounds | None, answers: int) -> Iterator[_Fault]:
             yield "a bound is a ratio of whole numbers below 2^53", field
         if sum(Fraction(n, d) for n, d in row) > 1:
             yield "the row's bounds on probabilities sum to more than 1", field
+
+
+def _is_delta(delta: Ratio | None) -> bool:
+    n, d = delta if delta is not None and _pair(delta) else (None, None)
+    return _whole(n, 0) and _whole(d, 1) and Fraction(n or 0, d or 1) < 1
 
 
 def _whole(value: object, least: int) -> bool:

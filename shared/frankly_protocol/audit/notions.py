@@ -11,6 +11,11 @@ Each notion asks, for every report's column w, that A·w ≤ E·B·w for pairs (
 - ``rldp``        A in D_s, B in D_s', the distributions above L        (Robust, Definition 1, Theorem 2)
 - ``dpv``         A = P(s, ·), B = P, E = α ≤ 1, for one sensitive s    (Thesis, 6.24)
 
+``dp``, (ε, δ)-DP of the answer, is the exception: Σ_y max(0, Q(y|x) − E·Q(y|x')) ≤ δ for all x, x' (DESIGN §9.4).
+
+Tables and products that must be listed are judged report by report (`ratios`); unary and subset mechanisms by the shape
+that all their reports have (`sets`), products factor by factor where a notion allows it (`products`).
+
 Only Python integers are compared; Funnel writes Q transposed (b×a), we write row = truth.
 """
 
@@ -18,27 +23,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from frankly_protocol.audit import ratios
+from frankly_protocol.audit import products, ratios, sets
 from frankly_protocol.audit.claims import Claim, Ratio, require_sound
 from frankly_protocol.audit.ratios import Candidate, Condition
+from frankly_protocol.audit.work import require_verifiable
+from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, Symbol, UnaryMechanism
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
     """The largest ratio a mechanism shows under a claim, None for infinite, and where.
 
-    ratio : exp(ε) for the least ε that could be promised; dpv: the largest P(sensitive|y).
-    pair : the numerator's and the denominator's answer (ldp) or secret; AVERAGE stands for the prior's average.
-    field : the level this ratio is measured against, "level", or "low_level" for the lower side of alip.
+    ratio : exp(ε) for the least ε that could be promised; dpv: the largest P(sensitive|y); dp: the least δ.
+    report : the symbol (dp: the one that adds most, in products per chance).
+    pair : the numerator's and the denominator's answer (ldp, dp) or secret; AVERAGE stands for the prior's average.
+    field : what this ratio is measured against, "level", "delta" for dp, "low_level" for the lower side of alip.
     condition : srlip: the attribute values x_J it is found beside, None for an attribute outside J.
     other : alip: the other of the two sides, likewise. The side further beyond its level comes first; one that is not
         promised comes last, and its ratio is given all the same.
     """
 
     ratio: Fraction | None
-    report: int
+    report: Symbol
     pair: tuple[int, int]
     field: str = "level"
     condition: Condition | None = None
@@ -46,11 +54,11 @@ class Worst:
 
     @property
     def needed(self) -> dict[str, Fraction | None]:
-        """The ratio each level of the claim would have to be: "level", and for alip "low_level"."""
+        """What each level of the claim would have to be: "level" and for alip "low_level"; for dp "delta"."""
         return {side.field: side.ratio for side in (self, self.other) if side}
 
 
-def require_private(mechanism: DenseMechanism, *claims: Claim) -> None:
+def require_private(mechanism: Mechanism, *claims: Claim) -> None:
     """Raise unless the mechanism keeps every claim, in exact arithmetic.
 
     Raises DocumentRejected("privacy"), its detail beginning with the notion that fails, for a claim that is broken or
@@ -63,11 +71,12 @@ def require_private(mechanism: DenseMechanism, *claims: Claim) -> None:
         level = Fraction(*(_promised(claim)[found.field] or (0, 1)))  # the side that comes first is always promised
         if found.ratio is None or found.ratio > level:
             needed = "no finite ratio can be promised" if found.ratio is None else f"{found.ratio} is needed"
-            words = f"{claim.notion}: report {found.report}: {needed}, {level} is promised"
+            report = mechanism.symbol_json(found.report)  # type: ignore[arg-type]  # its own symbol
+            words = f"{claim.notion}: report {report}: {needed}, {level} is promised"
             raise DocumentRejected("privacy", words, found.field)
 
 
-def worst(mechanism: DenseMechanism, claim: Claim) -> Worst:
+def worst(mechanism: Mechanism, claim: Claim) -> Worst:
     """Return the ratio that the mechanism really needs for a claim, with the report and pair that need it.
 
     Whether the level is kept is for `require_private` to say; only alip's answer depends on it, in which side is first.
@@ -75,21 +84,39 @@ def worst(mechanism: DenseMechanism, claim: Claim) -> Worst:
     Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a malformed claim.
     """
     require_sound(claim, mechanism.answers)
+    require_verifiable(mechanism, claim)
+    if claim.notion == "dp":
+        return replace(_largest(_candidates(mechanism, claim), _nowhere(mechanism, 0)), field="delta")
     if claim.notion != "alip":
-        return _largest(_candidates(mechanism, claim), least=0 if claim.notion == "dpv" else 1)
-    found = list(_candidates(mechanism, claim))
+        least = 0 if claim.notion == "dpv" else 1
+        return _largest(_candidates(mechanism, claim), _nowhere(mechanism, least))
+    found, start = list(_candidates(mechanism, claim)), _nowhere(mechanism, 1)
     sides = [
-        _largest((c for c in found if not c.low), least=1),
-        replace(_largest((c for c in found if c.low), least=1), field="low_level"),
+        _largest((c for c in found if not c.low), start),
+        replace(_largest((c for c in found if c.low), start), field="low_level"),
     ]
     promised = _promised(claim)
     first, second = sorted(sides, key=lambda side: _beyond(side, promised[side.field]), reverse=True)
     return replace(first, other=second)
 
 
-def ceiling(mechanism: DenseMechanism) -> Fraction | None:
+def ceiling(mechanism: Mechanism) -> Fraction | None:
     """Return max over reports of max_x Q / min_x Q: the leakage under every prior; None if infinite (DESIGN §3.6)."""
     return worst(mechanism, Claim("ldp", (1, 1))).ratio
+
+
+def stated_ceiling(mechanism: Mechanism) -> Fraction | None:
+    """Return the ceiling as documents state it: exactly if both its numbers are below 2^53, otherwise rounded up.
+
+    None if it is infinite or beyond 2^53 (36.7 nats), which protects nothing either.
+    """
+    exact = ceiling(mechanism)
+    if exact is None or exact > MAX_INT:
+        return None
+    if max(exact.as_integer_ratio()) <= MAX_INT:
+        return exact
+    bits = 53 - (exact.numerator // exact.denominator).bit_length()
+    return Fraction(-((-exact.numerator << bits) // exact.denominator), 1 << bits)
 
 
 def is_endless(ratio: Fraction | None) -> bool:
@@ -102,7 +129,7 @@ def is_endless(ratio: Fraction | None) -> bool:
 
 
 def _promised(claim: Claim) -> dict[str, Ratio | None]:
-    return {"level": claim.level, "low_level": claim.low_level}
+    return {"level": claim.level, "low_level": claim.low_level, "delta": claim.delta}
 
 
 def _beyond(side: Worst, level: Ratio | None) -> tuple[bool, Fraction]:
@@ -112,8 +139,23 @@ def _beyond(side: Worst, level: Ratio | None) -> tuple[bool, Fraction]:
     return side.ratio is None, (side.ratio or 0) / Fraction(*level)
 
 
-def _candidates(mechanism: DenseMechanism, claim: Claim) -> Iterator[Candidate]:
-    columns, joint = zip(*mechanism.weights, strict=True), claim.joint or ()
+def _candidates(mechanism: Mechanism, claim: Claim) -> Iterator[Candidate]:
+    if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
+        return _of_sets(sets.Sets.of(mechanism), claim)
+    if isinstance(mechanism, DenseMechanism):
+        if claim.notion == "dp":
+            return ratios.excesses(mechanism.weights, *_level(claim))
+        return _of_columns(zip(*mechanism.weights, strict=True), claim)
+    if claim.notion == "ldp":
+        return products.answer_ratios(mechanism)
+    if claim.notion == "dp":
+        return products.excesses(mechanism, *_level(claim))
+    symbols = list(mechanism.symbols())
+    return (c._replace(report=symbols[int(c.report)]) for c in _of_columns(products.columns(mechanism), claim))  # type: ignore[arg-type]
+
+
+def _of_columns(columns: ratios.Columns, claim: Claim) -> Iterator[Candidate]:
+    joint = claim.joint or ()
     if claim.notion == "ldp":
         return ratios.answer_ratios(columns)
     if claim.notion == "secret-ldp":
@@ -129,9 +171,39 @@ def _candidates(mechanism: DenseMechanism, claim: Claim) -> Iterator[Candidate]:
     raise AssertionError(claim.notion)  # a notion that is listed and not checked must never count as kept
 
 
-def _largest(candidates: Iterable[Candidate], least: int) -> Worst:
-    """Return the largest of the ratios; `least` is what is needed where nothing is larger."""
-    best = Candidate(least, 1, 0, (0, 0))
+def _of_sets(shape: sets.Sets, claim: Claim) -> Iterator[Candidate]:
+    joint = claim.joint or ()
+    if claim.notion == "ldp":
+        return sets.answer_ratios(shape)
+    if claim.notion == "dp":
+        return sets.excesses(shape, *_level(claim))
+    if claim.notion == "secret-ldp":
+        return sets.secret_ratios(shape, joint)
+    if claim.notion in ("lip", "alip"):
+        return sets.average_ratios(shape, joint)
+    if claim.notion == "srlip":
+        return sets.side_channel_ratios(shape, joint, claim.attributes or ())
+    if claim.notion == "rldp":
+        return sets.robust_ratios(shape, claim.lower_bounds or (), diagonal=claim.diagonal)
+    if claim.notion == "dpv" and claim.sensitive is not None:
+        return sets.posteriors(shape, joint, claim.sensitive)
+    raise AssertionError(claim.notion)  # as above
+
+
+def _level(claim: Claim) -> Ratio:
+    return claim.level or (1, 1)  # `require_sound` has seen that there is one
+
+
+def _nowhere(mechanism: Mechanism, least: int) -> Candidate:
+    """Return what is needed where no ratio is larger; it has no place, so the first report stands there."""
+    if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
+        return Candidate(least, 1, sets.Sets.of(mechanism).some(), (0, 0))
+    first = 0 if isinstance(mechanism, DenseMechanism) else (0,) * len(mechanism.factors)
+    return Candidate(least, 1, first, (0, 0))
+
+
+def _largest(candidates: Iterable[Candidate], best: Candidate) -> Worst:
+    """Return the largest of the ratios and `best`."""
     for candidate in candidates:
         if candidate.n * best.d > best.n * candidate.d:  # never so for 0/0
             best = candidate

@@ -7,12 +7,13 @@ the prior ever sends gives 0/0, which is no ratio: whoever compares passes over 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import permutations, product
 from math import lcm
-from operator import mul
+from operator import mul, sub
 from typing import NamedTuple
 
 from frankly_protocol.audit.claims import Joint, LowerBounds
+from frankly_protocol.mechanisms import Symbol
 
 AVERAGE = -1
 """Stands in a pair for the prior's average over all secrets."""
@@ -27,7 +28,7 @@ class Candidate(NamedTuple):
 
     n: int
     d: int
-    report: int
+    report: Symbol
     pair: tuple[int, int]
     low: bool = False
     condition: Condition | None = None
@@ -81,8 +82,7 @@ def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> I
     D_s holds the distributions R ≥ L[s]: what L leaves open goes to the largest weight for the supremum, to the least
     for the infimum [Robust, Definition 1, Theorem 2; DESIGN §9.11].
     """
-    scale = lcm(*(d for row in bounds for _, d in row))
-    fixed = [[n * (scale // d) for n, d in row] for row in bounds]
+    scale, fixed = scaled_bounds(bounds)
     free = [scale - sum(row) for row in fixed]
     width = len(fixed[0])
     for y, column in enumerate(columns):
@@ -98,6 +98,24 @@ def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> I
         for s, t in product(highs, lows):
             if diagonal or s != t:
                 yield Candidate(sups[s], infs[t], y, (s, t))
+
+
+def scaled_bounds(bounds: LowerBounds) -> tuple[int, list[list[int]]]:
+    """Return a common denominator of the bounds, and their numerators over it."""
+    scale = lcm(*(d for row in bounds for _, d in row))
+    return scale, [[n * (scale // d) for n, d in row] for row in bounds]
+
+
+def excesses(rows: Sequence[Sequence[int]], p: int, q: int) -> Iterator[Candidate]:
+    """Yield Σ_y max(0, Q(y|x) − p/q·Q(y|z)) over pairs x ≠ z, and the report that adds most: the δ for a level ln p/q.
+
+    Over all subsets of reports, not single ones [Thesis, Definition 3.1; DESIGN §9.4].
+    """
+    ours, theirs = [[q * w for w in row] for row in rows], [[p * w for w in row] for row in rows]
+    D = q * sum(rows[0])
+    for x, z in permutations(range(len(rows)), 2):
+        gains = list(map(sub, ours[x], theirs[z]))
+        yield Candidate(sum(g for g in gains if g > 0), D, gains.index(max(gains)), (x, z))
 
 
 def posteriors(columns: Columns, joint: Joint, sensitive: int) -> Iterator[Candidate]:

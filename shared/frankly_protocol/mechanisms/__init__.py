@@ -1,6 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomising mechanisms as integers: one file per runtime kind."""
+"""Randomising mechanisms as integers: one file per runtime kind.
 
+Every kind says `kind`, `bits`, `answers`, `reports` and `sends_unchanged`, draws with `sample`, gives exact chances
+with `probability`, and reads and writes its symbols (`check_symbol`, `symbol_json`) and parameters (`from_params`,
+`params_json`).
+"""
+
+from frankly_protocol.mechanisms.base import Symbol
 from frankly_protocol.mechanisms.dense import DenseMechanism
+from frankly_protocol.mechanisms.expansion import KINDS, Mechanism, as_dense, columns
+from frankly_protocol.mechanisms.product import ProductMechanism
+from frankly_protocol.mechanisms.subset import SubsetMechanism
+from frankly_protocol.mechanisms.unary import UnaryMechanism
 
-__all__ = ["DenseMechanism"]
+__all__ = [
+    "KINDS",
+    "DenseMechanism",
+    "Mechanism",
+    "ProductMechanism",
+    "SubsetMechanism",
+    "Symbol",
+    "UnaryMechanism",
+    "as_dense",
+    "columns",
+]

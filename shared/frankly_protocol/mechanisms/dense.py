@@ -2,19 +2,26 @@
 """The dense kind: a table of integer weights, sampled exactly (DESIGN §3.1, §3.5)."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any, ClassVar
 
-from frankly_protocol.errors import InvalidInput, RandomnessError
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.base import (
+    MAX_ANSWERS,
+    MAX_BITS,
+    MAX_REPORTS,
+    MIN_BITS,
+    RandomBits,
+    draw,
+    invalid,
+    require_keys,
+    unknown,
+)
 from frankly_protocol.problems import Problem
 
-MIN_BITS, MAX_BITS = 4, 48
-MAX_ANSWERS = 256
-MAX_REPORTS = 4096
-
-RandomBits = Callable[[int], int]
 Weights = tuple[tuple[int, ...], ...]
 
 
@@ -33,29 +40,32 @@ class DenseMechanism:
     InvalidInput(weights_invalid), naming the row.
     """
 
+    kind: ClassVar[str] = "dense"
+    PARAMS: ClassVar[tuple[str, ...]] = ("bits", "weights")
+
     bits: int
     weights: Weights
 
     def __post_init__(self) -> None:
         if type(self.bits) is not int or not MIN_BITS <= self.bits <= MAX_BITS:
-            raise _invalid(f"bits must be a whole number from {MIN_BITS} to {MAX_BITS}", "bits")
+            raise invalid(f"bits must be a whole number from {MIN_BITS} to {MAX_BITS}", "bits")
         if not 2 <= len(self.weights) <= MAX_ANSWERS:
-            raise _invalid(f"a mechanism has 2 to {MAX_ANSWERS} rows", "weights")
+            raise invalid(f"a mechanism has 2 to {MAX_ANSWERS} rows", "weights")
         width = len(self.weights[0])
         if not 1 <= width <= MAX_REPORTS:
-            raise _invalid(f"a mechanism has 1 to {MAX_REPORTS} columns", "weights")
+            raise invalid(f"a mechanism has 1 to {MAX_REPORTS} columns", "weights")
         for x, row in enumerate(self.weights):
             self._check_row(row, width, f"weights[{x}]")
         if not all(any(column) for column in zip(*self.weights, strict=True)):
-            raise _invalid("a report that is never sent must not have a column", "weights")
+            raise invalid("a report that is never sent must not have a column", "weights")
 
     def _check_row(self, row: tuple[int, ...], width: int, field: str) -> None:
         if len(row) != width:
-            raise _invalid(f"every row needs {width} columns", field)
+            raise invalid(f"every row needs {width} columns", field)
         if any(type(w) is not int or w < 0 for w in row):
-            raise _invalid("weights are whole numbers, zero or more", field)
+            raise invalid("weights are whole numbers, zero or more", field)
         if sum(row) != self.denominator:
-            raise _invalid(f"the row does not sum to 2^{self.bits}", field)
+            raise invalid(f"the row does not sum to 2^{self.bits}", field)
 
     @property
     def denominator(self) -> int:
@@ -77,6 +87,12 @@ class DenseMechanism:
         """Whether every report has one possible truth only: answers are sent as they are, under whatever names."""
         return all(sum(map(bool, column)) == 1 for column in zip(*self.weights, strict=True))
 
+    @property
+    def guess(self) -> Fraction:
+        """Chance that the best guess from a report is right, all answers being equally likely: Σ_y max_x Q(y|x) / a."""
+        best = sum(max(column) for column in zip(*self.weights, strict=True))
+        return Fraction(best, self.denominator * self.answers)
+
     def probability(self, y: int, x: int) -> Fraction:
         """Return Q(y|x) exactly."""
         return Fraction(self.weights[x][y], self.denominator)
@@ -87,12 +103,38 @@ class DenseMechanism:
         Every cumulative threshold is compared, so the work done does not depend on the draw. There is no fallback:
         RandomnessError if the operating system gives no bits.
         """
-        try:
-            u = randbits(self.bits)
-        except (OSError, NotImplementedError):
-            raise RandomnessError from None
+        u = draw(self.bits, randbits)
         return sum(u >= threshold for threshold in list(accumulate(self.weights[truth]))[:-1])
 
+    def symbols(self) -> Iterator[int]:
+        """Yield every symbol, in the order of the columns."""
+        return iter(range(self.reports))
 
-def _invalid(detail: str, field: str) -> InvalidInput:
-    return InvalidInput(Problem.WEIGHTS_INVALID, detail, field)
+    def check_symbol(self, value: object, field: str = "y") -> int:
+        """Read the JSON form of a symbol; InvalidInput(y_type or symbol_unknown) that never repeats it."""
+        if type(value) is not int or value < 0:
+            raise InvalidInput(Problem.Y_TYPE, "a symbol of this block is a whole number", field)
+        if value >= self.reports:
+            raise unknown(f"the symbols of this block are 0 to {self.reports - 1}", field)
+        return value
+
+    def symbol_json(self, symbol: int) -> int:
+        """Return a symbol as it travels."""
+        return symbol
+
+    def longest_symbol_json(self) -> int:
+        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        return self.reports - 1
+
+    def params_json(self) -> dict[str, Any]:
+        """Return the parameters as they stand in a document."""
+        return {"bits": self.bits, "weights": [list(row) for row in self.weights]}
+
+    @classmethod
+    def from_params(cls, data: object, field: str = "params") -> "DenseMechanism":
+        """Read the parameters; InvalidInput(weights_invalid), naming the row."""
+        given = require_keys(data, cls.PARAMS, field)
+        weights = given["weights"]
+        if not isinstance(weights, list) or not all(isinstance(row, list) for row in weights):
+            raise invalid("expected a table of whole numbers", "weights")
+        return cls(given["bits"], tuple(map(tuple, weights)))

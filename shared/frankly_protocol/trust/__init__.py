@@ -1,6 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may sign what; no input or output of its own."""
+"""Who may sign what, and what the transparency log proves; no input or output of its own."""
 
-from frankly_protocol.trust.keys import KeysDocument, Role, accept_keys
+from frankly_protocol.trust.chain import read_chain, walk, write_chain
+from frankly_protocol.trust.keys import KeysDocument, LogRole, NamedKey, Role, accept_keys, require_step
+from frankly_protocol.trust.merkle import Tree, document_leaf, require_consistency, require_inclusion
+from frankly_protocol.trust.notes import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
+from frankly_protocol.trust.proof import LogProof, require_watched
 
-__all__ = ["KeysDocument", "Role", "accept_keys"]
+__all__ = [
+    "Checkpoint",
+    "KeysDocument",
+    "LogProof",
+    "LogRole",
+    "NamedKey",
+    "Role",
+    "SignedCheckpoint",
+    "Tree",
+    "accept_keys",
+    "cosign",
+    "document_leaf",
+    "read_chain",
+    "require_consistency",
+    "require_inclusion",
+    "require_step",
+    "require_watched",
+    "sign_checkpoint",
+    "walk",
+    "write_chain",
+]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.keys/1`: the offline root's list of publisher keys (DESIGN §4).
+"""`frankly.keys/1`: the offline root's list of publisher, log and witness keys (DESIGN §4; docs/protocol.md §3).
 
-A new version counts only if it is the next one and both the old and the new root thresholds signed it.
+A new version counts only if it is the next one and both the old and the new root thresholds signed it; the walk over
+several versions is in `chain.py`.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,15 @@ from frankly_protocol import canonical, schema
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import CLOCK_SKEW
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, PublicKey
-from frankly_protocol.errors import ClockError, DocumentRejected, KeyChainError, UnsupportedDocument
+from frankly_protocol.errors import (
+    ClockError,
+    DocumentRejected,
+    Equivocation,
+    KeyChainError,
+    RollbackDetected,
+    UnsupportedDocument,
+)
+from frankly_protocol.trust.notes import LOG, WITNESS, NoteKey, is_name
 
 TYPE = "frankly.keys/1"
 
@@ -42,14 +51,81 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedKey:
+    """A log's key under its origin, or a witness' key under its name; `kind` says which (LOG or WITNESS)."""
+
+    name: str
+    public: PublicKey
+    kind: int
+
+    @property
+    def note_key(self) -> NoteKey:
+        """The key as it signs notes."""
+        return NoteKey(self.name, self.public, self.kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the key as it stands in a document."""
+        return {"name": self.name, "scheme": "ed25519", "public": self.public.raw.hex()}
+
+
+@dataclass(frozen=True, slots=True)
+class LogRole:
+    """The transparency log, the witnesses that watch it, and how many of them a checkpoint needs.
+
+    Without witnesses the threshold is 0: such a log can be audited, but no device relies on it.
+    """
+
+    log: NamedKey
+    witnesses: tuple[NamedKey, ...]
+    threshold: int
+
+    def __post_init__(self) -> None:
+        keys = {self.log.public.key_id, *(witness.public.key_id for witness in self.witnesses)}
+        names = {self.log.name, *(witness.name for witness in self.witnesses)}
+        if len(keys) != len(names) or len(keys) != 1 + len(self.witnesses):
+            raise schema.reject("the log and its witnesses have a key and a name each of their own", "log.witnesses")
+        if not (1 if self.witnesses else 0) <= self.threshold <= len(self.witnesses):
+            raise schema.reject("a threshold lies between 1 and the number of witnesses", "log.threshold")
+
+    @classmethod
+    def from_json(cls, value: Any, field: str) -> "LogRole":
+        """Read the role; DocumentRejected("schema") names the field."""
+        data = schema.record(value, field, {"name", "scheme", "public", "witnesses", "threshold"})
+        log = {name: data[name] for name in ("name", "scheme", "public")}
+        return cls(
+            _named(log, field, LOG),
+            schema.items(data["witnesses"], field + ".witnesses", 0, 32, lambda v, f: _named(v, f, WITNESS)),
+            schema.integer(data["threshold"], field + ".threshold", 0, 32),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the role as it stands in a document."""
+        witnesses = [witness.to_json() for witness in self.witnesses]
+        return {**self.log.to_json(), "witnesses": witnesses, "threshold": self.threshold}
+
+
+@dataclass(frozen=True, slots=True)
 class KeysDocument:
-    """One version of the keys: `root` signs the next version, `publisher` signs survey documents."""
+    """One version of the keys.
+
+    root : signs the next version. publisher : signs survey documents. log : the transparency log with its witnesses,
+    None if there is none. Signing logs and watching them are for keys that do nothing else.
+    """
 
     version: int
     issued: datetime
     expires: datetime
     root: Role
     publisher: Role
+    log: LogRole | None = None
+
+    def __post_init__(self) -> None:
+        if self.expires <= self.issued:
+            raise schema.reject("keys expire after they were issued", "expires")
+        if self.log is not None:
+            named = {key.public.key_id for key in (self.log.log, *self.log.witnesses)}
+            if named & {key.key_id for key in (*self.root.keys, *self.publisher.keys)}:
+                raise schema.reject("a key of the log or a witness serves no other role", "log")
 
     @classmethod
     def parse(cls, payload: bytes) -> "KeysDocument":
@@ -57,13 +133,14 @@ class KeysDocument:
         data = canonical.loads(payload)
         if not isinstance(data, dict) or data.get("type") != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
-        schema.record(data, None, {"type", "version", "issued", "expires", "root", "publisher"})
+        schema.record(data, None, {"type", "version", "issued", "expires", "root", "publisher", "log"})
         return cls(
             schema.integer(data["version"], "version", 1),
             schema.moment(data["issued"], "issued"),
             schema.moment(data["expires"], "expires"),
             Role.from_json(data["root"], "root"),
             Role.from_json(data["publisher"], "publisher"),
+            schema.optional(data["log"], "log", LogRole.from_json),
         )
 
     def payload(self) -> bytes:
@@ -76,43 +153,74 @@ class KeysDocument:
                 "expires": format_time(self.expires),
                 "root": self.root.to_json(),
                 "publisher": self.publisher.to_json(),
+                "log": None if self.log is None else self.log.to_json(),
             }
         )
+
+    def require_window(self, now: datetime) -> None:
+        """Raise ClockError unless the keys may be used at `now`, give or take 10 minutes."""
+        if not self.issued - CLOCK_SKEW <= now <= self.expires + CLOCK_SKEW:
+            raise ClockError(
+                f"the keys are valid from {format_time(self.issued)} to {format_time(self.expires)}, "
+                f"this device's clock says {format_time(now)}",
+                "expires",
+            )
 
 
 def accept_keys(data: bytes, previous: bytes | None, now: datetime) -> KeysDocument:
     """Return the keys in the envelope `data` if they may be used at `now`.
 
     `previous` is the envelope accepted last, None on first use: then the document must at least satisfy its own root.
-    The same bytes are always accepted again while they last; anything else must be the next version, signed by both
-    roots.
+    The same payload is always accepted again while it lasts; anything else must be the next version.
 
-    Raises KeyChainError, ClockError, or DocumentRejected for anything malformed or badly signed.
+    Raises KeyChainError, RollbackDetected, Equivocation, ClockError, or DocumentRejected for anything malformed or
+    badly signed.
     """
-    envelope = Envelope.from_bytes(data, KEYS_TYPE)
-    document = KeysDocument.parse(envelope.payload)
-    envelope.verify(document.root.keys, document.root.threshold)
-    if previous is not None:
-        _require_successor(envelope, document, Envelope.from_bytes(previous, KEYS_TYPE))
-    if not document.issued - CLOCK_SKEW <= now <= document.expires + CLOCK_SKEW:
-        raise ClockError(
-            f"the keys are valid from {format_time(document.issued)} to {format_time(document.expires)}, "
-            f"this device's clock says {format_time(now)}",
-            "expires",
-        )
+    document = require_step(previous, data)
+    document.require_window(now)
     return document
 
 
-def _require_successor(envelope: Envelope, document: KeysDocument, before: Envelope) -> None:
+def require_step(previous: bytes | None, data: bytes) -> KeysDocument:
+    """Return the keys in `data` if they follow from those in `previous`; their time window is not looked at.
+
+    (K1) size, envelope, schema; (K2) signed by the threshold of its own root; (K3) the version is the next one;
+    (K4) signed by the threshold of the previous root. Raises as `accept_keys`.
+    """
+    envelope = Envelope.from_bytes(data, KEYS_TYPE)
+    document = KeysDocument.parse(envelope.payload)  # (K1)
+    envelope.verify(document.root.keys, document.root.threshold)  # (K2)
+    if previous is None:
+        return document
+    before = Envelope.from_bytes(previous, KEYS_TYPE)
     if envelope.payload == before.payload:
-        return
+        return document
     old = KeysDocument.parse(before.payload)
-    if document.version != old.version + 1:
+    known_signed = _signed_by(envelope, old.root)
+    if document.version < old.version:
+        raise RollbackDetected(f"keys version {document.version} is older than version {old.version}, seen before")
+    if document.version == old.version and known_signed:
+        raise Equivocation(f"keys version {document.version} has been seen here with other content")
+    if document.version != old.version + 1:  # (K3)
         raise KeyChainError(f"version {document.version} does not follow version {old.version}", "version")
+    if not known_signed:  # (K4)
+        raise KeyChainError("the root keys known so far did not sign the new ones", "signatures")
+    return document
+
+
+def _signed_by(envelope: Envelope, role: Role) -> bool:
     try:
-        envelope.verify(old.root.keys, old.root.threshold)
+        envelope.verify(role.keys, role.threshold)
     except DocumentRejected:
-        raise KeyChainError("the root keys known so far did not sign the new ones", "signatures") from None
+        return False
+    return True
+
+
+def _named(value: Any, field: str, kind: int) -> NamedKey:
+    data = schema.record(value, field, {"name", "scheme", "public"})
+    if not isinstance(data["name"], str) or not is_name(data["name"]):
+        raise schema.reject("a name has no spaces, no plus, and at most 255 characters", field + ".name")
+    return NamedKey(data["name"], _key({"scheme": data["scheme"], "public": data["public"]}, field), kind)
 
 
 def _key(value: Any, field: str) -> PublicKey:

@@ -7,22 +7,60 @@ Nothing here is shared with the verifier: every conditional probability is summe
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import chain, combinations, pairwise, product
+from functools import lru_cache
+from itertools import chain, combinations, pairwise, permutations, product
 from math import prod
 
 from frankly_protocol.audit import AVERAGE, NOTIONS, Claim
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    Symbol,
+    UnaryMechanism,
+)
 from hypothesis import strategies as st
 
 Condition = tuple[int | None, ...]
-Place = tuple[int, tuple[int, int], Condition | None]
+Place = tuple[Symbol, tuple[int, int], Condition | None]
 Levels = dict[str, Fraction | None]
 
 ONE = (1, 1)
 
 
-def needed(mechanism: DenseMechanism, claim: Claim) -> Levels:
+@lru_cache(maxsize=64)
+def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
+    """Q(y|·) of every symbol that can be sent, from what the kinds promise in words."""
+    D, a = 1 << mechanism.bits, mechanism.answers
+    found: dict[Symbol, list[Fraction]] = {}
+    if isinstance(mechanism, DenseMechanism):
+        found = {y: [Fraction(row[y], D) for row in mechanism.weights] for y in range(mechanism.reports)}
+    elif isinstance(mechanism, UnaryMechanism):
+        for word in product((0, 1), repeat=a):
+            ones = [[mechanism.keep if x == z else mechanism.flip for z in range(a)] for x in range(a)]
+            found[sum(bit << x for x, bit in enumerate(word))] = [
+                Fraction(prod(n if bit else D - n for n, bit in zip(row, word, strict=True)), D**a) for row in ones
+            ]
+    elif isinstance(mechanism, SubsetMechanism):
+        sets = list(combinations(range(a), mechanism.size))
+        chance = Fraction(mechanism.inside, D)
+        for B in sets:
+            with_x = [sum(x in C for C in sets) for x in range(a)]
+            found[sum(1 << x for x in B)] = [
+                chance / with_x[x] if x in B else (1 - chance) / (len(sets) - with_x[x]) for x in range(a)
+            ]
+    else:
+        for y in product(*(range(f.reports) for f in mechanism.factors)):
+            parts = [[Fraction(row[v], D) for row in f.weights] for f, v in zip(mechanism.factors, y, strict=True)]
+            found[y] = [prod(chances, start=Fraction(1)) for chances in product(*parts)]
+    return {y: column for y, column in found.items() if any(column)}
+
+
+def needed(mechanism: Mechanism, claim: Claim) -> Levels:
     """The largest ratio of each side, None for infinite."""
+    if claim.notion == "dp":
+        return {"delta": max(excess(mechanism, claim, pair) for pair in permutations(range(mechanism.answers), 2))}
     start = Fraction(claim.notion != "dpv")
     found: Levels = {"level": start, "low_level": start} if claim.notion == "alip" else {"level": start}
     for field, place in places(mechanism, claim):
@@ -35,7 +73,14 @@ def needed(mechanism: DenseMechanism, claim: Claim) -> Levels:
     return found
 
 
-def places(mechanism: DenseMechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
+def excess(mechanism: Mechanism, claim: Claim, pair: tuple[int, int]) -> Fraction:
+    """The largest Q(T|x) − E·Q(T|z) over sets T of reports: those that are likelier under x even so."""
+    x, z = pair
+    E = Fraction(*(claim.level or ONE))
+    return sum((max(Fraction(0), q[x] - E * q[z]) for q in table(mechanism).values()), Fraction(0))
+
+
+def places(mechanism: Mechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
     """Every pair of every column that the definition compares, and the level it is compared with."""
     low_field = "low_level" if claim.notion == "alip" else "level"
     secrets = range(len(claim.joint or claim.lower_bounds or ()))
@@ -50,7 +95,7 @@ def places(mechanism: DenseMechanism, claim: Claim) -> Iterator[tuple[str, Place
         pairs = [("level", (claim.sensitive or 0, AVERAGE))]
     else:
         pairs = [("level", (s, AVERAGE)) for s in secrets] + [(low_field, (AVERAGE, s)) for s in secrets]
-    for y, condition, (field, pair) in product(range(mechanism.reports), conditions(claim), pairs):
+    for y, condition, (field, pair) in product(table(mechanism), conditions(claim), pairs):
         yield field, (y, pair, condition)
 
 
@@ -67,11 +112,11 @@ def conditions(claim: Claim) -> list[Condition | None]:
     return found
 
 
-def ratio_at(mechanism: DenseMechanism, claim: Claim, place: Place) -> Fraction | str | None:
+def ratio_at(mechanism: Mechanism, claim: Claim, place: Place) -> Fraction | str | None:
     """The ratio of one pair: "endless" for a positive number over zero, None where there is nothing to compare."""
     y, (a, b), condition = place
     if claim.notion == "ldp":
-        up, down = mechanism.probability(y, a), mechanism.probability(y, b)
+        up, down = table(mechanism)[y][a], table(mechanism)[y][b]
     elif claim.notion == "rldp":
         up = max(average(mechanism, y, a, R) for R in vertices(claim, a))
         down = min(average(mechanism, y, b, R) for R in vertices(claim, b))
@@ -88,7 +133,7 @@ def ratio_at(mechanism: DenseMechanism, claim: Claim, place: Place) -> Fraction 
 
 
 def probability(
-    mechanism: DenseMechanism, claim: Claim, y: int, s: int, condition: Condition | None
+    mechanism: Mechanism, claim: Claim, y: Symbol, s: int, condition: Condition | None
 ) -> tuple[Fraction, Fraction]:
     """P(s, x_J) and P(s, x_J, y); AVERAGE for any s."""
     joint = claim.joint or ()
@@ -100,7 +145,7 @@ def probability(
         for x, values in enumerate(product(*map(range, sizes))):
             if s in (t, AVERAGE) and all(k in (None, v) for k, v in zip(known, values, strict=True)):
                 mass += Fraction(row[x], total)
-                reported += Fraction(row[x], total) * mechanism.probability(y, x)
+                reported += Fraction(row[x], total) * table(mechanism)[y][x]
     return mass, reported
 
 
@@ -111,9 +156,9 @@ def vertices(claim: Claim, s: int) -> list[list[Fraction]]:
     return [[bound + rest * (u == v) for v, bound in enumerate(L)] for u in range(len(L))]
 
 
-def average(mechanism: DenseMechanism, y: int, s: int, R: list[Fraction]) -> Fraction:
+def average(mechanism: Mechanism, y: Symbol, s: int, R: list[Fraction]) -> Fraction:
     """P(y|s) if U is distributed as R; answers are pairs (s, u)."""
-    return sum((r * mechanism.probability(y, s * len(R) + u) for u, r in enumerate(R)), Fraction(0))
+    return sum((r * table(mechanism)[y][s * len(R) + u] for u, r in enumerate(R)), Fraction(0))
 
 
 @st.composite
@@ -129,6 +174,27 @@ def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechan
 
 
 @st.composite
+def structured_over(draw: st.DrawFn, sizes: tuple[int, ...]) -> Mechanism:
+    """A mechanism of another kind over answers made of parts of these sizes; chances of 0 and 1 included."""
+    a, weight = prod(sizes), st.integers(0, 16)
+    kinds = ["unary", "subset", *(["product"] if len(sizes) > 1 else [])]
+    kind = draw(st.sampled_from(kinds))
+    if kind == "unary":
+        keep, flip = draw(st.tuples(weight, weight).filter(lambda pair: pair[0] != pair[1]))
+        return UnaryMechanism(4, a, keep, flip)
+    if kind == "subset":
+        return SubsetMechanism(4, a, draw(st.integers(1, a - 1)), draw(weight))
+    return ProductMechanism(tuple(draw(mechanisms_over(size)) for size in sizes))
+
+
+@st.composite
+def structured_cases(draw: st.DrawFn) -> tuple[Mechanism, Claim]:
+    """A mechanism that is no table and a claim of it at the least level, with the data its notion needs."""
+    sizes = draw(st.sampled_from([(2,), (3,), (5,), (2, 2), (2, 3), (3, 2), (2, 2, 2)]))
+    return draw(structured_over(sizes)), draw(claims(sizes))
+
+
+@st.composite
 def cases(draw: st.DrawFn) -> tuple[DenseMechanism, Claim]:
     """A mechanism and a claim of it at the least level, with the data its notion needs."""
     sizes = draw(st.sampled_from([(2,), (5,), (2, 2), (2, 3), (3, 2), (2, 2, 2)]))
@@ -141,6 +207,8 @@ def claims(draw: st.DrawFn, sizes: tuple[int, ...]) -> Claim:
     notion = draw(st.sampled_from(NOTIONS))
     if notion == "ldp":
         return Claim(notion, ONE)
+    if notion == "dp":
+        return Claim(notion, draw(st.sampled_from([ONE, (6, 5), (2, 1), (9, 1)])), delta=(0, 1))
     if notion == "rldp":
         secrets = draw(st.sampled_from([s for s in range(2, prod(sizes) + 1) if prod(sizes) % s == 0]))
         width = prod(sizes) // secrets

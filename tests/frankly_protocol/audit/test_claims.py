@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from frankly_protocol.audit import NOTIONS, PRIOR_BASED, Claim, require_private, worst
+from frankly_protocol.audit import NOTIONS, PRIOR_BASED, PRIOR_FREE, Claim, require_private, worst
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 from frankly_protocol.mechanisms import DenseMechanism
@@ -17,6 +17,7 @@ JOINT = ((1, 2, 0, 4), (3, 1, 1, 1))
 BOUNDS = (((1, 4), (1, 2)), ((2, 3), (1, 3)))
 GOOD: dict[str, Claim] = {
     "ldp": Claim("ldp", (2, 1)),
+    "dp": Claim("dp", (4, 3), delta=(1, 8)),
     "secret-ldp": Claim("secret-ldp", (2, 1), JOINT),
     "lip": Claim("lip", (2, 1), JOINT),
     "alip": Claim("alip", (2, 1), JOINT, low_level=(3, 2)),
@@ -31,6 +32,7 @@ OPTIONAL: dict[str, Any] = {
     "lower_bounds": BOUNDS,
     "diagonal": True,
     "sensitive": 0,
+    "delta": (1, 9),
 }
 BELONGS = {
     *(("joint", n) for n in ("secret-ldp", "lip", "alip", "srlip", "dpv")),
@@ -39,12 +41,13 @@ BELONGS = {
     ("lower_bounds", "rldp"),
     ("diagonal", "rldp"),
     ("sensitive", "dpv"),
+    ("delta", "dp"),
 }
 
 
-def test_every_notion_has_a_good_claim_here_and_only_ldp_needs_no_prior() -> None:
+def test_every_notion_has_a_good_claim_here_and_which_need_no_prior() -> None:
     assert tuple(GOOD) == NOTIONS
-    assert set(PRIOR_BASED) == set(NOTIONS) - {"ldp"}
+    assert set(PRIOR_BASED) == set(NOTIONS) - {"ldp", "dp"} == set(NOTIONS) - set(PRIOR_FREE)
     for claim in GOOD.values():
         require_private(MECHANISM, claim)
 
@@ -117,6 +120,10 @@ BAD_DATA: list[tuple[str, Any, str]] = [
     ("rldp", {"lower_bounds": (((1, 2), (MAX_INT // 2 + 1, MAX_INT)), BOUNDS[1])}, "lower_bounds[0]"),
     ("rldp", {"diagonal": 1}, "diagonal"),
     ("rldp", {"diagonal": None}, "diagonal"),
+    *(
+        ("dp", {"delta": delta}, "delta")
+        for delta in [None, 0, (0,), (1, 1), (-1, 2), (0, 0), (0.5, 1), (0, MAX_INT + 1)]
+    ),
     ("dpv", {"sensitive": None}, "sensitive"),
     ("dpv", {"sensitive": -1}, "sensitive"),
     ("dpv", {"sensitive": 2}, "sensitive"),
@@ -149,7 +156,7 @@ def test_priors_that_do_not_fit(notion: str, joint: Any, field: str) -> None:
     refused(replace(GOOD[notion], joint=joint), field)
 
 
-@pytest.mark.parametrize("notion", ["", "LDP", "dp", "trust-me", None, ("ldp",), ["ldp"]])
+@pytest.mark.parametrize("notion", ["", "LDP", "DP", "trust-me", None, ("ldp",), ["ldp"]])
 def test_an_unknown_notion_asks_for_an_update(notion: Any) -> None:
     for call in (worst, require_private):
         with pytest.raises(UnsupportedDocument) as caught:

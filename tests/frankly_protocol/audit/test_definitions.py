@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verifier against the definitions: what is needed, where, and exactly on and next to the line."""
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
@@ -9,15 +10,27 @@ from typing import Any
 import pytest
 from frankly_protocol.audit import NOTIONS, Claim, require_private, worst
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.frankly_protocol.audit.definitions import ONE, cases, claims, mechanisms_over, needed, places, ratio_at
+from tests.frankly_protocol.audit.definitions import (
+    ONE,
+    cases,
+    claims,
+    excess,
+    mechanisms_over,
+    needed,
+    places,
+    ratio_at,
+    structured_cases,
+)
 
-Case = tuple[DenseMechanism, Claim]
+Case = tuple[Mechanism, Claim]
+ANY = st.one_of(cases(), structured_cases())
 
 
-def refusal(mechanism: DenseMechanism, *claims: Claim) -> DocumentRejected | None:
+def refusal(mechanism: Mechanism, *claims: Claim) -> DocumentRejected | None:
     try:
         require_private(mechanism, *claims)
     except DocumentRejected as error:
@@ -26,8 +39,8 @@ def refusal(mechanism: DenseMechanism, *claims: Claim) -> DocumentRejected | Non
     return None
 
 
-@settings(max_examples=300)
-@given(cases())
+@settings(max_examples=500)
+@given(ANY)
 def test_what_is_needed_is_what_the_definition_says(case: Case) -> None:
     assert worst(*case).needed == needed(*case)
 
@@ -38,7 +51,7 @@ BINARY = [
 ]
 
 
-@pytest.mark.parametrize("notion", [notion for notion in NOTIONS if notion not in ("ldp", "rldp")])
+@pytest.mark.parametrize("notion", [notion for notion in NOTIONS if notion not in ("ldp", "dp", "rldp")])
 def test_all_small_priors_and_binary_mechanisms(notion: str) -> None:
     endless = 0
     for mechanism, joint in product(BINARY, JOINTS):
@@ -71,27 +84,31 @@ def test_all_small_lower_bounds(diagonal: bool) -> None:
         assert worst(mechanism, claim).needed == needed(mechanism, claim)
 
 
-@settings(max_examples=200)
-@given(cases())
+@settings(max_examples=250)
+@given(ANY)
 def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
     mechanism, claim = case
     found = worst(mechanism, claim)
     for side in filter(None, (found, found.other)):
-        if side.ratio == 1 and claim.notion != "dpv":
+        if side.ratio == (claim.notion not in ("dp", "dpv")):
             continue  # everything is equal: there is no place
+        if claim.notion == "dp":
+            assert excess(mechanism, claim, side.pair) == side.ratio
+            continue
         place = (side.report, side.pair, side.condition)
         assert (side.field, place) in list(places(mechanism, claim))
         assert ratio_at(mechanism, claim, place) == ("endless" if side.ratio is None else side.ratio)
 
 
-@settings(max_examples=200)
-@given(cases())
+@settings(max_examples=250)
+@given(ANY)
 def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> None:
     mechanism, claim = case
     levels = needed(mechanism, claim)
     huge: Any = (2**53 - 1, 1)
     for field, ratio in levels.items():
-        generous = replace(claim, **dict.fromkeys(levels, huge)) if claim.notion != "dpv" else claim
+        bounded = claim.notion in ("dp", "dpv")
+        generous = claim if bounded else replace(claim, **dict.fromkeys(levels, huge))
 
         def at(p: int, q: int, field: str = field) -> dict[str, Any]:
             return {field: (p, q)}
@@ -103,13 +120,15 @@ def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> Non
         if any(other is None for other in levels.values()):
             continue
         p, q = ratio.as_integer_ratio() if ratio else (0, 1)
-        if p:
+        if field == "delta" and p == q:
+            continue  # a certain breach is no promise
+        if p or bounded:
             assert refusal(mechanism, replace(generous, **at(p, q))) is None
-        if p > q or (p and claim.notion == "dpv"):
+        if p > q or (p and bounded):
             error = refusal(mechanism, replace(generous, **at(10**6 * p - 1, 10**6 * q)))
             assert error is not None
             assert error.field == field
-            assert error.detail.startswith(f"{claim.notion}: report ")
+            assert re.match(f"{claim.notion}: report .+: {ratio} is needed, ", error.detail)
 
 
 # Four answers, at 48 bits: proportions, and a claim that needs more than E = 1 of them.
@@ -123,6 +142,7 @@ ON_THE_LINE = [
     Claim("rldp", ONE, lower_bounds=(((1, 5), (1, 3)), ((1, 2), (1, 7)))),
     Claim("rldp", ONE, lower_bounds=(((1, 5), (1, 3)), ((1, 2), (1, 7))), diagonal=True),
     Claim("dpv", ONE, JOINT, sensitive=1),
+    Claim("dp", (9, 8), delta=(0, 1)),
 ]
 
 
@@ -151,7 +171,9 @@ def test_every_move_of_one_unit_of_weight_is_judged_rightly(claim: Claim) -> Non
 def test_an_intersection_holds_iff_each_part_does(mechanism: DenseMechanism, first: Claim, second: Claim) -> None:
     for level in (ONE, (2, 1), (1000, 1)):
         parts = [
-            replace(c, level=(1, level[0]) if c.notion == "dpv" else level, low_level=c.low_level and level)
+            replace(c, delta=(1, level[0] + 1))
+            if c.notion == "dp"
+            else replace(c, level=(1, level[0]) if c.notion == "dpv" else level, low_level=c.low_level and level)
             for c in (first, second)
         ]
         errors = [refusal(mechanism, claim) for claim in parts]

@@ -8,14 +8,13 @@ from math import sqrt
 from typing import Any
 
 import pytest
-from frankly_protocol.audit import ceiling, level_for
-from frankly_protocol.blocks import Block
+from frankly_protocol.audit import Claim, ceiling, level_for
+from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.analysis import Analysis
-from frankly_server.analysis.pooling import Version, pool
-from frankly_server.estimate import Estimate, estimate
+from frankly_server.estimate import estimate
 from frankly_server.store import Database
 from frankly_server.store.schema import reports
 
@@ -169,7 +168,7 @@ def _grr(choices: int, epsilon: str = "2") -> tuple[DenseMechanism, tuple[int, i
 def test_questions_randomised_together_get_their_own_shares(sqlite: Database) -> None:
     mechanism, level = _grr(6)
     asked = (question("sex", "f", "m"), question("drinks", "never", "some", "often"))
-    block = Block("both", asked, mechanism, "ldp", level, None, (1,) * 6, ceiling(mechanism), "grr", None)
+    block = Block("both", asked, mechanism, (Promise(Claim("ldp", level)),), (1,) * 6, ceiling(mechanism), "grr", None)
     document = put(sqlite, survey(block))
     counts = [40, 30, 20, 30, 20, 10]  # f-never, f-some, f-often, m-never, m-some, m-often
     _receive(sqlite, document, [counts])
@@ -189,24 +188,36 @@ def _versions(database: Database, *, later: Block) -> tuple[SurveyDocument, Surv
     return first, second
 
 
+def _by_hand(mechanism: DenseMechanism, counts: Sequence[int]) -> tuple[float, float, float]:
+    """Share of yes, its standard error, and its variance at equal shares, of a symmetric yes/no mechanism."""
+    on = float(mechanism.probability(0, 0))
+    k, n = 2 * on - 1, sum(counts)
+    rate = counts[1] / n
+    return (rate - (1 - on)) / k, sqrt(rate * (1 - rate) / (n - 1)) / k, 0.25 / k**2 / n
+
+
 def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
     first, second = _versions(database, later=ldp_block("affair", "0.5"))
     (asked,) = Analysis(database).estimates(SURVEY)["questions"]
-    parts = [
-        estimate(first.blocks[0].mechanism, [130, 70], design_prior=(1, 1)),
-        estimate(second.blocks[0].mechanism, [240, 160], design_prior=(1, 1)),
-    ]
-    precision = [1 / sum((se or 0.0) ** 2 for se in part.worst_case_se) for part in parts]
-    weights = [p / sum(precision) for p in precision]
+    parts = [_by_hand(d.blocks[0].mechanism, c) for d, c in ((first, [130, 70]), (second, [240, 160]))]
+    weights = [1 / at_prior for _, _, at_prior in parts]
+    weights = [w / sum(weights) for w in weights]
     for t, told in enumerate(asked["rows"]):
-        values = [(w, part.unbiased[t] or 0.0, part.se[t] or 0.0) for w, part in zip(weights, parts, strict=True)]
-        assert told["estimate"] == pytest.approx(sum(w * v for w, v, _ in values))
-        assert told["se"] == pytest.approx(sqrt(sum((w * se) ** 2 for w, _, se in values)))
-        assert told["margin"] == pytest.approx(1.959963984540054 * told["se"])
+        value = sum(w * share for w, (share, _, _) in zip(weights, parts, strict=True))
+        se = sqrt(sum((w * error) ** 2 for w, (_, error, _) in zip(weights, parts, strict=True)))
+        assert told["estimate"] == pytest.approx(value if t == 1 else 1 - value)
+        assert told["se"] == pytest.approx(se)
+        assert told["margin"] == pytest.approx(1.959963984540054 * se)
         assert (told["n"], told["documents"]) == (600, [first.digest, second.digest])
         assert (told["mechanism"], told["epsilon"]) == ("warner", "1.0000, 0.5000")
         assert "pooled" in told["flags"]
     assert sum(told["estimate"] for told in asked["rows"]) == pytest.approx(1)
+    for method in ("exact", "sequence"):
+        with pytest.raises(InvalidInput) as refused:
+            Analysis(database).estimates(SURVEY, method=method)
+        assert (refused.value.code, refused.value.field) == ("unsupported", "method")
+    apart = Analysis(database).estimates(SURVEY, method="exact", by="version")["questions"]
+    assert [(q["by"], q["n"]) for q in apart] == [({"version": "1"}, 200), ({"version": "2"}, 400)]
 
 
 def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
@@ -223,7 +234,7 @@ def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
 def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
     mechanism, level = _grr(3)
     asked = (question("affair", "no", "yes", "unsure"),)
-    block = Block("affair", asked, mechanism, "ldp", level, None, (1,) * 3, ceiling(mechanism), "grr", None)
+    block = Block("affair", asked, mechanism, (Promise(Claim("ldp", level)),), (1,) * 3, ceiling(mechanism), "grr", None)
     first = put(sqlite, survey(ldp_block("affair", "1")))
     second = put(sqlite, survey(block, version=2, prev=first.digest))
     _receive(sqlite, first, [[130, 70]])
@@ -245,30 +256,12 @@ def test_a_version_with_one_report_is_left_out_and_said_so(sqlite: Database) -> 
     assert "version_left_out" in asked["rows"][0]["flags"]
 
 
-def _unbiased(values: Sequence[float | None], worst: float) -> Estimate:
-    mechanism, _ = _grr(2)
-    return replace(estimate(mechanism, [5, 5]), unbiased=tuple(values), worst_case_se=(worst,) * len(values))
-
-
-def test_pooling_weighs_by_what_mechanisms_can_tell_not_by_answers() -> None:
-    parts = [Version(_unbiased((0.2, 0.8), 1.0), (0.1, 0.1)), Version(_unbiased((0.6, 0.4), 3.0), (0.3, 0.3))]
-    assert pool(parts, census=False).value == pytest.approx([0.24, 0.76])
-    assert pool(parts, census=True).value == pytest.approx([0.4, 0.6])
-    assert pool(parts, census=False).margin == pytest.approx([sqrt(0.09**2 + 0.03**2)] * 2)
-
-
-def test_what_one_version_cannot_tell_the_pool_cannot_either() -> None:
-    parts = [Version(_unbiased((None, 0.8), 1.0), (None, 0.1)), Version(_unbiased((0.6, 0.4), 1.0), (0.3, 0.3))]
-    assert pool(parts, census=False).value[0] is None
-    assert pool(parts, census=False).margin[0] is None
-
-
 def test_choices_that_cannot_be_estimated_have_no_row(sqlite: Database) -> None:
     half = 1 << 47
     weights = ((1 << 48, 0), (half, half), (half, half))  # b and c send the same: only their sum can be told
     mechanism = DenseMechanism(48, weights)
     asked = (question("q", "a", "b", "c"),)
-    block = Block("q", asked, mechanism, "ldp", (1 << 48, 1), None, (1, 1, 1), None, "optimal", None)
+    block = Block("q", asked, mechanism, (Promise(Claim("ldp", (1 << 48, 1))),), (1, 1, 1), None, "optimal", None)
     document = put(sqlite, survey(block))
     _receive(sqlite, document, [[70, 30]])
     (told,) = _rows(Analysis(sqlite).estimates(SURVEY), "q")

@@ -113,7 +113,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "a notion's bad level": (notions(ONE, {**ONE, "epsilon": "0"}), "eps_out_of_range", "notions[1].epsilon"),
     "a notion's unknown field": (notions({**ONE, "delta": "0"}), "field_unknown", "notions[0].delta"),
     "a notion's unused level": (notions({**ONE, "sensitive": 1}), "field_unknown", "notions[0].sensitive"),
-    "an unknown notion": (notions({**ONE, "notion": "dp"}), "unsupported", "notion"),
+    "an unknown notion": (notions({**ONE, "notion": "zcdp"}), "unsupported", "notion"),
     "ldp with attributes": ({**LIP, "notion": "ldp", "attributes": [2, 2]}, "field_unknown", "attributes"),
     "lip with dpv": ({**LIP, "dpv": "0.5"}, "field_unknown", "dpv"),
     "cap 0": ({**LIP, "ceiling_cap": 0}, "eps_out_of_range", "ceiling_cap"),

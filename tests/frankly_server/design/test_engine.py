@@ -25,10 +25,10 @@ def ask(rows: Any, notion: str = "ldp", epsilon: str = "1", **options: Any) -> D
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown notion", {"notion": "dp"}, "unsupported", "notion"),
-    ("unknown mechanism", {"mechanism": "oue"}, "unsupported", "mechanism"),
+    ("unknown mechanism", {"mechanism": "laplace"}, "unsupported", "mechanism"),
     ("unknown objective", {"objective": "fairness"}, "unsupported", "objective"),
-    ("grr under lip", {"notion": "lip", "mechanism": "grr"}, "unsupported", "notion"),
-    ("warner under secret-ldp", {"notion": "secret-ldp", "mechanism": "warner"}, "unsupported", "notion"),
+    ("warner under secret-ldp", {"notion": "secret-ldp", "mechanism": "warner"}, "unsupported", "mechanism"),
+    ("polyopt under lip", {"notion": "lip", "mechanism": "polyopt"}, "unsupported", "notion"),
     ("warner for five answers", {"mechanism": "warner"}, "unsupported", "mechanism"),
     ("identity", {"notion": "lip", "epsilon": "3"}, "identity_mechanism", "epsilon"),
     ("empty choice", {"rows": [[1, 0], [2, 0]], "notion": "lip"}, "choice_unprotected", "prior.joint[0][1]"),

@@ -8,11 +8,13 @@ import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.estimate.interface import estimate_json
+from frankly_server.estimate.margins import METHODS
 
 GIVEN = {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": [300, 700]}
 OUT = {
     "n", "unbiased", "covariance", "se", "se_privacy", "se_sampling", "worst_case_se", "margins", "projected", "rank",
-    "identifiable", "flags", "poisoning",
+    "identifiable", "flags", "poisoning", "mle", "mle_gap", "design_effect", "privacy_cost", "efficiency", "fit_p",
+    "row_flags",
 }  # fmt: skip
 
 
@@ -24,7 +26,7 @@ def ask(**options: Any) -> Any:
 def test_an_estimate_in_words() -> None:
     found = ask()
     assert set(found) == OUT
-    assert set(found["margins"]) == {"clt", "chebyshev", "chebyshev_plugin", "simultaneous"}
+    assert set(found["margins"]) == set(METHODS)
     assert found["n"] == 1000
     assert found["unbiased"] == pytest.approx([0.1, 0.9])
     assert found["margins"]["clt"][0] == pytest.approx(1.959963985 * found["se"][0])
@@ -38,6 +40,18 @@ def test_every_option_is_taken() -> None:
     assert ask(design_prior=None, population=None, targets="shares", census=True)["se_sampling"] == [0, 0]
 
 
+def test_sets_and_products_are_taken_by_kind() -> None:
+    unary = {"kind": "unary", "params": {"bits": 4, "answers": 2, "keep": 8, "flip": 4}}
+    counts = {"n": 100, "pairs": [[40, 12], [12, 35]]}
+    found = json.loads(json.dumps(estimate_json({**unary, "counts": counts})))
+    assert found["unbiased"] == pytest.approx([(0.40 - 0.25) * 4, (0.35 - 0.25) * 4])
+    factors = [GIVEN["weights"], GIVEN["weights"]]
+    product = {"kind": "product", "params": {"bits": 4, "factors": factors}, "counts": [400, 100, 100, 400]}
+    found = json.loads(json.dumps(estimate_json(product)))
+    # (2·[[.4,.1],[.1,.4]] decoded on both sides by [[1.5, −.5], [−.5, 1.5]])
+    assert found["unbiased"] == pytest.approx([0.85, -0.35, -0.35, 0.85])
+
+
 def test_no_reports() -> None:
     found = ask(counts=[0, 0])
     assert found["unbiased"] == [None, None]
@@ -45,6 +59,8 @@ def test_no_reports() -> None:
 
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
+    ("a kind there is not", {"kind": "cube"}, "field_type", "kind"),
+    ("counts of sets for a table", {"counts": {"n": 3, "pairs": [[1, 0], [0, 1]]}}, "counts_invalid", "counts"),
     ("unknown key", {"alpha": 0.01}, "field_unknown", "alpha"),
     ("row off by one", {"weights": [[12, 4], [4, 13]]}, "weights_invalid", "weights[1]"),
     ("weight as decimal", {"weights": [[12.0, 4], [4, 12]]}, "field_type", "weights[0][0]"),

@@ -43,7 +43,7 @@ def test_equal_targets_leave_a_linear_function() -> None:
 
 
 def test_direct_questioning_has_the_variance_of_a_share() -> None:
-    # The identity: c_x = w_x, so p(1−p) at ½ = ¼; in a census nothing varies.
-    row, target = [1.0, 0.0], np.array([1.0, 0.0])
-    assert worst_case_variance(linear_part(row, np.eye(2), target, 1.0), target) == pytest.approx(0.25)
-    assert worst_case_variance(linear_part(row, np.eye(2), target, 0.0), target, 0.0) == 0
+    # The identity: E[d²|x] = w_x, so p(1−p) at ½ = ¼; in a census nothing varies.
+    target = np.array([1.0, 0.0])
+    assert worst_case_variance(linear_part(target**2, target, 1.0), target) == pytest.approx(0.25)
+    assert worst_case_variance(linear_part(target**2, target, 0.0), target, 0.0) == 0

@@ -33,12 +33,16 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def publishers(keyring: Keyring) -> list[str]:
+    return [key.public.key_id for key in keyring.publishers()]
+
+
 def test_init_makes_a_pair_that_works(tmp_path: Path) -> None:
     keyring = _keyring(tmp_path / "home" / "keys")
     made = keyring.init()
     document = accept_keys(keyring.document(), None, NOW)
-    assert [key.key_id for key in document.publisher.keys] == [made.publisher_id] == [keyring.publisher().public.key_id]
-    assert [key.key_id for key in document.root.keys] == [made.root_id]
+    assert [key.key_id for key in document.publisher.keys] == list(made.publisher_ids) == publishers(keyring)
+    assert [key.key_id for key in document.root.keys] == list(made.root_ids)
     assert (document.version, document.expires) == (1, NOW + VALIDITY)
     assert made.set_aside is None
 
@@ -50,7 +54,8 @@ def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
         _keyring(folder).init()
     finally:
         os.umask(before)
-    assert {path.name for path in folder.iterdir()} == {"root.pem", "publisher.pem", "keys.json"}
+    names = {"root.pem", "publisher.pem", "log.pem", "keys.json", "keys-1.json"}
+    assert {path.name for path in folder.iterdir()} == names
     assert [_mode(path) for path in (folder.parent, folder)] == [0o700, 0o700]
     assert {_mode(path) for path in folder.iterdir()} == {0o600}
 
@@ -61,12 +66,12 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         keyring.init()
     assert refused.value.code == "file_exists"
-    assert keyring.publisher().public.key_id == first.publisher_id
+    assert publishers(keyring) == list(first.publisher_ids)
     for number in (1, 2):
         second = keyring.init(force=True)
         assert second.set_aside == tmp_path / f"keys.old-{number}"
-        assert keyring.publisher().public.key_id == second.publisher_id
-    assert _keyring(tmp_path / "keys.old-1").publisher().public.key_id == first.publisher_id
+        assert publishers(keyring) == list(second.publisher_ids)
+    assert publishers(_keyring(tmp_path / "keys.old-1")) == list(first.publisher_ids)
 
 
 def test_the_root_key_may_be_offline(tmp_path: Path) -> None:
@@ -76,7 +81,7 @@ def test_the_root_key_may_be_offline(tmp_path: Path) -> None:
     keyring.check()
 
 
-@pytest.mark.parametrize("step", ["_write", "_sync"])
+@pytest.mark.parametrize("step", ["_write", "sync_folder"])
 def test_an_interrupted_init_leaves_old_or_new_never_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -87,14 +92,14 @@ def test_an_interrupted_init_leaves_old_or_new_never_half(
 
     def full_disk(path: Path, *data: bytes) -> None:
         calls.append(path)
-        if len(calls) == {"_write": 2, "_sync": 1}[step]:
+        if len(calls) == {"_write": 2, "sync_folder": 1}[step]:
             raise OSError(28, "No space left on device")
         real(path, *data)
 
     monkeypatch.setattr(files, step, full_disk)
     with pytest.raises(OSError, match="No space"):
         keyring.init(force=True)
-    assert keyring.publisher().public.key_id == first.publisher_id
+    assert publishers(keyring) == list(first.publisher_ids)
 
 
 def _rsa(*, password: bytes | None = None) -> bytes:

@@ -7,7 +7,7 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.surveys import SurveyDefinition, parse_definition
 from frankly_server.surveys.definition import parse_value
-from frankly_server.surveys.priors import prior_of
+from frankly_server.surveys.priors import asked_of
 
 from tests.frankly_server.surveys.samples import FILE, value
 
@@ -93,10 +93,16 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
     "unknown deep": ({(*AFFAIR, "hint"): "x"}, "field_unknown", "blocks[0].questions[0].hint"),
     "name missing": ({("name",): None}, "field_missing", "name"),
     "notion odd": ({("blocks", 0, "notion"): "magic"}, "definition_invalid", "blocks[0].notion"),
-    **{
-        f"notion {notion}": ({("blocks", 1, "notion"): notion}, "definition_invalid", "blocks[1].notion")
-        for notion in ("alip", "srlip", "rldp", "dpv")  # known to the verifier, not yet carried by documents
-    },
+    "notion missing": ({("blocks", 0, "notion"): None}, "field_missing", "blocks[0]"),
+    "notion and notions": (
+        {("blocks", 0, "notions"): [{"notion": "ldp", "epsilon": "1"}]}, "field_missing", "blocks[0]",
+    ),
+    "a notion without its level": (
+        {("blocks", 1, "notions"): [{"notion": "ldp"}]}, "field_missing", "blocks[1].notions[0].epsilon",
+    ),
+    "rldp on answers that are no pairs": ({("blocks", 1, "notion"): "rldp"}, "prior_shape", "blocks[1]"),
+    "delta a word": ({("blocks", 0, "delta"): "little"}, "prior_value", "blocks[0].delta"),
+    "ceiling of 50": ({("blocks", 0, "ceiling_cap"): "50"}, "eps_out_of_range", "blocks[0].ceiling_cap"),
     "mechanism odd": ({("blocks", 0, "mechanism"): "magic"}, "definition_invalid", "blocks[0].mechanism"),
     "flag odd": ({("blocks", 0, "accept_identity"): "yes"}, "field_type", "blocks[0].accept_identity"),
     "no blocks": ({("blocks",): []}, "definition_invalid", "blocks"),
@@ -190,10 +196,10 @@ def test_priors_that_cannot_be_used(name: str) -> None:
     changes, code, field = BAD_PRIORS[name]
     block = parse_value(value(changes)).blocks[1]
     with pytest.raises(InvalidInput) as refused:
-        prior_of(block, "blocks[1]")
+        asked_of(block, "blocks[1]")
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
 def test_small_cells_of_public_data_are_accepted() -> None:
     block = parse_value(value({(*JOINT, 1, 2): "4", ("blocks", 1, "prior", "public"): "true"})).blocks[1]
-    assert prior_of(block, "blocks[1]").joint[1][2] == 4
+    assert asked_of(block, "blocks[1]").prior.joint[1][2] == 4

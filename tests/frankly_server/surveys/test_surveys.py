@@ -97,8 +97,8 @@ def test_a_published_document_is_what_a_device_will_accept(make: Make) -> None:
     assert document.collect_url == f"https://ask.example/v1/surveys/{survey_id}/reports"
     assert (document.issued, document.opens) == (NOW, NOW)
     assert [block.design_prior for block in document.blocks] == [(1, 1), (250, 320, 360)]
-    assert document.blocks[1].prior is not None
-    assert document.blocks[1].prior.joint == ((100, 200, 300), (150, 120, 60))
+    assert document.blocks[1].promises[0].prior is not None
+    assert document.blocks[1].promises[0].prior.joint == ((100, 200, 300), (150, 120, 60))
     assert [(block.id, block.counted_by) for block in out.blocks] == [("affair", "ceiling"), ("happy", "level")]
     assert float(out.form_epsilon) <= 1.3001
 
@@ -264,6 +264,6 @@ def test_a_prior_of_one_row_makes_the_answer_the_secret(surveys: Surveys) -> Non
     surveys.apply(parse_value(value({("blocks", 1, "prior"): prior})))
     out = surveys.publish("habits")
     block = SurveyDocument.parse(Envelope.from_bytes(surveys.envelope(out.survey_id), SURVEY_TYPE).payload).blocks[1]
-    assert block.prior is not None
-    assert block.prior.secrets == ("low", "mid", "top")
-    assert block.prior.joint == ((20, 0, 0), (0, 30, 0), (0, 0, 50))
+    assert block.promises[0].prior is not None
+    assert block.promises[0].prior.secrets == ("low", "mid", "top")
+    assert block.promises[0].prior.joint == ((20, 0, 0), (0, 30, 0), (0, 0, 50))

@@ -9,7 +9,7 @@ from typing import Any
 
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms.dense import MAX_ANSWERS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
 MIN_ORDER, MAX_ORDER = Fraction(1, 100), Fraction(100)

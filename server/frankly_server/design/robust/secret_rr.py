@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_protocol.mechanisms.dense import MAX_ANSWERS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.robust.bounds import Bounds

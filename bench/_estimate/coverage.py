@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often margins hold the truth, and whether variances are what they say, in simulated surveys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.figures import Figures
+from frankly_server.estimate.margins import METHODS, Margins
+
+from _estimate.designs import Case, surveys
+
+POINTWISE = ("exact", "chebyshev", "hoeffding", "clt", "chebyshev_plugin", "sequence")
+JOINT = ("simultaneous", "simultaneous_plugin")
+GUARANTEED = ("exact", "chebyshev", "hoeffding", "sequence", "simultaneous")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One design at one n and one truth.
+
+    coverage : by method, the least over the targets (pointwise), or of all targets at once. variance_z : how many Monte
+    Carlo standard errors the mean of the estimated variance is from the variance of the estimates, the worst target.
+    """
+
+    case: str
+    truth: str
+    n: int
+    runs: int
+    coverage: dict[str, float | None]
+    variance_z: float
+
+    def below(self, method: str, level: float) -> float:
+        """Return by how many binomial standard errors a coverage is below its level; negative if above."""
+        found = self.coverage[method]
+        return 0.0 if found is None else (level - found) / (level * (1 - level) / self.runs) ** 0.5
+
+
+def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float = 0.95) -> Cell:
+    """Simulate `runs` surveys and return what held."""
+    p, targets = case.truth(truth), shares(case.mechanism.answers)
+    held: dict[str, list[np.ndarray | None]] = {method: [] for method in METHODS}
+    values, variances = [], []
+    for counts in surveys(case, p, n, runs, seed):
+        found = Figures(
+            evidence_of(case.mechanism, counts, targets, None), len(p), None, census=False, are_shares=True
+        ).spreads(level)
+        value = np.array(found["unbiased"])
+        values.append(value)
+        variances.append(np.diagonal(np.array(found["covariance"], dtype=float)))
+        for method in METHODS:
+            held[method].append(_holds(found["margins"], method, value, p))
+    coverage = {method: _share(held[method], joint=method in JOINT) for method in METHODS}
+    return Cell(case.name, truth, n, runs, coverage, _variance_z(np.array(values), np.array(variances)))
+
+
+def _holds(margins: Margins, method: str, value: np.ndarray, p: np.ndarray) -> np.ndarray | None:
+    """Return, per target, whether the interval holds the truth; a hair is forgiven for rounding of floats."""
+    half = margins.half_widths(method)
+    if half is not None:
+        return np.asarray(np.abs(value - p) <= np.array(half, dtype=float) + 1e-12)
+    pairs = getattr(margins, method)
+    if pairs is None or None in pairs:
+        return None
+    low, high = np.array(pairs).T
+    return np.asarray((low <= p + 1e-12) & (p <= high + 1e-12))
+
+
+def _share(held: Sequence[np.ndarray | None], *, joint: bool) -> float | None:
+    if any(each is None for each in held):
+        return None
+    table = np.array(held)
+    return float(table.all(axis=1).mean() if joint else table.mean(axis=0).min())
+
+
+def _variance_z(values: np.ndarray, variances: np.ndarray) -> float:
+    """Compare E[T] with the variance of the estimates; the error of their difference is that of its own terms."""
+    runs = len(values)
+    terms = (values - values.mean(axis=0)) ** 2 * runs / (runs - 1) - variances
+    error = terms.std(axis=0, ddof=1) / runs**0.5
+    mean = np.abs(terms.mean(axis=0))
+    return float(np.max(np.where(error > 0, mean / np.where(error > 0, error, 1), 0.0)))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/performance.md, written from the JSON that benches left in docs/bench/: no figure there is typed by hand.
+
+``python bench/_performance.py [JSON …]`` takes results of benches (``run.py bench NAME --json``), files them, and
+writes the page anew. A result of some items replaces these items only.
+"""
+
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+_DEMANDS = {
+    1: "c = 2, a = 5, random priors: against vertex enumeration in the printed form",
+    2: "Adult, the panels of Funnel's Figure 6, and native-country × occupation: LIP, against enumeration",
+    3: "17 answers, 5 secrets (the set-up of On the Lift): two-sided lift, 20 priors per cell",
+    4: "200 answers, 15 secrets: two-sided lift, against subset random response",
+    5: "side-channel resistance on the joint cone, attributes 3·3·4, ten joints per level",
+    6: "robust LDP on Adult (β = .05, ε = 1.5), against Independent Reporting",
+    7: "the variance objective, against explicit families; frontier; what a promise costs",
+    8: "random designs over all notions: verified, and bounds against an independent search",
+}
+_HEAD = "| case | value | bound | gap | s | against | its value | its s | ratio | demand | met |"
+
+
+def main(results: Sequence[str]) -> None:
+    """File each result and write the page."""
+    for path in results:
+        _file(json.loads(Path(path).read_text()))
+    (DOCS / "performance.md").write_text(page())
+
+
+def _file(result: dict[str, Any]) -> None:
+    home = DOCS / "bench" / f"{result['bench']}.json"
+    kept = json.loads(home.read_text()) if home.exists() else {"bench": result["bench"], "rows": []}
+    fresh = {row["item"] for row in result["rows"]}
+    rows = [row for row in kept["rows"] if row["item"] not in fresh] + result["rows"]
+    rows.sort(key=lambda row: row["item"])
+    body = {"bench": result["bench"], "python": result["python"], "machine": result["machine"], "rows": rows}
+    home.write_text(json.dumps(body, indent=1) + "\n")
+
+
+def page() -> str:
+    """Return the whole page."""
+    design = json.loads((DOCS / "bench" / "design.json").read_text())
+    lines = [
+        "# Performance",
+        "",
+        "Written by `bench/_performance.py` from what benches measured (docs/bench/), one run each on 2 cores of a",
+        "shared machine: the times are an order of size, the ratios were taken side by side. Values are in the unit of",
+        "the objective: nats for information, variance at n = 1. ≥: the baseline was stopped at its cap, which counts.",
+        "",
+        f"## Design (`python3 run.py bench design`, Python {design['python']})",
+    ]
+    for item in sorted({row["item"] for row in design["rows"]}):
+        rows = [row for row in design["rows"] if row["item"] == item]
+        lines += ["", f"### {item}. {_DEMANDS[item]}", "", _summary(rows), "", _HEAD, "|---" * 11 + "|"]
+        lines += [_line(row) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _summary(rows: Sequence[dict[str, Any]]) -> str:
+    judged = [row["holds"] for row in rows if row["holds"] is not None]
+    seconds = [row["seconds"] for row in rows if row["seconds"] > 0]
+    ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
+    parts = [f"{sum(judged)} of {len(judged)} demands met"] if judged else []
+    if seconds:
+        parts.append(f"median {_short(statistics.median(seconds))} s, longest {_short(max(seconds))} s")
+    if ratios:
+        parts.append(f"ratios {_short(min(ratios))} to {_short(max(ratios))}")
+    return "; ".join(parts) + "."
+
+
+def _line(row: dict[str, Any]) -> str:
+    least = "≥ " if row["capped"] else ""
+    cells: Iterable[str] = (
+        row["case"].replace("|", "\\|"),
+        _short(row["value"]),
+        _short(row["bound"]),
+        "" if row["gap"] is None else f"{row['gap']:.1e}",
+        _short(row["seconds"]),
+        row["baseline"],
+        _short(row["baseline_value"]),
+        _at_least(least, row["baseline_seconds"]),
+        _at_least(least, row["ratio"]),
+        row["limit"],
+        {None: "", True: "yes", False: "**no**"}[row["holds"]],
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def _at_least(least: str, value: float | None) -> str:
+    return "" if value is None else least + _short(value)
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.5g}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

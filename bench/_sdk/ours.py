@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SDK itself: randomising one answer, and the whole way of a report."""
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+from frankly_protocol.audit import level_for
+from frankly_protocol.mechanisms import DenseMechanism, UnaryMechanism
+from frankly_sdk import Policy
+from frankly_sdk.testing import Authority, FakeClock, FakeServer, make_survey
+
+BITS, TRUTH = 48, 1
+
+
+def samplers(k: int) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Both families at ε = 1, from the operating system's source: GRR as a table, and OUE."""
+    dense = make_survey({"q": [f"c{i}" for i in range(k)]}, "1").blocks[0].mechanism
+    p, q = level_for(Fraction(1))
+    unary = UnaryMechanism(BITS, k, 1 << (BITS - 1), -(-(q << BITS) // (p + q)))
+    if not isinstance(dense, DenseMechanism):
+        raise TypeError("the kit's surveys are tables")
+    yield "grr", lambda: dense.sample(TRUTH)
+    yield "unary", lambda: unary.sample(TRUTH)
+
+
+def reports(rounds: int) -> dict[str, list[float]]:
+    """Time the way of a report on a real disk: first open with every check, later open, seal-send-erase, batches."""
+    clock = FakeClock()
+    authority, document = Authority(clock), make_survey({"q": [f"c{i}" for i in range(16)]}, "1", clock=clock)
+    seen: dict[str, list[float]] = {"open_s": [], "reopen_s": [], "seal_send_erase_s": [], "batch_seal_s": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(rounds):
+            server = FakeServer(document, FakeClock(), authority)
+            store = Path(folder) / f"{i}.db"
+            with _timed(seen["open_s"]):
+                server.open(store, spread_s=0).close()
+            with _timed(seen["reopen_s"]):
+                client = server.open(store, spread_s=0, policy=Policy(cap="1"))
+            with _timed(seen["seal_send_erase_s"]):
+                client.answer({"q": "c3"})
+            with _timed(batch := list[float]()):
+                done = list(client.randomise_many((f"p{j}", {"q": "c3"}, {}) for j in range(500)))
+            seen["batch_seal_s"].append(batch[0] / len(done))
+            client.close()
+    return seen
+
+
+@contextlib.contextmanager
+def _timed(into: list[float]) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    into.append(time.perf_counter() - start)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside a peer's own environment: how long one answer takes to randomise. Prints one JSON object, seconds.
+
+python peer.py NAME CALLS ROUNDS [SIZES…]
+"""
+
+import importlib
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+EPSILON, TRUTH = 1.0, 1
+Call = Callable[[], object]
+
+
+def pure_ldp(k: int) -> Iterator[tuple[str, Call]]:
+    """Python's own generator and floats."""
+    oracles = importlib.import_module("pure_ldp.frequency_oracles")
+    grr, unary = oracles.DEClient(EPSILON, k), oracles.UEClient(EPSILON, k, use_oue=True)
+    yield "grr", lambda: grr.privatise(TRUTH)
+    yield "unary", lambda: unary.privatise(TRUTH)
+
+
+def multi_freq_ldpy(k: int) -> Iterator[tuple[str, Call]]:
+    """Compiled, with NumPy's generator and floats."""
+    grr = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.GRR").GRR_Client
+    unary = importlib.import_module("multi_freq_ldpy.pure_frequency_oracles.UE").UE_Client
+    yield "grr", lambda: grr(TRUTH, k, EPSILON)
+    yield "unary", lambda: unary(TRUTH, k, EPSILON, True)
+
+
+def opendp(k: int) -> Iterator[tuple[str, Call]]:
+    """Rust, from a secure source. Its bit vectors come in bytes and flip all bits alike: k is rounded up to 8."""
+    dp = importlib.import_module("opendp.prelude")
+    dp.enable_features("contrib")
+    grr = dp.m.make_randomized_response(list(range(k)), prob=0.5)
+    vectors = dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=0.5)
+    truth = bytes([1 << TRUTH]) + bytes((k - 1) // 8)
+    yield "grr", lambda: grr(TRUTH)
+    yield "unary", lambda: vectors(truth)
+
+
+PEERS = {"pure-ldp": pure_ldp, "multi-freq-ldpy": multi_freq_ldpy, "opendp": opendp}
+
+
+def per_call(call: Call, calls: int, rounds: int) -> float:
+    """Return the median over rounds of the seconds one call takes; the first round warms caches and compilers."""
+    seen = []
+    for _ in range(rounds + 1):
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        seen.append((time.perf_counter() - start) / calls)
+    return statistics.median(seen[1:])
+
+
+def main(arguments: list[str]) -> None:
+    """Time both families at each alphabet size."""
+    name, calls, rounds, *sizes = arguments
+    found = {}
+    for k in map(int, sizes):
+        for family, call in PEERS[name](k):
+            found[f"{family}_{k}"] = per_call(call, int(calls), int(rounds))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What exact verification costs a device, beside a plain verifier in Fractions that compares every pair."""
+
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import permutations
+
+from _runner import Result, main, medians
+from frankly_protocol.audit import Claim, worst
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+
+ROUNDS = 5
+BITS, D = 48, 1 << 48
+Matrix = list[list[Fraction]]
+
+
+def measure() -> Result:
+    """Time each notion at sizes a document may have; the plain verifier where it can be waited for."""
+    table, joint = _table(64), _joint(64, 64)
+    wide = _joint(5, 1000)
+    pairs = ((1, 3), (1, 4), (1, 6))
+    trials: dict[str, Callable[[], object]] = {
+        "ldp_64x64": lambda: worst(table, Claim("ldp", (1, 1))),
+        "plain_ldp_64x64": lambda: _plain_ldp(table),
+        "lip_64_secrets": lambda: worst(table, Claim("lip", (1, 1), joint)),
+        "plain_lip_64_secrets": lambda: _plain_lip(table, joint),
+        "secret_ldp_64_secrets": lambda: worst(table, Claim("secret-ldp", (1, 1), joint)),
+        "srlip_4x4x4": lambda: worst(table, Claim("srlip", (1, 1), joint, attributes=(4, 4, 4))),
+        "rldp_8x3": lambda: worst(_table(24), Claim("rldp", (1, 1), lower_bounds=(pairs,) * 8)),
+        "dp_64x64": lambda: worst(table, Claim("dp", (2, 1), delta=(0, 1))),
+        "lip_unary_1000": lambda: worst(UnaryMechanism(BITS, 1000, D // 2, D // 5), Claim("lip", (1, 1), wide)),
+        "lip_subset_1000": lambda: worst(SubsetMechanism(BITS, 1000, 300, D // 2), Claim("lip", (1, 1), wide)),
+        "dp_product_8x8": lambda: worst(ProductMechanism((_table(8),) * 2), Claim("dp", (3, 1), delta=(0, 1))),
+    }
+    seconds = medians({name: _timed(trial) for name, trial in trials.items()}, ROUNDS)
+    figures = {f"{name}_s": value for name, value in seconds.items()}
+    for name in ("ldp_64x64", "lip_64_secrets"):
+        figures[f"ratio_{name}_plain"] = seconds[name] / seconds[f"plain_{name}"]
+    limits = {"ldp_64x64_s": 0.001, "lip_64_secrets_s": 0.05, "lip_unary_1000_s": 0.05}
+    return Result("verify", figures, limits)
+
+
+def _table(answers: int) -> DenseMechanism:
+    """Randomised response whose other reports are not all alike."""
+    rows = []
+    for x in range(answers):
+        row = [D // (3 * answers) + 977 * ((x * y) % 13) for y in range(answers)]
+        row[x] += D - sum(row)
+        rows.append(tuple(row))
+    return DenseMechanism(BITS, tuple(rows))
+
+
+def _joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(1 + (s * 31 + x * 17 + s * x) % 101 for x in range(answers)) for s in range(secrets))
+
+
+def _plain_ldp(mechanism: DenseMechanism) -> Fraction:
+    columns = _columns(mechanism)
+    return max(column[x] / column[z] for column in columns for x, z in permutations(range(mechanism.answers), 2))
+
+
+def _plain_lip(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]) -> Fraction:
+    total = sum(map(sum, joint))
+    average = [Fraction(sum(row[x] for row in joint), total) for x in range(mechanism.answers)]
+    given = [[Fraction(n, sum(row)) for n in row] for row in joint]
+    found = Fraction(1)
+    for column in _columns(mechanism):
+        everybody = _mean(average, column)
+        for conditional in given:
+            own = _mean(conditional, column)
+            found = max(found, own / everybody, everybody / own)
+    return found
+
+
+def _mean(weights: list[Fraction], values: list[Fraction]) -> Fraction:
+    return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0))
+
+
+def _columns(mechanism: DenseMechanism) -> Matrix:
+    answers = range(mechanism.answers)
+    return [[mechanism.probability(y, x) for x in answers] for y in range(mechanism.reports)]
+
+
+def _timed(trial: Callable[[], object]) -> Callable[[], float]:
+    def run() -> float:
+        start = time.perf_counter()
+        trial()
+        return time.perf_counter() - start
+
+    return run
+
+
+if __name__ == "__main__":
+    main(__doc__, measure)

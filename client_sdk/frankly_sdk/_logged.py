@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log rule (step 8 of docs/protocol.md §4): the document is in a log that witnesses watch and that only grows.
+
+Nothing that a device remembers is in its requests: it asks for a proof of the document, and for all leaf hashes of the
+head it was shown. Asking for a proof "since the head I saw last" would name that head, and a server could show every
+device a head of its own to know it again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from frankly_protocol.canonical import digest as digest_of
+from frankly_protocol.errors import DocumentRejected, Equivocation, LogError, RollbackDetected
+from frankly_protocol.trust import Checkpoint, LogProof, LogRole, SignedCheckpoint, Tree
+from frankly_protocol.trust.merkle import HASH_BYTES
+from frankly_protocol.trust.proof import MAX_PROOF_BYTES
+
+from frankly_sdk.errors import NetworkError
+from frankly_sdk.store import Store
+
+MAX_ENTRIES = 131_072
+"""The largest log a device checks: 4 MiB of hashes."""
+
+Fetch = Callable[[str, int, str], bytes]
+"""(path below the server's origin, most bytes, content type) -> body; raises NetworkError."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRule:
+    """Checks documents against the log that the keys name, and remembers the newest head seen."""
+
+    role: LogRole
+    store: Store
+    fetch: Fetch
+    now: datetime
+
+    def require(self, digest: str, *, prefer_kept: bool) -> None:
+        """Raise unless the document is logged; what was checked is remembered in one transaction.
+
+        prefer_kept : a proof kept from before will do while its witnesses' word lasts; otherwise it counts only while
+        the server is out of reach.
+
+        Raises LogError, RollbackDetected for a head smaller than one seen before, Equivocation for a fork (both heads
+        are kept as evidence), NetworkError.
+        """
+        kept = self.store.proof(digest)
+        if prefer_kept and kept is not None and self._still_good(kept, digest):
+            return
+        try:
+            data = self.fetch(f"/v1/log/proof/{digest}", MAX_PROOF_BYTES, "text/plain")
+        except NetworkError:
+            if kept is None or not self._still_good(kept, digest):
+                raise
+            return
+        proof = LogProof.from_bytes(data)
+        head = proof.require(digest, self.role, self.now)  # (8.1) (8.2) (8.3)
+        note = proof.signed.to_bytes()
+        self._require_growth(head, note)  # (8.4)
+        self.store.remember_log(self.role.log.name, head.size, note, digest, data)
+
+    def _still_good(self, kept: bytes, digest: str) -> bool:
+        try:
+            LogProof.from_bytes(kept).require(digest, self.role, self.now)
+        except DocumentRejected:
+            return False
+        return True
+
+    def _require_growth(self, head: Checkpoint, note: bytes) -> None:
+        """(8.4) the head remembered last is a beginning of this one."""
+        before = self.store.checkpoint(self.role.log.name)
+        if before is None:
+            return
+        last = SignedCheckpoint.from_bytes(before).checkpoint
+        if head.size < last.size:
+            raise RollbackDetected(f"the log shows {head.size} entries, {last.size} have been seen before", "log")
+        if head == last:
+            return
+        if head.size > last.size:
+            tree = self._tree(head)
+            if tree.root(last.size) == last.root:
+                return
+        self.store.keep_evidence({digest_of(data): data for data in (before, note)})
+        raise Equivocation("the log has forked: it shows another past than before", "log")
+
+    def _tree(self, head: Checkpoint) -> Tree:
+        if head.size > MAX_ENTRIES:
+            raise LogError(f"a log of more than {MAX_ENTRIES} entries cannot be checked here: update the app", "size")
+        size = head.size * HASH_BYTES
+        data = self.fetch(f"/v1/log/leaves?size={head.size}", size, "application/octet-stream")
+        if len(data) != size:
+            raise LogError("the log's leaves are not as many as its head says", "leaves")
+        tree = Tree([data[i : i + HASH_BYTES] for i in range(0, size, HASH_BYTES)])
+        if tree.root() != head.root:
+            raise LogError("the log's leaves do not lead to its head", "leaves")
+        return tree

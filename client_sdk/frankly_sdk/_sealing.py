@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draw once and write it down, in one transaction, before any socket is touched (docs/protocol.md §7, steps 1 to 4)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from frankly_protocol.blocks import Block
+from frankly_protocol.clock import Clock, format_time
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import ClockError, RandomnessError
+from frankly_protocol.mechanisms.base import RandomBits
+from frankly_protocol.report import Report, SymbolJson
+
+from frankly_sdk.answer import Answer
+from frankly_sdk.errors import BudgetExceeded, SurveyClosed, UnknownChoice
+from frankly_sdk.policy import Policy
+from frankly_sdk.store import Sealed, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One respondent's answers: a name as `Store.respondent_name` gives it, the truth, and the public answers."""
+
+    respondent: str
+    truth: Answer
+    public: Answer
+
+    def fault(self, document: SurveyDocument) -> UnknownChoice | None:
+        """Return what is wrong with the answers, None if nothing is; it is returned so that no frame holds them."""
+        return self.truth.fault(document.questions) or self.public.fault({q.id: q for q in document.strata})
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """Seals answers to one accepted document."""
+
+    document: SurveyDocument
+    pinned: bool
+    logged: bool
+    policy: Policy
+    store: Store
+    clock: Clock
+    randbits: RandomBits
+
+    def one(self, row: Row) -> Sealed | None:
+        """Seal one answer; None if there is one already.
+
+        Whoever comes second, in another thread or process, waits for the lock and then finds the first one's row: no
+        second value is ever drawn. What can fail, fails before the draw.
+        """
+        with self.store.transaction():
+            return self._seal(row)
+
+    def many(self, rows: Iterable[Row]) -> list[Sealed | BudgetExceeded]:
+        """Seal a batch in one transaction; who has answered before gets what was sealed then, and no new draw."""
+        done: list[Sealed | BudgetExceeded] = []
+        with self.store.transaction():
+            for row in rows:
+                try:
+                    sealed = self._seal(row) or self.store.answer(self.document.survey, row.respondent)
+                except BudgetExceeded as refused:
+                    done.append(refused.with_traceback(None))
+                else:
+                    done += [sealed] if sealed is not None else []
+        return done
+
+    def _seal(self, row: Row) -> Sealed | None:
+        document, store, length = self.document, self.store, self.document.report_length
+        if store.answer(document.survey, row.respondent) is not None:
+            return None
+        self._require_open()
+        self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=store.spent(row.respondent))
+        form = document.form_level
+        store.reserve(document.survey, document.digest, document.collect_url, length, form, row.respondent)
+        report = self._draw(row)
+        if report is None:
+            raise RandomnessError
+        return store.seal(document.survey, report.id, report.to_bytes(length), row.respondent)
+
+    def _draw(self, row: Row) -> Report | None:
+        """Draw every block's symbol and the report's id; None if the random source failed.
+
+        The source's own error is dropped: its traceback holds the true rows.
+        """
+        randbits = self.randbits
+        try:
+            symbols = tuple(_symbol(block, row.truth.row(block), randbits) for block in self.document.blocks)
+            return Report(self.document.digest, f"{randbits(128):032x}", symbols, row.public.public())
+        except Exception:  # noqa: BLE001
+            return None
+        except BaseException as interruption:  # noqa: BLE001
+            raise interruption.with_traceback(None) from None  # Ctrl-C passes on, without the frames below
+
+    def _require_open(self) -> None:
+        now, closes = self.clock.now(), self.document.closes
+        try:
+            self.document.require_window(now)
+        except ClockError:
+            if now < closes:
+                raise
+            closed = f"the survey closed at {format_time(closes)}, this device's clock says {format_time(now)}"
+            raise SurveyClosed(closed) from None
+
+
+def _symbol(block: Block, truth: int, randbits: RandomBits) -> SymbolJson:
+    """Draw one block's symbol, as it travels."""
+    mechanism = block.mechanism
+    return mechanism.symbol_json(mechanism.sample(truth, randbits))  # type: ignore[arg-type]  # its own symbol

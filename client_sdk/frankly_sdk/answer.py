@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The truth, on its short way from the app to the sampler: never shown, never stored, never put into an error."""
+
+from collections.abc import Mapping
+from typing import Never
+
+from frankly_protocol.blocks import Block, Question
+
+from frankly_sdk.errors import UnknownChoice
+
+
+class Answer:
+    """Question id → choice id as the app gave them, redacted wherever Python would show them.
+
+    An app may wrap answers at once, ``Answer({"q1": "yes"})``, so that its own logs and crash reports stay clean; in a
+    repr, a format, a traceback's variables it shows nothing, and pickling or copying it is a TypeError.
+
+    Checks return their error instead of raising it: a traceback keeps every local variable of the frames it passed,
+    and crash reporters send those away.
+    """
+
+    __slots__ = ("_given",)
+
+    @classmethod
+    def of(cls, given: object) -> "Answer":
+        """Return `given` itself if it is one already, else what it says."""
+        return given if isinstance(given, cls) else cls(given)
+
+    def __init__(self, given: object) -> None:
+        # Copied: a mapping that gives something else on a second look must not get past the checks.
+        self._given = dict(given) if isinstance(given, Mapping) else None
+
+    def fault(self, questions: Mapping[str, Question]) -> UnknownChoice | None:
+        """Return what is wrong, with what would be valid; None if exactly `questions` are answered by their choices."""
+        given = self._given
+        if given is None:
+            return UnknownChoice(None, list(questions), "answers are given as a mapping of question id to choice id")
+        for name, question in questions.items():
+            valid = [choice.id for choice in question.choices]
+            if name not in given:
+                return UnknownChoice(name, valid, "this question has no answer")
+            if type(given[name]) is not str:
+                return UnknownChoice(name, valid, "a choice is named by its id, a text")
+            if given[name] not in valid:
+                return UnknownChoice(name, valid, "the answer is not one of the choices")
+        if len(given) != len(questions):
+            return UnknownChoice(None, list(questions), "there is an answer to a question that the survey does not ask")
+        return None
+
+    def row(self, block: Block) -> int:
+        """Return the block's true row; call it after `fault` found nothing."""
+        return block.truth(self.public())
+
+    def public(self) -> Mapping[str, str]:
+        """Return the choices themselves: for the sampler, and for public questions, whose answers leave in clear."""
+        return self._given or {}
+
+    def __repr__(self) -> str:
+        return "Answer(…)"
+
+    def __reduce__(self) -> Never:
+        raise TypeError("answers are not copied, stored or sent")

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network that does as it is told: each step says what becomes of one request."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from frankly_protocol.problems import Problem, problem_body
+
+from frankly_sdk.errors import NetworkError
+from frankly_sdk.transport import Reply
+
+JSON, PROBLEM = "application/json", "application/problem+json"
+Server = Callable[[], Reply]
+Step = Callable[[Server], Reply]
+
+
+def pass_on() -> Step:
+    """Let a request through, and its answer back."""
+    return lambda server: server()
+
+
+def drop() -> Step:
+    """Lose a request before it arrives."""
+    return lambda _server: _lost()
+
+
+def lose_receipt() -> Step:
+    """Let a request arrive and lose the answer: the server has the report, the device does not know."""
+
+    def step(server: Server) -> Reply:
+        server()
+        return _lost()
+
+    return step
+
+
+def status(code: int, problem: str | None = None, retry_after: object = None) -> Step:
+    """Answer with a status, without asking the server.
+
+    problem : one of the codes of docs/errors.md; without it the body is none of ours, as a gateway's would be.
+    retry_after : the header as it stands, nonsense too.
+    """
+    said = Problem.from_code(problem) if problem is not None else None
+    if problem is not None and said is None:
+        raise ValueError(f"{problem} is no problem code; see docs/errors.md")
+    body = b"" if said is None else json.dumps(problem_body(said, said.title)).encode()
+    reply = Reply(code, PROBLEM if said else "text/html", None if retry_after is None else str(retry_after), body)
+    return lambda _server: reply
+
+
+def redirect() -> Step:
+    """Answer with a redirect: the transport refuses it."""
+
+    def step(_server: Server) -> Reply:
+        raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
+
+    return step
+
+
+def log_in_page() -> Step:
+    """Answer 200 with a page of somebody else, as networks in hotels do."""
+    return lambda _server: Reply(200, "text/html", None, b"<html><title>Welcome</title></html>")
+
+
+class Network:
+    """Steps for the requests to come, one each; when they are used up, everything passes while `online`.
+
+    Reports and fetched documents use up steps alike unless `reports_only`.
+    """
+
+    def __init__(self, steps: Iterable[Step] = (), *, reports_only: bool = True) -> None:
+        self._steps = deque(steps)
+        self._reports_only = reports_only
+        self.online = True
+
+    def then(self, *steps: Step) -> None:
+        """Add steps."""
+        self._steps.extend(steps)
+
+    def carry(self, server: Server, *, is_report: bool) -> Reply:
+        """Do with one request what comes next."""
+        if not self.online:
+            return _lost()
+        if self._steps and (is_report or not self._reports_only):
+            return self._steps.popleft()(server)
+        return server()
+
+
+def _lost() -> Reply:
+    raise NetworkError("the server could not be reached; it will be tried again")

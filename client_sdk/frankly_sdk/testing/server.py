@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server without sockets: it checks reports as a real one does, and keeps what came and what was asked."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from frankly_protocol.clock import FixedClock, format_time
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem, problem_body
+from frankly_protocol.report import Report
+
+from frankly_sdk.client import Client
+from frankly_sdk.testing.network import JSON, PROBLEM, Network
+from frankly_sdk.testing.surveys import ORIGIN, Authority
+from frankly_sdk.testing.time import FakeClock
+from frankly_sdk.transport import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a device asked for; body is None for a GET."""
+
+    url: str
+    body: bytes | None
+
+
+@dataclass
+class FakeServer:
+    """Serves one survey; a `Transport`, so that a client can be opened on it.
+
+    document : see `make_survey`. clock : the server's and the devices' time. authority : whose keys sign. network :
+    what becomes of requests. requests : everything that left a device, in order, lost or not. reports : what was
+    accepted, by report id.
+    """
+
+    document: SurveyDocument
+    clock: FakeClock = field(default_factory=FakeClock)
+    authority: Authority | None = None
+    network: Network = field(default_factory=Network)
+    requests: list[Request] = field(default_factory=list)
+    reports: dict[str, Report] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.authority = self.authority or Authority(FixedClock(self.document.issued))
+        self._envelope = self.authority.sign(self.document)
+
+    @property
+    def link(self) -> str:
+        """The pinned link of the survey."""
+        return f"{ORIGIN}/s/{self.document.survey}#{self.document.digest.replace(':', '=')}"
+
+    def open(self, store: str | Path, **options: Any) -> Client:
+        """Open a client as an app does, on this server and its clock; options as for `Client.open`."""
+        ours: dict[str, Any] = {
+            "transport": self,
+            "clock": self.clock,
+            "sleep": self.clock.sleep,
+            "timer": self.clock.timer,
+        }
+        return Client.open(options.pop("link", self.link), store, **(ours | options))
+
+    def symbols(self, block: int = 0) -> list[Any]:
+        """Return the symbols of one block that were accepted: all that anybody ever learns."""
+        return [report.symbols[block] for report in self.reports.values()]
+
+    def get(self, url: str, limit: int) -> Reply:
+        """Serve keys and document."""
+        self.requests.append(Request(url, None))
+        reply = self.network.carry(lambda: self._serve(url), is_report=False)
+        if len(reply.body) > limit:
+            raise ValueError("the document is larger than a device reads")
+        return reply
+
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
+        """Take a report."""
+        del limit
+        self.requests.append(Request(url, body))
+        return self.network.carry(lambda: self._accept(url, body), is_report=True)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _serve(self, url: str) -> Reply:
+        path = url.removeprefix(ORIGIN).partition("?")[0]
+        if path == "/v1/keys" and self.authority is not None:
+            return Reply(200, JSON, None, self.authority.keys)
+        if path == f"/v1/surveys/{self.document.survey}/document":
+            return Reply(200, JSON, None, self._envelope)
+        return _problem(Problem.NOT_FOUND)
+
+    def _accept(self, url: str, body: bytes) -> Reply:
+        try:
+            report = Report.from_bytes(body)
+        except InvalidInput as error:
+            return _problem(error.problem, error.detail, error.field)
+        refused = self._refusal(url, report)
+        if refused is not None:
+            return refused
+        known = self.reports.setdefault(report.id, report)
+        if known != report:
+            return _problem(Problem.ID_CONFLICT)
+        new = known is report
+        receipt = {"status": "accepted" if new else "duplicate", "id": report.id}
+        return Reply(201 if new else 200, JSON, None, json.dumps(receipt).encode())
+
+    def _refusal(self, url: str, report: Report) -> Reply | None:
+        document, now = self.document, self.clock.now()
+        if url != document.collect_url:
+            return _problem(Problem.SURVEY_UNKNOWN)
+        if report.doc != document.digest:
+            return _problem(Problem.DOC_MISMATCH)
+        if now < document.opens:
+            return _problem(Problem.TOO_EARLY, f"it opens at {format_time(document.opens)}", retry_after="60")
+        if now > document.closes:
+            return _problem(Problem.CLOSED)
+        if not _fits(document, report):
+            return _problem(Problem.SYMBOL_UNKNOWN)
+        strata = {question.id: question for question in document.strata}
+        if set(strata) != set(report.strata) or any(strata[q].index(c) is None for q, c in report.strata.items()):
+            return _problem(Problem.STRATA_INVALID)
+        return None
+
+
+def _fits(document: SurveyDocument, report: Report) -> bool:
+    try:
+        for block, symbol in zip(document.blocks, report.symbols, strict=True):
+            block.mechanism.check_symbol(symbol)
+    except (InvalidInput, ValueError):
+        return False
+    return True
+
+
+def _problem(problem: Problem, detail: str = "", field: str | None = None, retry_after: str | None = None) -> Reply:
+    body = problem_body(problem, detail or problem.title, field)
+    return Reply(problem.status, PROBLEM, retry_after, json.dumps(body).encode())

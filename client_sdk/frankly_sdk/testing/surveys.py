@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small surveys with keys of their own, signed as a publisher signs."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from frankly_protocol.audit import Claim, ceiling, level_for, parse_epsilon
+from frankly_protocol.blocks import Block, Choice, Promise, Question
+from frankly_protocol.clock import Clock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.trust import KeysDocument, Role
+
+from frankly_sdk.testing.time import FakeClock
+
+ORIGIN = "https://collect.example"
+_BITS = 48
+Questions = Mapping[str, Sequence[str]]
+
+
+def make_survey(
+    questions: Questions,
+    epsilon: str = "1",
+    *,
+    strata: Questions | None = None,
+    clock: Clock | None = None,
+    survey_id: str | None = None,
+) -> SurveyDocument:
+    """Return a survey, open for 30 days from the clock's now: every question in a block of its own, ε-LDP by GRR.
+
+    questions : id → ids of 2 to 64 choices, which are their own labels. epsilon : nats per question, a decimal string.
+    strata : public questions, answered in clear. survey_id : 32 hex digits, random by default.
+    """
+    now = (clock or FakeClock()).now()
+    survey = survey_id or secrets.token_hex(16)
+    return SurveyDocument(
+        survey=survey,
+        version=1,
+        prev=None,
+        issued=now,
+        opens=now,
+        closes=now + timedelta(days=30),
+        expires=now + timedelta(days=60),
+        languages=("en",),
+        title={"en": "A survey for tests"},
+        consent=None,
+        collect_url=f"{ORIGIN}/v1/surveys/{survey}/reports",
+        min_reports=1,
+        strata=tuple(_question(name, choices) for name, choices in (strata or {}).items()),
+        blocks=tuple(_block(name, choices, epsilon) for name, choices in questions.items()),
+    )
+
+
+class Authority:
+    """A root and a publisher key, valid for 400 days around the clock's now."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        now = (clock or FakeClock()).now()
+        self._root, self._publisher = SigningKey.generate(), SigningKey.generate()
+        document = KeysDocument(
+            version=1,
+            issued=now - timedelta(days=1),
+            expires=now + timedelta(days=400),
+            root=Role((self._root.public,), 1),
+            publisher=Role((self._publisher.public,), 1),
+        )
+        self.keys = Envelope.seal(KEYS_TYPE, document.payload(), (self._root,)).to_bytes()
+        """The signed keys document, as an app may ship it."""
+
+    def sign(self, document: SurveyDocument) -> bytes:
+        """Return the signed envelope of a survey."""
+        return Envelope.seal(SURVEY_TYPE, document.payload(), (self._publisher,)).to_bytes()
+
+
+def _question(name: str, choices: Sequence[str]) -> Question:
+    return Question(name, {"en": f"{name}?"}, tuple(Choice(choice, {"en": choice}) for choice in choices))
+
+
+def _block(name: str, choices: Sequence[str], epsilon: str) -> Block:
+    p, q = level_for(parse_epsilon(epsilon))
+    a, denominator = len(choices), 1 << _BITS
+    off = -(-denominator * q // (p + (a - 1) * q))  # rounded up, so that on / off ≤ p / q exactly
+    on = denominator - (a - 1) * off
+    mechanism = DenseMechanism(_BITS, tuple(tuple(on if x == y else off for y in range(a)) for x in range(a)))
+    return Block(
+        id=name,
+        questions=(_question(name, choices),),
+        mechanism=mechanism,
+        promises=(Promise(Claim("ldp", (p, q))),),
+        design_prior=(1,) * a,
+        ceiling=ceiling(mechanism),
+        mechanism_name="grr",
+        certificate=None,
+    )

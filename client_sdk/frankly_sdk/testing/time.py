@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time that passes when a test says so."""
+
+from datetime import UTC, datetime, timedelta
+
+
+class FakeClock:
+    """A clock for the calendar, a timer and a sleep that agree with each other; sleeping takes no time.
+
+    at : aware; any fixed moment by default, so that a test tomorrow is the test of today. `naps` are the seconds that
+    were slept.
+    """
+
+    def __init__(self, at: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._at = at
+        self._passed = 0.0
+        self.naps: list[float] = []
+
+    def now(self) -> datetime:
+        """Return the calendar's time."""
+        return self._at + timedelta(seconds=self._passed)
+
+    def timer(self) -> float:
+        """Return seconds that never run backwards."""
+        return self._passed
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, and remember how long."""
+        self.naps.append(seconds)
+        self._passed += seconds
+
+    def advance(self, by: timedelta) -> None:
+        """Let time pass while nobody sleeps."""
+        self._passed += by.total_seconds()
+
+    def set(self, at: datetime) -> None:
+        """Turn the calendar, backwards too, as people do with devices; the timer does not notice."""
+        self._at = at - timedelta(seconds=self._passed)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A survey page on this device: says what leaves, asks, and hands the answers to the SDK.
+
+SURVEY_LINK='https://host/s/ID#sha256=…' flask --app examples.flask_app.app run
+
+It listens on this machine only. Answers go from the form to `Client.answer` and nowhere else: no session, no log.
+"""
+
+import os
+from collections.abc import Callable
+
+from flask import Flask, render_template_string, request
+from frankly_sdk import AlreadyAnswered, Answer, Client, FranklyError, UnknownChoice
+
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{{ title }}</title>
+<main><h1>{{ title }}</h1>
+{% if said %}<p role="status">{{ said }}</p>{% endif %}
+{% if questions %}<details open><summary>What leaves this device</summary><pre>{{ words }}</pre></details>
+<form method="post">
+{% for q in questions %}<fieldset><legend>{{ q.text[language] }}</legend>
+{% for c in q.choices %}<label>
+<input type="radio" name="{{ q.id }}" value="{{ c.id }}" required> {{ c.label[language] }}
+</label>{% endfor %}</fieldset>{% endfor %}
+<button>Send</button></form>{% endif %}</main></html>"""
+SAID = {
+    "sent": "Thank you. The server has your randomised answer; this device has erased it.",
+    "queued": "Thank you. There is no network; what was randomised will be sent later, unchanged.",
+    "refused": "The survey does not take your answer any more. It has been erased.",
+    "disabled": "This survey is switched off here.",
+}
+
+
+def create_app(open_client: Callable[[], Client] | None = None) -> Flask:
+    """Return the app; `open_client` gives a client that the app may keep, by default from the environment."""
+    app = Flask(__name__)
+    client = (open_client or _from_environment)()
+
+    @app.get("/")
+    def ask() -> str:
+        return _page(client, asking=True)
+
+    @app.post("/")
+    def take() -> tuple[str, int]:
+        document = client.survey.document
+        strata = {question.id: request.form.get(question.id, "") for question in document.strata}
+        given = Answer({name: request.form.get(name, "") for name in document.questions})
+        try:
+            receipt = client.answer(given, strata=strata, patience_s=2)
+        except UnknownChoice:
+            return _page(client, "Please answer every question.", asking=True), 400
+        except AlreadyAnswered as before:
+            return _page(client, f"This device has answered already. {SAID[before.receipt.status]}"), 409
+        except FranklyError as error:  # a refusal: nothing was sent
+            return _page(client, f"Nothing was sent: {error.detail}."), 409
+        return _page(client, SAID[receipt.status]), 200
+
+    return app
+
+
+def _page(client: Client, said: str = "", *, asking: bool = False) -> str:
+    document = client.survey.document
+    asked = [*document.strata, *document.questions.values()] if asking else []
+    words, language = client.survey.explain(), document.languages[0]
+    return render_template_string(
+        PAGE, title=client.survey.title, said=said, questions=asked, words=words, language=language
+    )
+
+
+def _from_environment() -> Client:
+    return Client.open(os.environ["SURVEY_LINK"], store=os.environ.get("SURVEY_STORE", "answers.db"))

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of an answer as CSV or Parquet: one line per estimate, its uncertainty, n, documents and flags in the same line.
+
+Insufficient questions are lines too, without numbers but for n, so that nothing goes missing unseen.
+"""
+
+import csv
+import io
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+_TEXTS: Final = ("question", "choice", "label", "by", "status", "method", "mechanism", "notion", "epsilon", "ceiling",
+                 "documents", "flags")  # fmt: skip
+_WHOLE: Final = ("n", "needed")
+_NUMBERS: Final = ("estimate", "se", "margin", "lo", "hi", "level", "se_privacy", "se_sampling", "worst_case_se",
+                   "poisoning_up", "poisoning_down", "privacy_cost", "efficiency")  # fmt: skip
+COLUMNS: Final = ("question", "choice", "label", "by", "status", *_NUMBERS, "method", *_WHOLE, "mechanism", "notion",
+                  "epsilon", "ceiling", "documents", "flags")  # fmt: skip
+
+
+def lines(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one dict with all COLUMNS per row, and one per insufficient question."""
+    found = []
+    for question in answer["questions"]:
+        shared = {"status": question["status"], "needed": question["needed"]}
+        for row in question["rows"]:
+            texts = {
+                "label": next(iter(row["label"].values())),
+                "documents": " ".join(row["documents"]),
+                "flags": " ".join(row["flags"]),
+            }
+            found.append({name: (row | shared | texts).get(name) for name in COLUMNS})
+        if not question["rows"]:
+            by = question["by"] or {}
+            few = {"question": question["id"], "n": question["n"], "documents": " ".join(question["documents"])}
+            few["by"] = " ".join(f"{name}={value}" for name, value in by.items())
+            found.append({name: (few | shared).get(name) for name in COLUMNS})
+    return found
+
+
+def to_csv(answer: Mapping[str, Any]) -> bytes:
+    """Return the lines under a header, UTF-8; what does not exist is empty."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines(answer))
+    return out.getvalue().encode()
+
+
+def to_parquet(answer: Mapping[str, Any]) -> bytes:
+    """Return the lines as one Parquet file. Raises InvalidInput(unsupported) where pyarrow is not installed."""
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        words = "this server writes no Parquet: install frankly-server[parquet], or ask for csv"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "format") from None
+    kinds = dict.fromkeys(_TEXTS, arrow.string()) | dict.fromkeys(_WHOLE, arrow.int64())
+    schema = arrow.schema([(name, kinds.get(name, arrow.float64())) for name in COLUMNS])
+    out = io.BytesIO()
+    parquet.write_table(arrow.Table.from_pylist(lines(answer), schema=schema), out)
+    return out.getvalue()

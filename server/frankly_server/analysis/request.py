@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an analyst asks for: which targets, by what, at which level, by which margin."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.estimate.margins import METHODS, require_level
+from frankly_server.records import flag, number, record
+
+VERSION: Final = "version"
+"""`by=version`: each published version of the survey for itself."""
+_MOST_TARGETS, _MOST_JOINT = 256, 6
+
+Coefficients = Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """Σ of · shares, or that over Σ over · shares (a ratio) where `over` is given."""
+
+    of: Coefficients
+    over: Coefficients | None = None
+
+
+Combinations = Mapping[str, Mapping[str, Combination]]
+"""question id -> name of the target -> combination of its choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """level : of the margins. method : their kind, one of `METHODS`. census : the respondents are everybody.
+
+    joint : ids of the questions of one table, instead of every question's shares. combinations : targets by question,
+    likewise. by : a public question of the survey, or "version"; None for all together. As JSON this is what a result
+    carries, so that it can be computed again.
+    """
+
+    level: float = 0.95
+    method: str = "clt"
+    census: bool = False
+    joint: tuple[str, ...] | None = None
+    combinations: Combinations | None = None
+    by: str | None = None
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Request":
+        """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
+        given = record(value, frozenset(), frozenset({"level", "method", "census", "targets", "by"}))
+        method, by, targets = given.get("method", "clt"), given.get("by"), given.get("targets")
+        census = flag(given.get("census", False), "census")
+        _check(method, targets, census=census)
+        if by is not None and not isinstance(by, str):
+            raise InvalidInput(Problem.FIELD_TYPE, f"name a public question of the survey, or {VERSION}", "by")
+        return cls(
+            level=require_level(given.get("level", 0.95)),
+            method=method,
+            census=census,
+            joint=_joint(targets) if isinstance(targets, list) else None,
+            combinations=_combinations(targets) if isinstance(targets, Mapping) else None,
+            by=by,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the request as JSON values; decimals are texts."""
+        targets: Any = "shares"
+        if self.joint is not None:
+            targets = list(self.joint)
+        elif self.combinations is not None:
+            targets = {q: {name: _written(c) for name, c in named.items()} for q, named in self.combinations.items()}
+        return {"level": self.level, "method": self.method, "census": self.census, "targets": targets, "by": self.by}
+
+
+def _check(method: Any, targets: Any, *, census: bool) -> None:
+    if method not in METHODS:
+        raise InvalidInput(Problem.FIELD_TYPE, f"the methods are {', '.join(METHODS)}", "method")
+    if targets not in (None, "shares") and not isinstance(targets, list | Mapping):
+        words = 'give "shares", a list of question ids for their joint table, or combinations of choices by question'
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+    if census and method == "sequence":
+        words = "a sequence of looks is about a sample: for everybody use hoeffding"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "method")
+
+
+def _joint(value: list[Any]) -> tuple[str, ...]:
+    if not 1 <= len(value) <= _MOST_JOINT or not all(isinstance(v, str) for v in value) or len(set(value)) < len(value):
+        words = f"name 1 to {_MOST_JOINT} different questions for one table"
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+    return tuple(value)
+
+
+def _combinations(value: Mapping[str, Any]) -> Combinations:
+    found: dict[str, dict[str, Combination]] = {}
+    for question, named in value.items():
+        where = f"targets.{question}"
+        if not isinstance(named, Mapping) or not 1 <= len(named) <= _MOST_TARGETS:
+            words = f"give 1 to {_MOST_TARGETS} named combinations of the question's choices"
+            raise InvalidInput(Problem.TARGETS_INVALID, words, where)
+        found[question] = {name: _combination(entry, f"{where}.{name}") for name, entry in named.items()}
+    if not found:
+        raise InvalidInput(Problem.TARGETS_INVALID, "name a question", "targets")
+    return found
+
+
+def _combination(value: Any, field: str) -> Combination:
+    if isinstance(value, Mapping) and set(value) == {"of", "over"}:
+        return Combination(_coefficients(value["of"], field), _coefficients(value["over"], field))
+    return Combination(_coefficients(value, field))
+
+
+def _coefficients(value: Any, field: str) -> Coefficients:
+    if not isinstance(value, Mapping) or not value:
+        words = 'give numbers by choice, such as {"yes": 1, "no": -1}, or {"of": …, "over": …} for a ratio'
+        raise InvalidInput(Problem.TARGETS_INVALID, words, field)
+    return {choice: _exact(v, field) for choice, v in value.items()}
+
+
+def _exact(value: Any, field: str) -> Fraction:
+    """Return a coefficient exactly as written; texts are how results keep them."""
+    try:
+        read = number(Decimal(value) if isinstance(value, str) else value, field)
+    except ArithmeticError:
+        read = Decimal("nan")
+    if not read.is_finite() or (read and abs(read.adjusted()) > 12):
+        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
+    return Fraction(read)
+
+
+def _written(combination: Combination) -> dict[str, Any]:
+    def plain(coefficients: Coefficients) -> dict[str, str]:
+        # Exact: a coefficient came from a decimal.
+        return {c: str(Decimal(v.numerator) / Decimal(v.denominator)) for c, v in coefficients.items()}
+
+    of = plain(combination.of)
+    return of if combination.over is None else {"of": of, "over": plain(combination.over)}

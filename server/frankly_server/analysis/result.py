@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From counts to an answer, and the same answer again from what it carries (`frankly replay`).
+
+Nothing here reads a database or a clock: `answer` is a function of the request, the documents and their counts, all of
+which the answer holds under `inputs`, next to the version of the code.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from frankly_protocol import __version__
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server import rational
+from frankly_server.analysis.parts import Part
+from frankly_server.analysis.received import Blocks, Key, Received
+from frankly_server.analysis.request import VERSION, Request
+from frankly_server.analysis.rows import BETA, part_targets, table_json
+from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
+
+LEAST = 2
+"""A covariance needs two reports; a document with fewer is left out, whatever it says."""
+NOTES = ("Shares are those of the people who reported; nothing corrects for those who did not.",)
+
+Group = tuple[dict[str, str] | None, tuple[Received, ...], str | None, str | None]
+
+
+def answer(survey: str, documents: Sequence[Received], request: Request) -> dict[str, Any]:
+    """Return the estimates of a survey's documents (oldest first) as JSON values.
+
+    Raises InvalidInput: targets_invalid, strata_invalid (an unknown `by`), unsupported.
+    """
+    shown: dict[str, set[Key]] = {each.document.digest: set() for each in documents}
+    questions = [
+        _question(table, group, request, shown)
+        for table in tables(documents, request)
+        for group in _groups(table, request)
+    ]
+    newest = documents[-1].document
+    return {
+        "survey": survey,
+        "title": dict(newest.title),
+        "level": request.level,
+        "method": request.method,
+        "census": request.census,
+        "by": request.by,
+        "n": sum(each.n for each in documents),
+        "documents": [
+            {"digest": each.document.digest, "version": each.document.version, "n": each.n} for each in documents
+        ],
+        "questions": questions,
+        "beta": BETA,
+        "notes": list(NOTES),
+        "inputs": {
+            "code": __version__,
+            "request": request.to_json(),
+            "documents": [each.to_json(shown[each.document.digest]) for each in documents],
+        },
+    }
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Return an answer as the exact bytes that are served and that `replay` compares."""
+    return json.dumps(body, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+
+
+def replay(result: Any) -> bytes:
+    """Return the answer computed again from what a result carries.
+
+    Raises InvalidInput(json_invalid) if it is no result, or if it was made by another version of the code.
+    """
+    try:
+        inputs = result["inputs"]
+        if inputs["code"] != __version__:
+            words = f"this result was made by version {inputs['code']}; this is {__version__}: replay it with that one"
+            raise InvalidInput(Problem.JSON_INVALID, words, "inputs.code")
+        documents = [Received.from_json(each) for each in inputs["documents"]]
+        return encode(answer(str(result["survey"]), documents, Request.from_json(inputs["request"])))
+    except InvalidInput:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
+        words = "this is no result of `estimates`: give its JSON, whole and unchanged"
+        raise InvalidInput(Problem.JSON_INVALID, words, "inputs") from None
+
+
+def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blocks]]:
+    """Return which blocks of each document are wanted together, more than one at a time."""
+    found: dict[str, set[Blocks]] = {}
+    for table in tables(documents, request):
+        for source in table.sources:
+            blocks = blocks_of(source.document, table.questions)
+            if blocks is not None and len(blocks) > 1:
+                found.setdefault(source.document.digest, set()).add(blocks)
+    return found
+
+
+def _groups(table: Table, request: Request) -> list[Group]:
+    """Return what each estimate of a table is about: its label, documents, and public question with its choice."""
+    if request.by is None:
+        return [(None, table.sources, None, None)]
+    if request.by == VERSION:
+        return [({VERSION: str(each.document.version)}, (each,), None, None) for each in table.sources]
+    asked = {q.id: q for each in table.sources for q in each.document.strata}
+    if request.by not in asked:
+        known = ", ".join([*sorted(asked), VERSION])
+        raise InvalidInput(Problem.STRATA_INVALID, f"estimates can be told apart by: {known}", "by")
+    sources = tuple(each for each in table.sources if request.by in {q.id for q in each.document.strata})
+    return [({request.by: c.id}, sources, request.by, c.id) for c in asked[request.by].choices]
+
+
+def _question(table: Table, group: Group, request: Request, shown: dict[str, set[Key]]) -> dict[str, Any]:
+    label, sources, by, choice = group
+    found = [(source, _keys(source, table, by, choice)) for source in sources]
+    counted = [(source, keys, sum(source.cells[key].n for key in keys)) for source, keys in found]
+    used = [(source, keys) for source, keys, n in counted if n >= LEAST]
+    n = sum(n for _, _, n in counted if n >= LEAST)
+    least = max(source.document.min_reports for source in sources)
+    digests = [source.document.digest for source, _ in used]
+    head = {
+        "id": table.id,
+        "block": _block_ids(table),
+        "text": {
+            language: " × ".join(q.text[language] for q in table.questions) for language in table.questions[0].text
+        },
+        "by": label,
+        "n": n,
+        "needed": least,
+        "documents": digests,
+    }
+    if not used or n < least:
+        return head | {"status": "insufficient", "rows": [], **_NOTHING}
+    for source, keys in used:
+        shown[source.document.digest].update(keys)
+    body = table_json(table, [_part(source, keys, table) for source, keys in used], request, digests)
+    if any(0 < count < LEAST for _, _, count in counted):
+        for row in body["rows"]:
+            row["flags"].append("version_left_out")
+    told = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
+    for row in body["rows"]:
+        row["by"] = told
+    return head | {"status": "ok"} | body
+
+
+_NOTHING: dict[str, Any] = {"covariance": None, "projected": None, "mle": None, "mle_gap": None, "fit_p": None}
+
+
+def _keys(source: Received, table: Table, by: str | None, choice: str | None) -> list[Key]:
+    blocks = blocks_of(source.document, table.questions)
+    return [] if blocks is None else source.within(blocks, by, choice)
+
+
+def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
+    tally: dict[tuple[int, ...], int] = {}
+    for key in keys:
+        for symbols, n in (source.cells[key].tally or {}).items():
+            tally[symbols] = tally.get(symbols, 0) + n
+    positions = blocks_of(source.document, table.questions) or ()
+    blocks = tuple(source.document.blocks[i] for i in positions)
+    targets = rational.product(part_targets(table), cell_weights(blocks, table))
+    return Part(blocks, tally, targets)
+
+
+def _block_ids(table: Table) -> str:
+    document = table.sources[-1].document
+    return " × ".join(document.blocks[i].id for i in blocks_of(document, table.questions) or ())

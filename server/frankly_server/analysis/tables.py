@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which numbers are wanted of which questions, and how each document's answers make them up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from frankly_protocol.blocks import Block, Question
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.analysis.received import Blocks, Received
+from frankly_server.analysis.request import Combinations, Request
+from frankly_server.estimate.decoder import Targets
+
+Words = Mapping[str, str]
+_BETWEEN = " × "
+_MOST_CELLS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One row: a name, words, and weights over the cells of the table (row-major, the last question fastest).
+
+    over : of a ratio's denominator, None for anything else.
+    """
+
+    id: str
+    label: Words
+    weights: tuple[Fraction, ...]
+    over: tuple[Fraction, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows about one or several questions; `sources` are the documents that asked them alike, oldest first."""
+
+    questions: tuple[Question, ...]
+    targets: tuple[Target, ...]
+    sources: tuple[Received, ...]
+    shares: bool
+
+    @property
+    def id(self) -> str:
+        """The questions' ids."""
+        return _BETWEEN.join(question.id for question in self.questions)
+
+
+def tables(documents: Sequence[Received], request: Request) -> list[Table]:
+    """Return the tables asked for. Raises InvalidInput(targets_invalid) for questions or choices that do not exist."""
+    if request.joint is not None:
+        return [_joint_table(documents, request.joint)]
+    alike = _asked_alike(documents)
+    if request.combinations is None:
+        return [Table((q,), _shares((q,)), sources, shares=True) for q, sources in alike]
+    newest = {question.id: (question, sources) for question, sources in reversed(alike)}
+    found = []
+    for name in request.combinations:
+        if name not in newest:
+            raise _unknown("question", f"targets.{name}")
+        question, sources = newest[name]
+        found.append(Table((question,), _combined(question, request.combinations), sources, shares=False))
+    return found
+
+
+def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:
+    """Return the positions of the blocks that ask all the questions, each with the same choices; None if not all."""
+    wanted, found = {_key(question) for question in questions}, []
+    for position, block in enumerate(document.blocks):
+        here = wanted & {_key(question) for question in block.questions}
+        if here:
+            wanted -= here
+            found.append(position)
+    return None if wanted else tuple(found)
+
+
+def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
+    """Return, for each cell of the table, the weights over the blocks' joint answers that sum to it.
+
+    Joint answers are row-major over all questions of the blocks in order, the last one fastest.
+    """
+    asked = [question for block in blocks for question in block.questions]
+    places = [next(i for i, q in enumerate(asked) if _key(q) == _key(question)) for question in table.questions]
+    sizes = [len(question.choices) for question in asked]
+    cells = list(product(*(range(len(question.choices)) for question in table.questions)))
+    index = {cell: i for i, cell in enumerate(cells)}
+    rows = [[Fraction(0)] * prod(sizes) for _ in cells]
+    for answer, choices in enumerate(product(*map(range, sizes))):
+        rows[index[tuple(choices[place] for place in places)]][answer] = Fraction(1)
+    return tuple(map(tuple, rows))
+
+
+def _asked_alike(documents: Sequence[Received]) -> list[tuple[Question, tuple[Received, ...]]]:
+    """Group the questions of all documents (oldest first) by the ids of question and choices, in the newest's order."""
+    groups: dict[tuple[str, ...], tuple[Question, list[Received]]] = {}
+    for received in reversed(documents):
+        for block in received.document.blocks:
+            for question in block.questions:
+                groups.setdefault(_key(question), (question, []))[1].append(received)
+    return [(question, tuple(reversed(sources))) for question, sources in groups.values()]
+
+
+def _joint_table(documents: Sequence[Received], ids: Sequence[str]) -> Table:
+    newest = {q.id: q for block in documents[-1].document.blocks for q in block.questions}
+    for name in ids:
+        if name not in newest:
+            raise _unknown("question", "targets")
+    questions = tuple(newest[name] for name in ids)
+    if prod(len(question.choices) for question in questions) > _MOST_CELLS:
+        words = f"a table has at most {_MOST_CELLS} cells: name fewer questions"
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+    sources = tuple(each for each in documents if blocks_of(each.document, questions) is not None)
+    return Table(questions, _shares(questions), sources, shares=True)
+
+
+def _shares(questions: Sequence[Question]) -> tuple[Target, ...]:
+    cells = list(product(*(question.choices for question in questions)))
+    return tuple(
+        Target(
+            _BETWEEN.join(choice.id for choice in cell),
+            {language: _BETWEEN.join(choice.label[language] for choice in cell) for language in cell[0].label},
+            tuple(Fraction(int(i == j)) for j in range(len(cells))),
+        )
+        for i, cell in enumerate(cells)
+    )
+
+
+def _combined(question: Question, combinations: Combinations) -> tuple[Target, ...]:
+    def weights(coefficients: Mapping[str, Fraction], field: str) -> tuple[Fraction, ...]:
+        if not set(coefficients) <= {choice.id for choice in question.choices}:
+            raise _unknown("choice", field)
+        return tuple(coefficients.get(choice.id, Fraction(0)) for choice in question.choices)
+
+    found = []
+    for name, combination in combinations[question.id].items():
+        field = f"targets.{question.id}.{name}"
+        over = None if combination.over is None else weights(combination.over, field)
+        found.append(Target(name, dict.fromkeys(question.text, name), weights(combination.of, field), over))
+    return tuple(found)
+
+
+def _key(question: Question) -> tuple[str, ...]:
+    return (question.id, *(choice.id for choice in question.choices))
+
+
+def _unknown(what: str, field: str) -> InvalidInput:
+    return InvalidInput(Problem.TARGETS_INVALID, f"the survey has no such {what}: see its document", field)

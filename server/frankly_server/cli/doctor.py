@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly doctor`: everything a server needs, looked at one by one, each with what to do about it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from frankly_protocol import __version__
+from frankly_protocol.clock import Clock, SystemClock
+from frankly_protocol.errors import FranklyError
+
+from frankly_server.cli import exits
+from frankly_server.cli.console import json_option, results, table, write_json
+from frankly_server.keys import Keyring
+from frankly_server.settings import Settings
+from frankly_server.store import Database
+
+_FREE_BYTES = 1 << 30
+_SOON_DAYS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: `state` is ok, warning or broken; `words` says what was found, or what to do."""
+
+    what: str
+    state: str
+    words: str
+
+
+@click.command()
+@click.option("--counts", is_flag=True, help="Also count every report again and compare (reads them all).")
+@json_option
+def doctor(counts: bool, as_json: bool) -> None:
+    """Check settings, database, keys, disk and libraries. Exit code 6 if something is broken."""
+    found = list(examine(SystemClock(), counts=counts))
+    if as_json:
+        write_json({"version": __version__, "findings": [asdict(finding) for finding in found]})
+    else:
+        rows = [(finding.what, finding.state, finding.words) for finding in found]
+        results().print(table(f"Frankly {__version__}", ("what", "state", "finding"), rows))
+    if any(finding.state == "broken" for finding in found):
+        raise click.exceptions.Exit(exits.INTEGRITY)
+
+
+def examine(clock: Clock, *, counts: bool = False) -> Iterator[Finding]:
+    """Yield one finding per thing; later ones need the settings, so without them there is one finding only."""
+    try:
+        settings = Settings.load()
+    except FranklyError as error:
+        yield _broken("settings", error)
+        return
+    yield Finding("settings", "ok", f"home {settings.home}")
+    yield _address(settings)
+    yield _checked("database", lambda: _database(settings))
+    yield _checked("keys", lambda: _keys(settings, clock))
+    yield _disk(settings.home)
+    yield _libraries()
+    if counts:
+        yield _checked("counts", lambda: _counts(settings))
+
+
+def _checked(what: str, look: Callable[[], tuple[str, str]]) -> Finding:
+    try:
+        state, words = look()
+    except FranklyError as error:
+        return _broken(what, error)
+    return Finding(what, state, words)
+
+
+def _broken(what: str, error: FranklyError) -> Finding:
+    return Finding(what, "broken", f"{error.field}: {error.detail}" if error.field else error.detail)
+
+
+def _address(settings: Settings) -> Finding:
+    url = settings.public_url
+    if url.startswith("https://"):
+        return Finding("address", "ok", url)
+    words = f"{url}: devices refuse http except on this machine; set FRANKLY_PUBLIC_URL to the https address"
+    return Finding("address", "warning", words)
+
+
+def _database(settings: Settings) -> tuple[str, str]:
+    database = Database(settings.store_url())
+    try:
+        if database.engine.dialect.name == "sqlite" and not Path(database.engine.url.database or "").exists():
+            return "broken", "there is no database yet; run `frankly migrate`"
+        database.check()
+        return "ok", f"{database.engine.dialect.name}, durable, schema as this program needs it"
+    finally:
+        database.close()
+
+
+def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
+    keys = Keyring(settings.keys_folder, clock)
+    keys.check()
+    left = keys.trusted().expires - clock.now()
+    if left.days < _SOON_DAYS:
+        return "warning", f"the keys document expires in {left.days} days; rotate before"
+    return "ok", f"the publisher's key is in the keys document, which holds for {left.days} more days"
+
+
+def _disk(home: Path) -> Finding:
+    there = next(folder for folder in (home, *home.resolve().parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    if not os.access(there, os.W_OK):
+        return Finding("disk", "broken", f"{there} cannot be written by this user")
+    state = "ok" if free > _FREE_BYTES else "warning"
+    return Finding("disk", state, f"{free / 1e9:.1f} GB free at {there}")
+
+
+def _libraries() -> Finding:
+    try:
+        import frankly_server.design.vertices  # noqa: F401, PLC0415 - slow to load, and what is looked for
+    except ImportError:
+        return Finding("libraries", "broken", "pycddlib lacks its exact part; install libcdd-dev and build it again")
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("libraries", "ok", f"Python {version}; vertices by cdd with exact rationals (gmp)")
+
+
+def _counts(settings: Settings) -> tuple[str, str]:
+    database = Database(settings.store_url())
+    try:
+        with database.reading("count again") as tx:
+            wrong = [survey.name for survey in tx.surveys.all() if tx.counts.recount(survey.id)]
+    finally:
+        database.close()
+    if wrong:
+        return "broken", f"the counts of {', '.join(wrong)} do not follow from the reports: restore from a backup"
+    return "ok", "every count follows from the reports"

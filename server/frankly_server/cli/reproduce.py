@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly reproduce`: the papers' figures, as numbers and as plots, made on this machine."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.reproduce.catalogue import FIGURES, chosen
+from frankly_server.reproduce.figure import Check, Figure
+from frankly_server.reproduce.records import Records, read_records
+from frankly_server.reproduce.runner import Made, make
+
+USUAL_ADULT = Path("../shared/data/adult.csv")
+_EVERY_S = 10.0
+
+
+@click.command()
+@click.argument("figure", required=False)
+@click.option("--list", "listing", is_flag=True, help="List every figure and table that can be made.")
+@click.option("--quick", is_flag=True, help="Fewer points and draws: seconds instead of minutes.")
+@click.option("--draws", type=int, help="How many random distributions, instead of the paper's number.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Folder to write to [default: .]."
+)
+@click.option("--adult", type=click.Path(path_type=Path), help=f"Adult's records [default: {USUAL_ADULT} if there].")
+@json_option
+def reproduce(
+    figure: str | None, listing: bool, quick: bool, draws: int | None, out: Path, adult: Path | None, as_json: bool
+) -> None:
+    """Make FIGURE again (or all): FIGURE.csv, FIGURE.svg, and what the paper's text says beside our numbers."""
+    if listing:
+        _list(as_json)
+        return
+    if figure is None:
+        raise InvalidInput(Problem.USAGE, "name a figure, or all; --list shows them", "FIGURE")
+    wanted = chosen(figure)
+    records = _records(wanted, adult)
+    made = []
+    for one in wanted:
+        with _shown(one.id) as said:
+            found = make(one, quick=quick, timer=time.perf_counter, said=said, draws=draws, records=records)
+        made.append(_written(found, out, as_json))
+    if as_json:
+        write_json({"figures": made})
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        body = [{"id": f.id, "paper": f.paper, "number": f.number, "title": f.title, "adult": f.adult}
+                for f in FIGURES.values()]  # fmt: skip
+        write_json({"figures": body})
+        return
+    rows = [(f.id, f.number, f.title + (" (needs Adult)" if f.adult else "")) for f in FIGURES.values()]
+    results().print(table("Figures", ("id", "printed as", "what it shows"), rows))
+
+
+def _records(wanted: list[Figure], adult: Path | None) -> Records | None:
+    if not any(figure.adult for figure in wanted):
+        return None
+    return read_records(adult or USUAL_ADULT)
+
+
+@contextmanager
+def _shown(name: str) -> Iterator[Callable[[str], None]]:
+    """Tell on stderr what is being done: one line that changes at a terminal, else a line now and then."""
+    console = remarks()
+    if console.is_terminal:
+        with console.status(name) as status:
+            yield lambda words: status.update(f"{name}: {words}")
+        return
+    last = time.monotonic() - _EVERY_S
+
+    def said(words: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _EVERY_S:
+            console.print(f"{name}: {words}", markup=False)
+            last = time.monotonic()
+
+    yield said
+
+
+def _written(found: Made, out: Path, as_json: bool) -> dict[str, Any]:
+    """Write the files and tell how the numbers compare."""
+    files = {f"{found.figure.id}.csv": found.csv, f"{found.figure.id}.svg": found.svg}
+    if found.seconds:
+        files[f"{found.figure.id}.seconds.csv"] = found.seconds
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (out / name).write_text(content, encoding="utf-8")
+    except OSError as error:
+        words = f"cannot write there: {error.strerror}; give another folder"
+        raise InvalidInput(Problem.USAGE, words, "--out") from None
+    if not as_json:
+        click.echo(f"{found.figure.id}: {', '.join(str(out / name) for name in files)}")
+        for check in found.checks:
+            click.echo(f"  {check.line()}")
+    body = [_check(check) for check in found.checks]
+    return {"id": found.figure.id, "files": [str(out / name) for name in files], "checks": body}
+
+
+def _check(check: Check) -> dict[str, Any]:
+    return {
+        "words": check.words,
+        "paper": check.paper,
+        "tolerance": check.tolerance,
+        "ours": check.ours if math.isfinite(check.ours) else None,
+        "holds": check.holds,
+        "expected": check.expected,
+    }

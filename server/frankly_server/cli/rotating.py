@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly keys status|rotate|revoke|sign|resign`: what a key ceremony looks like on a terminal."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+from frankly_protocol.clock import SystemClock, format_time
+from frankly_protocol.envelope import PublicKey
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.cli.opening import open_services
+from frankly_server.keys import Change, Keyring, Proposal, Rotation, Status
+from frankly_server.keys import status as keys_status
+from frankly_server.keys.files import read_private
+from frankly_server.settings import Settings
+
+_FILE = click.Path(path_type=Path)
+_PLACES = {True: "here", False: "elsewhere", None: "theirs"}
+passphrase_option = click.option(
+    "--passphrase-file", type=_FILE, help="First line: the passphrase of the root keys (mode 0600)."
+)
+_root_option = click.option("--root-key", "root_keys", type=_FILE, multiple=True, help="A root key kept elsewhere.")
+
+
+def add_to(group: click.Group) -> None:
+    """Add these verbs to `frankly keys`."""
+    for command in (status, rotate, revoke, sign, resign):
+        group.add_command(command)
+
+
+def read_passphrase(path: Path | None) -> bytes | None:
+    """Return the first line of a private file, None if no file is given; raises InvalidInput(key_file)."""
+    return None if path is None else read_private(path).split(b"\n", 1)[0].rstrip(b"\r")
+
+
+@click.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show the keys in force, next and retired, and what should be done about them."""
+    found = keys_status(_keyring(), SystemClock())
+    if as_json:
+        write_json(_plain(found))
+        return
+    rows = [(key.role, key.state, _PLACES[key.here], key.name or "", key.key_id) for key in found.keys]
+    title = f"Keys, version {found.version}, until {format_time(found.expires)}"
+    results().print(table(title, ("Role", "State", "Private key", "Name", "Id"), rows))
+    for remark in found.remarks:
+        remarks().print(f"- {remark}", markup=False)
+
+
+@click.command()
+@click.option("--publisher", is_flag=True, help="Replace every publisher key.")
+@click.option("--root", is_flag=True, help="Replace every root key.")
+@click.option("--log", is_flag=True, help="Replace the log's key; its tree goes on.")
+@click.option("--add-publisher", type=click.IntRange(0, 31), default=0, help="Add so many publisher keys.")
+@click.option("--add-root", type=click.IntRange(0, 31), default=0, help="Add so many root keys.")
+@click.option("--witness", "witnesses", multiple=True, metavar="NAME=HEX", help="Add a witness, or change its key.")
+@click.option("--root-threshold", type=click.IntRange(1, 32), help="How many root keys must sign.")
+@click.option("--publisher-threshold", type=click.IntRange(1, 32), help="How many publisher keys must sign.")
+@click.option("--witness-threshold", type=click.IntRange(1, 32), help="How many witnesses a device needs.")
+@click.option("--days", type=click.IntRange(1, 3650), default=730, help="How long the new version lasts [730].")
+@_root_option
+@passphrase_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def rotate(
+    root_keys: Sequence[Path],
+    passphrase_file: Path | None,
+    yes: bool,
+    as_json: bool,
+    witnesses: Sequence[str],
+    **asked: Any,
+) -> None:
+    """Make the next version of the keys; without options the same keys get a new expiry.
+
+    It is in force once enough old and new root keys have signed; until then it waits in keys.next.json for `sign`.
+    """
+    keyring = _keyring()
+    now = keyring.trusted_or_expired()
+    drop = {key.key_id for key in now.publisher.keys if asked["publisher"]}
+    drop |= {key.key_id for key in now.root.keys if asked["root"]}
+    change = Change(
+        drop=frozenset(drop),
+        roots=asked["add_root"] + (len(now.root.keys) if asked["root"] else 0),
+        publishers=asked["add_publisher"] + (len(now.publisher.keys) if asked["publisher"] else 0),
+        log=asked["log"],
+        root_threshold=asked["root_threshold"],
+        publisher_threshold=asked["publisher_threshold"],
+        witness_threshold=asked["witness_threshold"],
+        witnesses=tuple(_witness(text) for text in witnesses),
+        validity=timedelta(days=asked["days"]),
+    )
+    ask(yes, f"Make version {now.version + 1} of the keys in {keyring.folder}?")
+    passphrase = read_passphrase(passphrase_file)
+    _tell(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(change), as_json)
+
+
+@click.command()
+@click.argument("key_ids", nargs=-1, required=True, metavar="KEY_ID...")
+@_root_option
+@passphrase_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def revoke(
+    key_ids: Sequence[str], root_keys: Sequence[Path], passphrase_file: Path | None, yes: bool, as_json: bool
+) -> None:
+    """Leave keys out of the next version: stolen ones first of all. A role that needs new ones gets them.
+
+    Devices refuse what a revoked key signed from the next time they ask for the keys. KEY_ID is the beginning of an id.
+    """
+    keyring = _keyring()
+    known = [line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"]
+    drop = frozenset(_only(known, start) for start in key_ids)
+    ask(yes, f"Revoke {len(drop)} key(s)? What only they signed will be refused.")
+    passphrase = read_passphrase(passphrase_file)
+    _tell(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(Change(drop=drop)), as_json)
+
+
+@click.command()
+@_root_option
+@passphrase_option
+@json_option
+def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool) -> None:
+    """Add the signatures of the root keys at hand to the version that waits."""
+    rotation = Rotation(_keyring(), SystemClock(), root_keys, read_passphrase(passphrase_file))
+    _tell(rotation.sign(), as_json)
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def resign(yes: bool, as_json: bool) -> None:
+    """Sign every published survey again with the publisher keys in force; the surveys themselves do not change.
+
+    Run it after publisher keys were replaced: devices refuse surveys that only older keys have signed. Look at the list
+    first if a key was stolen: what a thief put into this database would be signed as well.
+    """
+    with open_services() as services:
+        waiting = services.surveys.signed_by_others()
+        for digest in waiting:
+            remarks().print(f"  {digest}", markup=False)
+        ask(yes or not waiting, f"Sign these {len(waiting)} document(s) with the keys in force?")
+        done = services.surveys.sign_again(waiting)
+    if as_json:
+        write_json({"signed": done})
+    else:
+        remarks().print(f"{len(done)} document(s) signed again.", markup=False)
+
+
+def _keyring() -> Keyring:
+    return Keyring(Settings.load().keys_folder, SystemClock())
+
+
+def _witness(text: str) -> tuple[str, PublicKey]:
+    name, separator, public = text.partition("=")
+    if not separator or len(public) != 64 or public.strip("0123456789abcdef"):
+        words = "write NAME=KEY, the key as the 64 hex digits that `frankly witness --show` prints"
+        raise InvalidInput(Problem.USAGE, words, "--witness")
+    return name, PublicKey(bytes.fromhex(public))
+
+
+def _only(known: Sequence[str], start: str) -> str:
+    found = [key_id for key_id in known if start and key_id.startswith(start)]
+    if len(found) != 1:
+        words = "no key in force begins so" if not found else "several keys begin so; write more of the id"
+        raise InvalidInput(Problem.NOT_FOUND, f"{words}; `frankly keys status` lists them", "key")
+    return found[0]
+
+
+def ask(yes: bool, question: str) -> None:
+    """Ask once unless `yes`; a no, or nobody there to ask, is a usage error and changes nothing."""
+    if yes:
+        return
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
+        raise
+    if not agreed:
+        raise InvalidInput(Problem.USAGE, "you said no; nothing was made")
+
+
+def _tell(made: Proposal, as_json: bool) -> None:
+    document = made.document
+    if as_json:
+        write_json({"version": document.version, "expires": format_time(document.expires), "in_force": made.in_force,
+                    "old_missing": made.old_missing, "new_missing": made.new_missing})  # fmt: skip
+        return
+    if made.in_force:
+        words = (
+            f"Version {document.version} is in force until {format_time(document.expires)}. What clients do: when they "
+            "fetch a survey next, they walk to this version and refuse what only keys outside it have signed. "
+            "Run `frankly keys resign` if publisher keys were replaced."
+        )
+    else:
+        words = (
+            f"Version {document.version} waits for {made.old_missing} signature(s) of root keys in force and "
+            f"{made.new_missing} of the new ones: run `frankly keys sign --root-key FILE`."
+        )
+    remarks().print(words, markup=False)
+
+
+def _plain(found: Status) -> dict[str, Any]:
+    return asdict(found) | {"issued": format_time(found.issued), "expires": format_time(found.expires)}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly witness`: watch other people's logs and co-sign their heads; run it by hand, by cron, or with --every."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from frankly_protocol.clock import SystemClock
+from frankly_protocol.envelope import SigningKey
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_protocol.trust.notes import is_name
+
+from frankly_server.cli import exits
+from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.durable import written_whole
+from frankly_server.keys.files import read_key, to_pem
+from frankly_server.log.site import HttpSite
+from frankly_server.log.witness import Witness
+from frankly_server.settings import Settings
+
+KEY_FILE = "witness.pem"
+
+
+@click.command()
+@click.argument("urls", nargs=-1, metavar="[URL]...")
+@click.option("--name", required=True, help="What this witness is called, as in witness.example.org/frankly.")
+@click.option("--show", is_flag=True, help="Print NAME=KEY for a keys document (making the key), and stop.")
+@click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="A keys document to begin with.")
+@click.option("--every", type=click.IntRange(60, 86_400), help="Visit again after so many seconds, until stopped.")
+@json_option
+def witness(
+    urls: Sequence[str], name: str, show: bool, keys_file: Path | None, every: int | None, as_json: bool
+) -> None:
+    """Visit servers at URL, check that each log only grew since the last visit, and co-sign its head.
+
+    What was seen is kept under FRANKLY_HOME/witness, one small file per log. A log that shrank or forked is refused;
+    both heads are kept there as evidence.
+    """
+    folder = Settings.load().home / "witness"
+    if not is_name(name):
+        raise InvalidInput(Problem.USAGE, "a name has no spaces and no plus", "--name")
+    key = _key(folder)
+    if show:
+        write_json({"name": name, "public": key.public.raw.hex()}) if as_json else click.echo(
+            f"{name}={key.public.raw.hex()}"
+        )
+        return
+    if not urls:
+        raise InvalidInput(Problem.USAGE, "name at least one server to visit", "URL")
+    shipped = None if keys_file is None else keys_file.read_bytes()
+    watcher = Witness(name, key, folder, SystemClock())
+    while True:
+        failed = [error for url in urls if (error := _visit(watcher, url, shipped, as_json)) is not None]
+        if every is None:
+            if failed:
+                raise failed[0]
+            return
+        for error in failed:
+            exits.tell(error, as_json=as_json)
+        time.sleep(every)
+
+
+def _visit(watcher: Witness, url: str, shipped: bytes | None, as_json: bool) -> FranklyError | None:
+    """Visit one server; one that fails must not keep the others from being watched."""
+    try:
+        found = watcher.visit(HttpSite(url), shipped)
+    except FranklyError as error:
+        return error
+    if as_json:
+        write_json({"url": url, "origin": found.origin, "size": found.size, "before": found.size_before,
+                    "cosigned": found.named})  # fmt: skip
+    else:
+        words = "co-signed" if found.named else "seen, but its keys do not name this witness"
+        remarks().print(f"{found.origin}: {found.size} entries, {words}.", markup=False)
+    return None
+
+
+def _key(folder: Path) -> SigningKey:
+    path = folder / KEY_FILE
+    if not path.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with written_whole(path) as file:
+            file.write(to_pem(SigningKey.generate()))
+    return read_key(path)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking one server with one API key."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from frankly_server.client.errors import Refused, Unreachable
+from frankly_server.client.estimates import Estimates
+
+MAX_ANSWER_BYTES = 64 * 2**20
+TIMEOUT_S = (5.0, 60.0)
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Analyst:
+    """Asks one server with one API key. The key goes over https only, or to this machine itself."""
+
+    def __init__(self, url: str, key: str, *, session: requests.Session | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+            raise Unreachable(
+                "the address must begin with https:// (http:// only on this machine): it carries your key"
+            )
+        self._url = url.rstrip("/")
+        self._session = session or requests.Session()
+        self._key = key
+
+    def estimates(
+        self,
+        survey: str,
+        level: float = 0.95,
+        census: bool = False,
+        simultaneous: bool = False,
+        language: str | None = None,
+        *,
+        method: str | None = None,
+        targets: Any = None,
+        by: str | None = None,
+    ) -> Estimates:
+        """Return a survey's estimates.
+
+        survey : its id. level : confidence, strictly between 0 and 1. census : the respondents are everybody.
+        simultaneous : margins for all choices of a question at once. method : another margin, such as "exact" or
+        "chebyshev". targets : question ids for their joint table, or combinations of choices by question, such as
+        ``{"drinks": {"at all": {"weekly": 1, "daily": 1}}}``. by : a public question, or "version".
+        Raises Unreachable or Refused.
+        """
+        query = {"level": f"{level:.12f}".rstrip("0"), "census": _flag(census), "simultaneous": _flag(simultaneous)}
+        query |= {name: value for name, value in (("method", method), ("by", by)) if value is not None}
+        if targets is not None:
+            query["targets"] = targets if isinstance(targets, str) else json.dumps(targets)
+
+        def crosstab(questions: Sequence[str]) -> Estimates:
+            return self.estimates(
+                survey, level, census, simultaneous, language, method=method, targets=list(questions), by=by
+            )
+
+        body = self._get(f"/v1/surveys/{survey}/estimates", query)
+        try:
+            return Estimates.from_json(body, language, crosstab)
+        except (KeyError, TypeError, AttributeError, StopIteration):
+            raise Unreachable("the answer is not one of Frankly's; check the address") from None
+
+    def _get(self, path: str, query: Mapping[str, str]) -> Any:
+        try:
+            with self._session.get(
+                self._url + path, params=query, auth=self._sign, timeout=TIMEOUT_S, allow_redirects=False, stream=True
+            ) as answer:
+                return _read(answer)
+        except requests.RequestException as error:
+            raise Unreachable(f"no answer from {self._url} ({type(error).__name__})") from None
+
+    def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Add the key; as an `auth` callable it cannot be replaced by a .netrc file."""
+        request.headers["Authorization"] = f"Bearer {self._key}"
+        return request
+
+
+def _read(answer: requests.Response) -> Any:
+    """Return the JSON of an answer; a problem is raised as Refused, anything else as Unreachable."""
+    data = bytearray()
+    for chunk in answer.iter_content(2**16):
+        data += chunk
+        if len(data) > MAX_ANSWER_BYTES:
+            raise Unreachable("the answer is larger than any of Frankly's")
+    kind = answer.headers.get("Content-Type", "").partition(";")[0]
+    if kind not in ("application/json", "application/problem+json"):
+        raise Unreachable(
+            f"the server answered {answer.status_code} with something that is not JSON; check the address"
+        )
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Unreachable("the answer cannot be read") from None
+    if answer.status_code == 200:
+        return body
+    if not isinstance(body, dict) or not isinstance(body.get("code"), str):
+        raise Unreachable(f"the server answered {answer.status_code}")
+    detail, field = str(body.get("detail", "")), body.get("field")
+    raise Refused(detail, code=body["code"], status=answer.status_code, field=field if isinstance(field, str) else None)
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A survey's estimates: iterate, print, plot, combine, or hand them on; pandas and Arrow only if asked for."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from html import escape
+from importlib import import_module
+from typing import Any, Self
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.client.rows import Estimate
+from frankly_server.plots import PlotRow, interval_plot, percent
+
+Ask = Callable[[Sequence[str]], "Estimates"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Every row of a survey; iterate over it, print it, write it as CSV.
+
+    insufficient : question id -> how many more reports it needs before there is any number. covariances : per question
+    (and group), of its rows' estimates in their order, None where it cannot be told. body : the server's answer, which
+    `frankly replay` computes again.
+    """
+
+    survey: str
+    title: str
+    n: int
+    rows: tuple[Estimate, ...]
+    insufficient: Mapping[str, int]
+    covariances: Mapping[tuple[str, str], Sequence[Sequence[float]] | None] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    ask: Ask | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any], language: str | None = None, ask: Ask | None = None) -> Self:
+        """Return what the server's answer says; KeyError, TypeError or AttributeError if it is not one."""
+        questions = body["questions"]
+        return cls(
+            survey=body["survey"],
+            title=body["title"].get(language) or next(iter(body["title"].values())),
+            n=body["n"],
+            rows=tuple(Estimate.from_json(row, language) for question in questions for row in question["rows"]),
+            insufficient={_name(q): q["needed"] - q["n"] for q in questions if q["status"] != "ok"},
+            covariances={(q["id"], _group(q)): q.get("covariance") for q in questions},
+            body=body,
+            ask=ask,
+        )
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def of(self, question: str, by: str = "") -> tuple[Estimate, ...]:
+        """Return the rows of one question. Raises InvalidInput(targets_invalid) if there are none."""
+        found = tuple(row for row in self.rows if (row.question, row.by) == (question, by))
+        if not found:
+            raise InvalidInput(Problem.TARGETS_INVALID, "there are no estimates of this question", "question")
+        return found
+
+    def sum(self, question: str, choices: Sequence[str], by: str = "") -> Estimate:
+        """Return the share of several choices together."""
+        return self.lincom(question, dict.fromkeys(choices, 1.0), label=" + ".join(choices), by=by)
+
+    def diff(self, question: str, choice: str, other: str, by: str = "") -> Estimate:
+        """Return by how much one share exceeds another."""
+        return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
+
+    def lincom(self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = "") -> Estimate:
+        """Return Σ weight · share over choices of one question, unbiased, with its normal margin at the rows' level."""
+        from frankly_server.estimate.contrasts import lincom  # noqa: PLC0415 - scipy's import is not for every caller
+
+        rows, covariance = self._told(question, by, set(weights))
+        found = lincom([weights.get(row.choice, 0.0) for row in rows], [row.estimate for row in rows], covariance)
+        return self._derived(rows, label or _formula(weights), found.value, found.se, found.flags)
+
+    def ratio(self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = "") -> Estimate:
+        """Return Σ of · share / Σ over · share by the delta method, flagged as that."""
+        from frankly_server.estimate.contrasts import lincom, ratio  # noqa: PLC0415 - as above
+
+        rows, C = self._told(question, by, {*of, *over})
+        values = [row.estimate for row in rows]
+        sides = [[side.get(row.choice, 0.0) for row in rows] for side in (of, over)]
+        cross = [[_bilinear(a, C, b) for b in sides] for a in sides]
+        top, bottom = (lincom(side, values, C).value for side in sides)
+        if bottom == 0:
+            raise InvalidInput(Problem.TARGETS_INVALID, "the denominator's estimate is 0", "over")
+        found = ratio((top, bottom), cross)
+        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found.value, found.se, found.flags)
+
+    def crosstab(self, *questions: str) -> "Estimates":
+        """Ask the server for the joint table of several questions, each cell with its own margin."""
+        if self.ask is None:
+            raise InvalidInput(Problem.UNSUPPORTED, "these estimates were not asked of a server", "questions")
+        return self.ask(questions)
+
+    def plot(self, question: str | None = None, by: str = "") -> str:
+        """Return bars with whiskers as SVG text, of one question or of all rows."""
+        rows = self.of(question, by) if question is not None else self.rows
+        if not rows:
+            raise InvalidInput(Problem.TARGETS_INVALID, "there are no estimates to plot", "question")
+        label = question or self.title
+        return interval_plot(label, [PlotRow(_label(row), row.estimate, row.lo, row.hi) for row in rows])
+
+    def to_csv(self) -> str:
+        """Return one line per row under a header; lists are joined by spaces."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(column.name for column in fields(Estimate))
+        for row in self.rows:
+            writer.writerow(_cell(value) for value in asdict(row).values())
+        return out.getvalue()
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame, one line per row. Raises InvalidInput(unsupported) without pandas."""
+        return _needed("pandas").DataFrame(self._records(), columns=[column.name for column in fields(Estimate)])
+
+    def to_arrow(self) -> Any:
+        """Return a pyarrow Table, one line per row. Raises InvalidInput(unsupported) without pyarrow."""
+        arrow = _needed("pyarrow")
+        records = self._records()
+        kinds: dict[Any, Any] = {int: arrow.int64(), float: arrow.float64(), float | None: arrow.float64()}
+        schema = arrow.schema([(column.name, kinds.get(column.type, arrow.string())) for column in fields(Estimate)])
+        return arrow.Table.from_pylist(records, schema=schema)
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [{k: " ".join(v) if isinstance(v, tuple) else v for k, v in asdict(row).items()} for row in self.rows]
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: every number with its margin, and a bar with its whisker."""
+        lines = [
+            f"<tr><td>{escape(row.question)}</td><td>{escape(_label(row))}</td>"
+            f"<td>{percent(row.estimate)} ± {percent(row.margin)}</td><td>{row.n}</td>"
+            f"<td>{_bar(row)}</td><td>{escape(', '.join(row.flags))}</td></tr>"
+            for row in self.rows
+        ]
+        few = [f"<li>{escape(q)}: not enough reports, {more} more needed</li>" for q, more in self.insufficient.items()]
+        head = "<tr><th>question</th><th>choice</th><th>estimate</th><th>n</th><th></th><th>flags</th></tr>"
+        level = f" at {self.rows[0].level:.10g}" if self.rows else ""
+        caption = f"<caption>{escape(self.title)}: {self.n} reports{level}</caption>"
+        return f"<table>{caption}{head}{''.join(lines)}</table>" + (f"<ul>{''.join(few)}</ul>" if few else "")
+
+    def __str__(self) -> str:
+        lines = [f"{self.title}: {self.n} reports"]
+        width = max((len(_label(row)) for row in self.rows), default=0)
+        question = None
+        for row in self.rows:
+            if row.question != question:
+                question = row.question
+                lines.append(
+                    f"{question} (n {row.n}, {row.mechanism}, {row.notion}, ε {row.epsilon}, ceiling {row.ceiling})"
+                )
+            flags = f"  [{', '.join(row.flags)}]" if row.flags else ""
+            lines.append(f"  {_label(row):<{width}}  {row.estimate:7.1%} ± {row.margin:.1%} at {row.level:.10g}{flags}")
+        lines += [f"{question}: not enough reports, {more} more needed" for question, more in self.insufficient.items()]
+        return "\n".join(lines)
+
+    def _told(self, question: str, by: str, used: set[str]) -> tuple[tuple[Estimate, ...], Sequence[Sequence[float]]]:
+        rows = self.of(question, by)
+        if not used or not used <= {row.choice for row in rows}:
+            raise InvalidInput(Problem.TARGETS_INVALID, "the question has no estimate of such a choice", "choices")
+        covariance = self.covariances.get((question, by))
+        if covariance is None:
+            raise InvalidInput(Problem.UNSUPPORTED, "the covariance of these estimates cannot be told", "question")
+        return rows, covariance
+
+    def _derived(self, rows: Sequence[Estimate], label: str, value: float, se: float, flags: Sequence[str]) -> Estimate:
+        from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
+
+        first = rows[0]
+        margin = normal_quantile(first.level) * se
+        # What belongs to a row of the question alone is not told of a figure made of several.
+        kept = tuple(flag for flag in first.flags if flag not in _OF_ONE_ROW)
+        return replace(
+            first, choice=label, label=label, estimate=value, se=se, se_privacy=None, se_sampling=None, margin=margin,
+            lo=value - margin, hi=value + margin, method="clt", flags=(*kept, *flags), worst_case_se=None,
+            poisoning_up=None, poisoning_down=None, privacy_cost=None, efficiency=None,
+        )  # fmt: skip
+
+
+_OF_ONE_ROW = frozenset({"outside_unit_interval", "imprecise", "exact_not_available"})
+
+
+def _needed(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InvalidInput(Problem.UNSUPPORTED, f"this needs {module}: pip install {module}, or use to_csv()") from None
+
+
+def _bilinear(a: Sequence[float], C: Sequence[Sequence[float]], b: Sequence[float]) -> float:
+    return sum(x * c * y for x, row in zip(a, C, strict=True) for c, y in zip(row, b, strict=True))
+
+
+def _formula(weights: Mapping[str, float]) -> str:
+    terms = [f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else f'{abs(w):g} × '}{c}" for c, w in weights.items()]
+    return " ".join(terms).removeprefix("+ ")
+
+
+def _group(question: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in (question.get("by") or {}).items())
+
+
+def _name(question: Mapping[str, Any]) -> str:
+    group = _group(question)
+    return f"{question['id']} ({group})" if group else str(question["id"])
+
+
+def _label(row: Estimate) -> str:
+    return f"{row.label} ({row.by})" if row.by else row.label
+
+
+def _bar(row: Estimate) -> str:
+    """Return a small bar with its whisker as inline SVG; 0% to 100%, ends outside are cut and said in the numbers."""
+    x = [round(100 * min(max(v, 0.0), 1.0), 1) for v in (row.estimate, row.lo, row.hi)]
+    title = escape(f"{row.label}: {percent(row.estimate)}, from {percent(row.lo)} to {percent(row.hi)}")
+    return (
+        f'<svg width="104" height="14" viewBox="-2 0 104 14" role="img"><title>{title}</title>'
+        f'<rect x="0" y="3" width="{x[0]}" height="8" fill="#7aa6d8"/>'
+        f'<path d="M{x[1]} 7H{x[2]}M{x[1]} 3V11M{x[2]} 3V11" stroke="#123" stroke-width="1.5" fill="none"/></svg>'
+    )
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else " ".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tidy row per estimate: the number never without its uncertainty, sample size, documents and flags."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One number beside its uncertainty.
+
+    estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling (None where the two
+    cannot be told apart). margin : half-width of [lo, hi] at `level` by `method`, the wider side of two. epsilon,
+    ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, such as
+    ``region=north``. worst_case_se : over all truths. poisoning_up, poisoning_down : what 1% of fakes can have done.
+    privacy_cost : as much as losing this share of the respondents. efficiency : against the Cramér-Rao bound.
+    """
+
+    question: str
+    choice: str
+    label: str
+    estimate: float
+    se: float
+    se_privacy: float | None
+    se_sampling: float | None
+    margin: float
+    lo: float
+    hi: float
+    level: float
+    method: str
+    n: int
+    mechanism: str
+    notion: str
+    epsilon: str
+    ceiling: str
+    documents: tuple[str, ...]
+    flags: tuple[str, ...]
+    by: str = ""
+    worst_case_se: float | None = None
+    poisoning_up: float | None = None
+    poisoning_down: float | None = None
+    privacy_cost: float | None = None
+    efficiency: float | None = None
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any], language: str | None) -> Self:
+        """Return the row as the server writes it; labels in `language`, else in the first one there is."""
+        values: dict[str, Any] = {name: row[name] for name in _COPIED}
+        label = row["label"].get(language) or next(iter(row["label"].values()))
+        values |= {"documents": tuple(row["documents"]), "flags": tuple(row["flags"])}
+        return cls(label=label, **values)
+
+    def __str__(self) -> str:
+        flags = f"  [{', '.join(self.flags)}]" if self.flags else ""
+        return f"{self.label}  {self.estimate:.1%} ± {self.margin:.1%} at {self.level:.10g} (n {self.n}){flags}"
+
+
+_OWN = frozenset({"label", "documents", "flags"})
+_COPIED = tuple(field.name for field in fields(Estimate) if field.name not in _OWN)

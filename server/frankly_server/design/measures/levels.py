@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The largest ratios a mechanism shows under a prior: the levels it could be promised at, whatever was promised.
+
+The ratios are the verifier's own (`frankly_protocol.audit.ratios`), so a level shown here and a level verified there
+cannot differ. Nothing is rounded before the last step, and that goes up: no leak is shown smaller than it is.
+"""
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from frankly_protocol.audit.ratios import (
+    Candidate,
+    answer_ratios,
+    average_ratios,
+    posteriors,
+    secret_ratios,
+    side_channel_ratios,
+)
+
+from frankly_server.design import objectives
+from frankly_server.design.prior import Prior
+
+Weights = Sequence[Sequence[int]]
+Ratio = Fraction | None
+"""A ratio of probabilities; None is infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """The extreme ratios a mechanism shows under a prior.
+
+    highest : max P(y|s)/P(y), the level of the upper side of LIP  [Funnel Def 2; Lift Def 3].
+    inverse_lowest : max P(y)/P(y|s), that of its lower side. between_secrets : max P(y|s)/P(y|t)  [Funnel Def 1].
+    between_answers : max Q(y|x)/Q(y|x'), the ceiling  [LDP]. All ≥ 1.
+    """
+
+    highest: Ratio
+    inverse_lowest: Ratio
+    between_secrets: Ratio
+    between_answers: Ratio
+
+
+def leakage(weights: Weights, prior: Prior) -> Leakage:
+    """Return the extreme ratios over all reports that can occur; secrets without mass are left out.
+
+    weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
+    """
+    columns, joint = list(zip(*weights, strict=True)), present(prior)
+    around = list(average_ratios(columns, joint))
+    return Leakage(
+        _largest(c for c in around if not c.low),
+        _largest(c for c in around if c.low),
+        _largest(secret_ratios(columns, joint)),
+        _largest(answer_ratios(columns)),
+    )
+
+
+def side_channel_level(weights: Weights, prior: Prior, attributes: Sequence[int]) -> Ratio:
+    """Return the ratio of SRLIP: that of LIP given x_J, for every set J of attributes and every x_J  [Funnel Def 3].
+
+    attributes : how many values each has; they multiply to the number of answers, the last counts fastest.
+    """
+    return _largest(side_channel_ratios(list(zip(*weights, strict=True)), present(prior), attributes))
+
+
+def violation(weights: Weights, prior: Prior, sensitive: int) -> Fraction:
+    """Return the degree of privacy violation, max P(S = sensitive | y) over reports that occur  [Thesis (6.24)]."""
+    found = posteriors(list(zip(*weights, strict=True)), prior.joint, sensitive)
+    return max(Fraction(c.n, c.d) for c in found if c.d)
+
+
+def present(prior: Prior) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of the secrets that have mass: the others never occur, so nothing can be told about them."""
+    return tuple(row for row in prior.joint if any(row))
+
+
+def nats(ratio: Ratio) -> float:
+    """Return ln(ratio), rounded up so that no level is shown smaller than it is; inf for None."""
+    if ratio is None:
+        return math.inf
+    if ratio == 1:
+        return 0.0
+    value = objectives.log_ratio(ratio.numerator, ratio.denominator)
+    # rounding: a few units up cover the error of the logarithms; a level too small for a float is not none
+    return max(value * (1 + 2**-50), math.ulp(0.0))
+
+
+def ratio_up(ratio: Ratio) -> float:
+    """Return the least float that is not below the ratio; inf for None."""
+    if ratio is None:
+        return math.inf
+    if ratio > sys.float_info.max:
+        return math.inf
+    value = ratio.numerator / ratio.denominator
+    return value if Fraction(value) >= ratio else math.nextafter(value, math.inf)
+
+
+def ratio_down(ratio: Fraction) -> float:
+    """Return the largest float that is not above the ratio."""
+    return -ratio_up(-ratio)
+
+
+def _largest(candidates: Iterable[Candidate]) -> Ratio:
+    """Return the largest n/d, at least 1; None for infinite. 0/0 belongs to a report that never occurs."""
+    n, d = 1, 1
+    for c in candidates:
+        if c.n * d > n * c.d:
+            n, d = c.n, c.d
+    return Fraction(n, d) if d else None

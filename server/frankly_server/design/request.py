@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine is asked for, and whether it can be asked so."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from frankly_protocol.audit import Claim
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.design import objectives, solver
+from frankly_server.design.families import FAMILIES, Explicit, is_open
+from frankly_server.design.limits import Limits
+from frankly_server.design.prior import Prior
+
+OPTIMA = ("optimal", "polyopt", "non-robust")
+"""polyopt : the optimum under rldp. non-robust : the optimum over answers (s, u) that trusts the prior's counts."""
+MECHANISMS = (*OPTIMA, *FAMILIES)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRequest:
+    """What is wanted.
+
+    prior : public counts; the objective is taken at its shares of the answers. claims : what must hold, all of it;
+    see `promises` for how they are made. mechanism : one of MECHANISMS. explicit : a family's own parameters, with
+    which claims may leave their level open. objective : what `optimal` optimises, variance, information or hamming.
+    targets : rows W of exact numbers, one per answer: the estimates W·p whose variance counts; None for all shares.
+    criterion : total or worst variance of the targets. variance_cap : with the objective information, the largest total
+    variance allowed. method : auto, or vertices to list every ray exactly. accept_identity : take a mechanism that
+    sends answers unchanged. accept_unidentifiable : take the mechanism as it is, even if some shares cannot be
+    estimated from it. limits : see `Limits`.
+    """
+
+    prior: Prior
+    claims: tuple[Claim, ...]
+    mechanism: str = "optimal"
+    explicit: Explicit = field(default_factory=Explicit)
+    objective: str = "variance"
+    targets: tuple[tuple[Fraction, ...], ...] | None = None
+    criterion: str = "total"
+    variance_cap: float | None = None
+    method: str = "auto"
+    accept_identity: bool = False
+    accept_unidentifiable: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
+def check(request: DesignRequest) -> None:
+    """Raise InvalidInput, naming the field, for a combination that does not exist."""
+    if not request.claims:
+        raise InvalidInput(Problem.FIELD_MISSING, "a mechanism needs something to promise", "notion")
+    if request.mechanism not in MECHANISMS:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the mechanisms are {', '.join(MECHANISMS)}", "mechanism")
+    _check_notions(request)
+    if request.objective not in objectives.OBJECTIVES:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the objectives are {', '.join(objectives.OBJECTIVES)}", "objective")
+    if request.criterion not in solver.CRITERIA:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the criteria are {', '.join(solver.CRITERIA)}", "criterion")
+    if request.criterion != "total" and request.objective != "variance":
+        raise InvalidInput(Problem.UNSUPPORTED, "a criterion belongs to the objective variance", "criterion")
+    if request.variance_cap is not None and request.objective != "information":
+        raise InvalidInput(Problem.UNSUPPORTED, "a variance cap belongs to the objective information", "variance_cap")
+    if request.method not in solver.METHODS:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the methods are {', '.join(solver.METHODS)}", "method")
+
+
+def _check_notions(request: DesignRequest) -> None:
+    """An optimum needs levels, and the two that are asked by name have notions of their own."""
+    if request.mechanism not in OPTIMA:
+        return
+    if any(map(is_open, request.claims)):
+        words = "an optimum needs a level for every notion; only families with explicit parameters can do without"
+        raise InvalidInput(Problem.FIELD_MISSING, words, "epsilon")
+    notions = {claim.notion for claim in request.claims}
+    if request.mechanism == "polyopt" and "rldp" not in notions:
+        raise InvalidInput(Problem.UNSUPPORTED, "polyopt is the optimum under rldp: ask for that notion", "notion")
+    if request.mechanism == "non-robust" and not notions <= {"secret-ldp", "lip", "alip", "ldp"}:
+        words = "non-robust trusts the counts: ask for secret-ldp, lip or alip, and for rldp use polyopt"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "notion")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine answers: verified mechanisms with their figures."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from frankly_protocol.audit import Claim
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+
+from frankly_server.design.cones import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A mechanism that keeps its claims, with figures computed from its whole numbers.
+
+    mechanism : of any kind; optima are tables. claims : with the levels that were verified. ceiling : leakage under
+    every prior as a ratio, None if infinite. information, normalised_information : nats, share of H(X). variance :
+    total of the unbiased shares at n = 1 under the prior, inf if not identifiable. target_variances : of each target,
+    or of each share. hamming : how often the best guess from a report is wrong. value, bound, gap : the objective
+    reached, the proven bound of any mechanism that keeps the claims, their distance; bound and gap are None for
+    families. certified : gap within the limit. exact : every ray of the cone was looked at one by one (else the bound
+    comes from branch and bound or a relaxation). rank : exact; identifiable : rank equals the number of answers;
+    estimable : in words, what can be estimated. eta : share of constant noise mixed in by rounding. identity : every
+    report reveals the answer. parameters : a family's own.
+
+    A mechanism of more reports than can be listed has no known information, hamming or targets' variances (nan); its
+    variance is then that of counting how often each answer is in the reported sets.
+    """
+
+    mechanism: Mechanism
+    mechanism_name: str
+    claims: tuple[Claim, ...]
+    objective: str
+    ceiling: Fraction | None
+    information: float
+    normalised_information: float
+    variance: float
+    target_variances: tuple[float, ...]
+    hamming: float
+    value: float
+    bound: float | None
+    gap: float | None
+    certified: bool
+    exact: bool
+    rank: int
+    identifiable: bool
+    estimable: tuple[str, ...]
+    eta: Fraction
+    identity: bool
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def table(self) -> DenseMechanism:
+        """The mechanism as the table that every optimum is. Raises TypeError for a family of another kind."""
+        if not isinstance(self.mechanism, DenseMechanism):
+            raise TypeError(f"the kind is {self.mechanism.kind}")
+        return self.mechanism
+
+    @property
+    def level(self) -> Level:
+        """(p, q) of the first promise: what a document of one notion with one level states."""
+        return self.claims[0].level or (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """A verified mechanism on the frontier, with figures computed from its whole numbers, and bounds.
+
+    information : nats. variance : total of the targets. information_bound : no mechanism that keeps the claims has more
+    at this variance. variance_bound : nor less variance at this information.
+    """
+
+    mechanism: DenseMechanism
+    information: float
+    variance: float
+    information_bound: float
+    variance_bound: float

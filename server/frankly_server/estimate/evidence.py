@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the counts of one mechanism say about the targets, in the one form that every figure is computed from.
+
+Each report decodes to one value per target, d with E[d|x] = w_x; estimates are means of d. A kind of mechanism says how
+its counts give the mean (exactly) and the second moments of d; nothing else of it is needed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frankly_server.estimate.decoder import Decoder, decoder, shares, weights_of
+
+FloatArray = NDArray[np.float64]
+Exact = tuple[Fraction | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoValues:
+    """A score that is `low` or `high` and nothing else; `count` reports scored high."""
+
+    low: Fraction
+    high: Fraction
+    count: int
+
+
+class Evidence(Protocol):
+    """Counts and their mechanism. `known` lists the identifiable targets; arrays have one row for each of them."""
+
+    n: int
+    answers: int
+    rank: int
+    fallback: bool
+    known: list[int]
+    W: FloatArray
+
+    @property
+    def exact(self) -> Exact:
+        """The exact unbiased estimate of every target, None where there is none."""
+
+    @property
+    def shares(self) -> Exact | None:
+        """The exact unbiased share of every answer, None if not all are identifiable or there are no reports."""
+
+    @property
+    def condition(self) -> float:
+        """The condition number of Q, inf if it is deficient."""
+
+    def moment(self) -> FloatArray:
+        """Return the mean of d dᵀ."""
+
+    def spread(self) -> FloatArray:
+        """Return the mean of (d − d̄)(d − d̄)ᵀ, computed so that nothing cancels at large n."""
+
+    def truth_moments(self) -> FloatArray:
+        """Return E[d_t²|x], shape (known, answers)."""
+
+    def moment_at(self, p: FloatArray) -> FloatArray:
+        """Return E[d dᵀ] if the true shares are p, shape (known, known)."""
+
+    def ends(self) -> list[tuple[Fraction, Fraction]]:
+        """Return the least and the largest d of each known target."""
+
+    def two_values(self) -> list[TwoValues | None]:
+        """Return, for each known target whose score takes two values only, these."""
+
+    def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return (Q of shape (answers, reports), counts), or None where the reports themselves were not kept."""
+
+    def fit(self) -> float | None:
+        """Return the p-value of reports that carry a known sum, where `likelihood` cannot tell; else None."""
+
+
+class TableEvidence:
+    """Counts per report symbol of a table, or of a product of tables (symbols in row-major order)."""
+
+    def __init__(self, found: Decoder, counts: Sequence[int]) -> None:
+        self._found, self._counts = found, tuple(counts)
+        mechanism = found.mechanism
+        self.n, self.answers, self.rank, self.fallback = sum(counts), mechanism.answers, found.rank, found.fallback
+        self.known = [t for t, row in enumerate(found.rows) if row is not None]
+        self._rows = [row for row in found.rows if row is not None]
+        self.W = _floats([found.targets[t] for t in self.known], mechanism.answers)
+        self._V = _floats(self._rows, mechanism.reports)
+        denominator = mechanism.denominator
+        self._Q = np.array([[w / denominator for w in row] for row in weights_of(mechanism)])
+        self._rates = np.array([c / max(self.n, 1) for c in self._counts])
+        self.exact: Exact = found.apply(self._counts)
+
+    @property
+    def shares(self) -> Exact | None:
+        """See Evidence."""
+        if not self.n or self.rank < self.answers:
+            return None
+        return decoder(self._found.mechanism, shares(self.answers), self._found.design_prior).apply(self._counts)
+
+    @property
+    def condition(self) -> float:
+        """See Evidence."""
+        return float(np.linalg.cond(self._Q)) if self.rank == self.answers else np.inf
+
+    def moment(self) -> FloatArray:
+        """See Evidence."""
+        return np.asarray((self._V * self._rates) @ self._V.T, dtype=np.float64)
+
+    def spread(self) -> FloatArray:
+        """See Evidence."""
+        centred = self._V - (self._V @ self._rates)[:, None]
+        return np.asarray((centred * self._rates) @ centred.T, dtype=np.float64)
+
+    def truth_moments(self) -> FloatArray:
+        """See Evidence."""
+        return np.asarray(self._V**2 @ self._Q.T, dtype=np.float64)
+
+    def moment_at(self, p: FloatArray) -> FloatArray:
+        """See Evidence."""
+        return np.asarray((self._V * (p @ self._Q)) @ self._V.T, dtype=np.float64)
+
+    def ends(self) -> list[tuple[Fraction, Fraction]]:
+        """See Evidence."""
+        return [(min(row), max(row)) for row in self._rows]
+
+    def two_values(self) -> list[TwoValues | None]:
+        """See Evidence."""
+        found: list[TwoValues | None] = []
+        for row in self._rows:
+            low, high = min(row), max(row)
+            two = low < high and all(v in (low, high) for v in row)
+            count = sum(c for c, v in zip(self._counts, row, strict=True) if v == high)
+            found.append(TwoValues(low, high, count) if two else None)
+        return found
+
+    def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
+        """See Evidence."""
+        return self._Q, np.array(self._counts, dtype=np.float64)
+
+    def fit(self) -> float | None:
+        """See Evidence."""
+        return None
+
+
+def _floats(rows: Sequence[Sequence[Fraction]], width: int) -> FloatArray:
+    return np.array([[float(v) for v in row] for row in rows], dtype=np.float64).reshape(len(rows), width)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates from reports that are sets of answers (unary, subset), in closed form.
+
+Answer x is in the set with chance q1 if it is the truth and q0 otherwise, so d_x = (1[x in set] − q0)/(q1 − q0) decodes
+it [Wang et al. 2017, eq. 2]. How often each answer, and each pair of answers, was in the set is all that the mean of d
+and of d dᵀ need: the symbols themselves, of which there may be 2^answers, are not kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import erfc, sqrt
+
+import numpy as np
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
+from frankly_protocol.problems import Problem
+from numpy.typing import NDArray
+
+from frankly_server.estimate.decoder import Targets
+from frankly_server.estimate.evidence import Exact, TwoValues
+
+FloatArray = NDArray[np.float64]
+SetMechanism = UnaryMechanism | SubsetMechanism
+
+
+@dataclass(frozen=True, slots=True)
+class SetCounts:
+    """n reports; pairs[x][z] of them held both x and z, pairs[x][x] held x. Merges by addition.
+
+    Raises InvalidInput(counts_invalid) unless the table is square, symmetric, whole and within 0 … n.
+    """
+
+    n: int
+    pairs: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if type(self.n) is not int or self.n < 0:
+            raise InvalidInput(Problem.COUNTS_INVALID, "the number of reports is a whole number, 0 or more", "counts.n")
+        size = len(self.pairs)
+        for x, row in enumerate(self.pairs):
+            if len(row) != size or any(type(c) is not int or not 0 <= c <= self.n for c in row):
+                words = f"each of the {size} rows holds {size} whole numbers from 0 to n"
+                raise InvalidInput(Problem.COUNTS_INVALID, words, f"counts.pairs[{x}]")
+            if any(row[z] != self.pairs[z][x] or row[z] > row[x] for z in range(size)):
+                words = "a pair is counted once for both, and no more often than each of the two"
+                raise InvalidInput(Problem.COUNTS_INVALID, words, f"counts.pairs[{x}]")
+
+    @classmethod
+    def of_symbols(cls, answers: int, symbols: Mapping[int, int]) -> "SetCounts":
+        """Return the counts of symbols given as mask -> how many reports, in O(distinct symbols · set size²)."""
+        pairs = [[0] * answers for _ in range(answers)]
+        for mask, n in symbols.items():
+            held = [x for x in range(answers) if mask >> x & 1]
+            for x in held:
+                for z in held:
+                    pairs[x][z] += n
+        return cls(sum(symbols.values()), tuple(map(tuple, pairs)))
+
+    def __add__(self, other: "SetCounts") -> "SetCounts":
+        added = zip(self.pairs, other.pairs, strict=True)
+        return SetCounts(self.n + other.n, tuple(tuple(a + b for a, b in zip(x, z, strict=True)) for x, z in added))
+
+
+def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
+    """Return (q1, q0): the chances that the true answer, and another one, is in the set."""
+    if isinstance(mechanism, UnaryMechanism):
+        return Fraction(mechanism.keep, mechanism.denominator), Fraction(mechanism.flip, mechanism.denominator)
+    inside = Fraction(mechanism.inside, mechanism.denominator)
+    # Without the truth all `size` places go to the others, with it one fewer: on average size − inside of them.
+    return inside, (mechanism.size - inside) / (mechanism.answers - 1)
+
+
+class SetEvidence:
+    """Counts of sets; see `evidence.Evidence` for what each figure is."""
+
+    def __init__(self, mechanism: SetMechanism, targets: Targets, counts: SetCounts) -> None:
+        if len(counts.pairs) != mechanism.answers:
+            words = f"the table of pairs has one row for each of the {mechanism.answers} answers"
+            raise InvalidInput(Problem.COUNTS_INVALID, words, "counts.pairs")
+        self._mechanism, self._targets, self._counts = mechanism, targets, counts
+        self.n, self.answers, self.fallback = counts.n, mechanism.answers, False
+        self._q1, self._q0 = chances(mechanism)
+        # Q restricted to contrasts is (q1 − q0) times the identity: all or nothing but the total can be told.
+        self.rank = mechanism.answers if self._q1 != self._q0 else 1
+        known = [t for t, w in enumerate(targets) if self.rank > 1 or len(set(w)) == 1]
+        self.known = known if self._q1 != self._q0 else []
+        self.W = np.array([[float(v) for v in targets[t]] for t in self.known]).reshape(len(self.known), self.answers)
+        self._k = float(self._q1 - self._q0) or 1.0
+
+    @property
+    def exact(self) -> Exact:
+        """See Evidence."""
+        found = self.shares
+        if found is None:
+            return (None,) * len(self._targets)
+        p = [v for v in found if v is not None]
+        return tuple(sum((w * v for w, v in zip(row, p, strict=True) if w), Fraction(0)) for row in self._targets)
+
+    @property
+    def shares(self) -> Exact | None:
+        """See Evidence."""
+        if not self.n or not self.known:
+            return None
+        q0, k = self._q0, self._q1 - self._q0
+        return tuple((Fraction(self._counts.pairs[x][x], self.n) - q0) / k for x in range(self.answers))
+
+    @property
+    def condition(self) -> float:
+        """See Evidence."""
+        # The 1 direction has singular value q1 + (a−1) q0 or less; contrasts have |q1 − q0|.
+        return float(max(1.0, abs(1 / self._k))) if self.known else np.inf
+
+    def moment(self) -> FloatArray:
+        """See Evidence."""
+        rates = self._rates()
+        ones = np.diagonal(rates)
+        q0 = float(self._q0)
+        return self._decoded(rates - q0 * (ones[:, None] + ones[None, :]) + q0**2)
+
+    def spread(self) -> FloatArray:
+        """See Evidence."""
+        # Exact before floats: pairs·n − ones·ones cancels at large n.
+        n, pairs = self.n, self._counts.pairs
+        ones = [pairs[x][x] for x in range(self.answers)]
+        exact = [[(n * c - ones[x] * ones[z]) / (n * n) for z, c in enumerate(row)] for x, row in enumerate(pairs)]
+        return self._decoded(np.array(exact))
+
+    def truth_moments(self) -> FloatArray:
+        """See Evidence."""
+        W, squares, sums = self.W, np.sum(self.W**2, axis=1, keepdims=True), np.sum(self.W, axis=1, keepdims=True)
+        own, other, with_own, among = self._covariances()
+        # w·Cov·w given x, the covariances being equal within the groups {x}, {x, z}, {z}, {z, z'}.
+        rest, rest_squares = sums - W, squares - W**2
+        spread = own * W**2 + other * rest_squares + 2 * with_own * W * rest + among * (rest**2 - rest_squares)
+        return np.asarray(W**2 + spread / self._k**2, dtype=np.float64)
+
+    def moment_at(self, p: FloatArray) -> FloatArray:
+        """See Evidence."""
+        own, other, with_own, among = self._covariances()
+        either = p[:, None] + p[None, :]
+        spread = with_own * either + among * (1 - either)
+        np.fill_diagonal(spread, own * p + other * (1 - p))
+        return np.asarray(self.W @ (np.diag(p) + spread / self._k**2) @ self.W.T, dtype=np.float64)
+
+    def ends(self) -> list[tuple[Fraction, Fraction]]:
+        """See Evidence."""
+        k = self._q1 - self._q0
+        found = []
+        for t in self.known:
+            w = sorted((v / k for v in self._targets[t]), reverse=True)
+            base = -self._q0 * sum(w)
+            if isinstance(self._mechanism, SubsetMechanism):
+                size = self._mechanism.size
+                top, bottom = sum(w[:size]), sum(w[-size:])
+            else:
+                top, bottom = sum(v for v in w if v > 0), sum(v for v in w if v < 0)
+            found.append((base + bottom, base + top))
+        return found
+
+    def two_values(self) -> list[TwoValues | None]:
+        """See Evidence."""
+        found: list[TwoValues | None] = []
+        k = self._q1 - self._q0
+        for t in self.known:
+            used = [x for x, w in enumerate(self._targets[t]) if w]
+            if len(used) != 1:
+                found.append(None)
+                continue
+            x = used[0]
+            w = self._targets[t][x] / k
+            zero, one, count = -self._q0 * w, (1 - self._q0) * w, self._counts.pairs[x][x]
+            found.append(TwoValues(zero, one, count) if w > 0 else TwoValues(one, zero, self.n - count))
+        return found
+
+    def likelihood(self) -> None:
+        """Return None: the sets themselves were not kept."""
+
+    def fit(self) -> float | None:
+        """Return the p-value of the number of answers in all sets, whose law does not depend on the truth (unary)."""
+        if isinstance(self._mechanism, SubsetMechanism) or not self.n:
+            return None
+        q1, q0 = float(self._q1), float(self._q0)
+        mean = q1 + (self.answers - 1) * q0
+        variance = q1 * (1 - q1) + (self.answers - 1) * q0 * (1 - q0)
+        seen = sum(self._counts.pairs[x][x] for x in range(self.answers))
+        if variance == 0:
+            return 1.0 if seen == round(self.n * mean) else 0.0
+        return erfc(abs(seen - self.n * mean) / sqrt(2 * self.n * variance))
+
+    def _rates(self) -> FloatArray:
+        return np.array([[c / max(self.n, 1) for c in row] for row in self._counts.pairs])
+
+    def _decoded(self, second: FloatArray) -> FloatArray:
+        return np.asarray(self.W @ (second / self._k**2) @ self.W.T, dtype=np.float64)
+
+    def _covariances(self) -> tuple[float, float, float, float]:
+        """Return the covariances of membership given x: of x; of another z; of x and z; of z and another z'."""
+        q1, q0 = float(self._q1), float(self._q0)
+        if isinstance(self._mechanism, UnaryMechanism):
+            return q1 * (1 - q1), q0 * (1 - q0), 0.0, 0.0
+        m, size = self.answers - 1, self._mechanism.size
+        both = q1 * (size - 1) / m
+        among = 0.0
+        if m > 1:
+            among = (q1 * (size - 1) * (size - 2) + (1 - q1) * size * (size - 1)) / (m * (m - 1))
+        return q1 * (1 - q1), q0 * (1 - q0), both - q1 * q0, among - q0 * q0

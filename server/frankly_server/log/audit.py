@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Re-verifying everything a server has published, from outside: keys, log, documents, proofs, counts (protocol §9).
+
+Nothing is taken on trust but the keys one begins with. What does not hold is a finding with a name; the audit goes on.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from frankly_protocol.canonical import digest as digest_of
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.clock import Clock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import MAX_ENVELOPE_BYTES, SURVEY_TYPE, Envelope
+from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput
+from frankly_protocol.schema import digest as read_digest
+from frankly_protocol.schema import hex128, integer, items, optional, record
+from frankly_protocol.trust import (
+    KeysDocument,
+    LogProof,
+    SignedCheckpoint,
+    Tree,
+    document_leaf,
+    read_chain,
+    require_consistency,
+    require_inclusion,
+    require_step,
+    require_watched,
+    walk,
+)
+from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
+from frankly_protocol.trust.notes import MAX_NOTE_BYTES, hash_lines
+from frankly_protocol.trust.proof import MAX_PROOF_BYTES
+
+from frankly_server.log.site import TEXT, Site
+from frankly_server.log.witness import KEYS_BYTES
+
+_LIST_BYTES = 4 * 2**20
+_MAX_ENTRIES = 131_072
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One logged document as the server lists it."""
+
+    position: int
+    digest: str
+    survey: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that does not hold: about what, and why.
+
+    kind : keys, log, entry, document, signature, privacy, proof, split, chain or counts.
+    """
+
+    kind: str
+    about: str
+    detail: str
+
+
+@dataclass
+class Audit:
+    """The report: what was looked at, what did not hold, and how many reports each document has."""
+
+    keys_version: int = 0
+    origin: str | None = None
+    size: int = 0
+    watched: bool = False
+    note: bytes = b""
+    entries: list[Entry] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    @contextmanager
+    def checking(self, kind: str, about: str) -> Iterator[None]:
+        """Turn whatever is refused inside into a finding."""
+        try:
+            yield
+        except FranklyError as error:
+            self.findings.append(Finding(kind, about, str(error)))
+
+
+def audit(site: Site, clock: Clock, shipped: bytes | None = None, since: bytes | None = None) -> Audit:
+    """Return the report on a server.
+
+    shipped : the keys document to begin with. since : the note of a head seen earlier, which must be a beginning.
+    Raises SiteError or DocumentRejected only if there are no usable keys or no head at all to begin with.
+    """
+    report = Audit()
+    newest = site.get("/v1/keys", KEYS_BYTES)
+    keys = walk(newest, shipped, lambda: _chain(site), clock.now())
+    report.keys_version = keys.version
+    with report.checking("keys", "chain"):
+        for before, after in zip(chain := _chain(site), chain[1:], strict=False):
+            require_step(before, after)
+    if keys.log is None:
+        report.findings.append(Finding("log", "keys", "the keys name no log: nothing shows who was shown what"))
+        return report
+    signed = SignedCheckpoint.from_bytes(site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT))
+    report.origin, report.size, report.note = keys.log.log.name, signed.checkpoint.size, signed.to_bytes()
+    with report.checking("log", "checkpoint"):
+        signed.require_log(keys.log.log.note_key)
+    try:
+        require_watched(signed, keys.log, clock.now())
+        report.watched = True
+    except DocumentRejected:
+        pass
+    with report.checking("log", "since"):
+        _check_growth(site, since, signed)
+    with report.checking("log", "entries"):
+        report.entries = _entries(site, report.size)
+        _check_root(report, signed)
+    documents = {entry.digest: found for entry in report.entries if (found := _document(site, report, entry, keys))}
+    for entry in report.entries:
+        with report.checking("proof", entry.digest):
+            _check_proof(site, entry, keys)
+    _check_surveys(site, report, documents)
+    return report
+
+
+def _chain(site: Site) -> list[bytes]:
+    return read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES))
+
+
+def _entries(site: Site, size: int) -> list[Entry]:
+    found: list[Entry] = []
+    while len(found) < min(size, _MAX_ENTRIES):
+        body = record(_parsed(site.get(f"/v1/log/entries?start={len(found)}", _LIST_BYTES)), None, {"size", "entries"})
+        more = items(body["entries"], "entries", 1, 1000, _entry)
+        found += more
+    return found[:size]
+
+
+def _entry(value: Any, where: str) -> Entry:
+    data = record(value, where, {"position", "digest", "survey", "version"})
+    return Entry(
+        integer(data["position"], where + ".position"),
+        read_digest(data["digest"], where + ".digest"),
+        hex128(data["survey"], where + ".survey"),
+        integer(data["version"], where + ".version", 1),
+    )
+
+
+def _check_root(report: Audit, signed: SignedCheckpoint) -> None:
+    for i, entry in enumerate(report.entries):
+        if entry.position != i:
+            report.findings.append(
+                Finding("entry", entry.digest, f"it stands at {i}, the server says {entry.position}")
+            )
+    if Tree([document_leaf(entry.digest) for entry in report.entries]).root() != signed.checkpoint.root:
+        report.findings.append(Finding("log", "root", "the entries listed do not lead to the head that was signed"))
+
+
+def _check_growth(site: Site, since: bytes | None, signed: SignedCheckpoint) -> None:
+    if since is None:
+        return
+    old, new = SignedCheckpoint.from_bytes(since).checkpoint, signed.checkpoint
+    text = b""
+    if 0 < old.size < new.size:
+        text = site.get(f"/v1/log/consistency?old={old.size}&new={new.size}", MAX_PROOF_BYTES, TEXT)
+    proof = hash_lines(text.decode("ascii", "replace").splitlines())
+    require_consistency(old.size, old.root, new.size, new.root, proof)
+
+
+def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> SurveyDocument | None:
+    """Fetch a logged document and check all that its bytes can show; None if there is nothing to read."""
+    document = None
+    with report.checking("document", entry.digest):
+        path = f"/v1/surveys/{entry.survey}/document?digest={entry.digest}"
+        envelope = Envelope.from_bytes(site.get(path, MAX_ENVELOPE_BYTES), SURVEY_TYPE)
+        if digest_of(envelope.payload) != entry.digest:
+            raise DocumentRejected("pin", "the server shows another document than the one logged", "digest")
+        document = SurveyDocument.parse(envelope.payload)
+        if (document.survey, document.version) != (entry.survey, entry.version):
+            raise DocumentRejected("schema", "it is of another survey or version than the log's list says", "survey")
+        with report.checking("signature", entry.digest):
+            envelope.verify(keys.publisher.keys, keys.publisher.threshold)
+        with report.checking("privacy", entry.digest):
+            document.require_private()
+    return document
+
+
+def _check_proof(site: Site, entry: Entry, keys: KeysDocument) -> None:
+    proof = LogProof.from_bytes(site.get(f"/v1/log/proof/{entry.digest}", MAX_PROOF_BYTES, TEXT))
+    if keys.log is not None:
+        proof.signed.require_log(keys.log.log.note_key)
+    head = proof.signed.checkpoint
+    require_inclusion(document_leaf(entry.digest), proof.index, head.size, proof.path, head.root)
+
+
+def _check_surveys(site: Site, report: Audit, documents: dict[str, SurveyDocument]) -> None:
+    by_survey: dict[str, list[Entry]] = defaultdict(list)
+    for entry in report.entries:
+        by_survey[entry.survey].append(entry)
+    for survey, entries in by_survey.items():
+        _check_versions(report, survey, entries, documents)
+        with report.checking("counts", survey):
+            _check_counts(site, report, survey, {entry.digest for entry in entries})
+        with report.checking("document", survey):
+            newest = Envelope.from_bytes(site.get(f"/v1/surveys/{survey}/document", MAX_ENVELOPE_BYTES), SURVEY_TYPE)
+            if digest_of(newest.payload) not in {entry.digest for entry in entries}:
+                words = f"the document shown to everybody, {digest_of(newest.payload)}, is not in the log"
+                report.findings.append(Finding("document", survey, words))
+
+
+def _check_versions(report: Audit, survey: str, entries: list[Entry], documents: dict[str, SurveyDocument]) -> None:
+    """One document per version, versions from 1 without gaps, each naming the one before."""
+    versions: dict[int, list[str]] = defaultdict(list)
+    for entry in entries:
+        versions[entry.version].append(entry.digest)
+    for version, digests in sorted(versions.items()):
+        if len(digests) > 1:
+            words = f"version {version} is {len(digests)} documents: {', '.join(digests)}"
+            report.findings.append(Finding("split", survey, words))
+        if version > 1 and version - 1 not in versions:
+            report.findings.append(Finding("chain", survey, f"version {version - 1} is not in the log"))
+        for digest in digests:
+            found = documents.get(digest)
+            if found is not None and version > 1 and found.prev not in versions.get(version - 1, []):
+                report.findings.append(Finding("chain", survey, f"{digest} does not follow a logged version"))
+
+
+def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> None:
+    body = record(_parsed(site.get(f"/v1/surveys/{survey}/audit", _LIST_BYTES)), None, {"survey", "documents"})
+    found = dict(items(body["documents"], "documents", 0, 10_000, _count))
+    report.counts |= found
+    for digest in sorted(set(found) - logged):
+        report.findings.append(Finding("counts", survey, f"{digest} has {found[digest]} reports and is not in the log"))
+    for digest in sorted(logged - set(found)):
+        report.findings.append(Finding("counts", survey, f"{digest} is in the log and its reports are not counted"))
+
+
+def _count(value: Any, where: str) -> tuple[str, int]:
+    data = record(value, where, {"digest", "version", "position", "n"})
+    optional(data["position"], where + ".position", integer)
+    return read_digest(data["digest"], where + ".digest"), integer(data["n"], where + ".n")
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return parse_json(data, max_bytes=_LIST_BYTES, max_depth=5)
+    except InvalidInput as error:
+        raise DocumentRejected("schema", error.detail, error.field) from None

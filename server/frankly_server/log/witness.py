@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A witness: remembers one head per log, refuses what is stale or inconsistent, co-signs the rest (protocol §9).
+
+It needs no standing connection and no open port: each visit asks a server for its newest head, and brings the signature
+back. The head is on disk before it is signed, so that no crash makes a witness forget what it has vouched for.
+"""
+
+import base64
+import fcntl
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from frankly_protocol.clock import Clock
+from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
+from frankly_protocol.errors import Equivocation, LogError, RollbackDetected
+from frankly_protocol.trust import (
+    Checkpoint,
+    KeysDocument,
+    LogRole,
+    SignedCheckpoint,
+    cosign,
+    read_chain,
+    require_consistency,
+    walk,
+)
+from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
+from frankly_protocol.trust.notes import MAX_NOTE_BYTES, hash_lines
+
+from frankly_server.durable import written_whole
+from frankly_server.keys.files import key_file_problem, read_private
+from frankly_server.log.site import TEXT, Site
+
+KEYS_BYTES = 256 * 2**10
+_PROOF_BYTES = 8 * 2**10
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a witness remembers of a log: the newest keys, and the note of the newest head."""
+
+    keys: bytes
+    note: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return the file's content."""
+        parts = {"keys": self.keys, "note": self.note}
+        return json.dumps({name: base64.b64encode(data).decode("ascii") for name, data in parts.items()}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Seen":
+        """Read the file; raises ValueError."""
+        body = json.loads(data)
+        if not isinstance(body, dict) or set(body) != {"keys", "note"}:
+            raise ValueError("not a witness' file")
+        return cls(*(base64.b64decode(body[name], validate=True) for name in ("keys", "note")))
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What came of one visit: the log, the head co-signed, how far it had been known, and whether the keys name us."""
+
+    origin: str
+    size: int
+    size_before: int | None
+    named: bool
+
+
+class Witness:
+    """One witness with its key and a folder (mode 0700) in which it remembers one file per log."""
+
+    def __init__(self, name: str, key: SigningKey, folder: Path, clock: Clock) -> None:
+        self._name = name
+        self._key = key
+        self._folder = folder
+        self._clock = clock
+
+    def visit(self, site: Site, shipped: bytes | None = None) -> Visit:
+        """Look at a server's newest head and, if it continues what was seen before, co-sign it and bring that back.
+
+        shipped : the keys document to begin with; without it the first one seen is trusted.
+
+        Raises LogError, RollbackDetected for a smaller head, Equivocation for a fork (both heads are kept beside the
+        file, as evidence), KeyChainError and its kin for keys that do not follow, SiteError.
+        """
+        newest = site.get("/v1/keys", KEYS_BYTES)
+        with self._alone():
+            origin = _log_of(KeysDocument.parse(Envelope.from_bytes(newest, KEYS_TYPE).payload)).log.name
+            seen = self._seen(origin)
+            known = shipped if seen is None else seen.keys
+            chain = lambda: read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES))  # noqa: E731 - asked only if needed
+            role = _log_of(walk(newest, known, chain, self._clock.now()))
+            signed = SignedCheckpoint.from_bytes(site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT))
+            signed.require_log(role.log.note_key)  # (W1)
+            before = None if seen is None else SignedCheckpoint.from_bytes(seen.note).checkpoint
+            self._require_growth(site, before, seen, signed)
+            with written_whole(self._file(origin), replace=True) as file:  # (W4)
+                file.write(Seen(newest, signed.to_bytes()).to_bytes())
+        line = cosign(signed.checkpoint, self._name, self._key, self._clock.now())  # (W5)
+        named = any(w.name == self._name and w.public == self._key.public for w in role.witnesses)
+        if named:
+            site.post("/v1/log/cosignatures", SignedCheckpoint(signed.checkpoint, (line,)).to_bytes(), TEXT)
+        return Visit(origin, signed.checkpoint.size, None if before is None else before.size, named)
+
+    def _require_growth(
+        self, site: Site, before: Checkpoint | None, seen: Seen | None, signed: SignedCheckpoint
+    ) -> None:
+        """(W2) never smaller than before; (W3) the old tree is a beginning of the new one."""
+        head = signed.checkpoint
+        if before is None or seen is None:
+            return
+        if head.size < before.size:
+            raise RollbackDetected(f"the log shows {head.size} entries, {before.size} have been seen before", "log")
+        proof = []
+        if before.size not in (0, head.size):
+            text = site.get(f"/v1/log/consistency?old={before.size}&new={head.size}", _PROOF_BYTES, TEXT)
+            proof = hash_lines(text.decode("ascii", "replace").splitlines())
+        try:
+            require_consistency(before.size, before.root, head.size, head.root, proof)
+        except LogError as error:
+            self._keep_evidence(seen.note, signed.to_bytes())
+            raise Equivocation(error.detail, "log") from None
+
+    def _keep_evidence(self, *notes: bytes) -> None:
+        for note in notes:
+            path = self._folder / f"fork-{hashlib.sha256(note).hexdigest()[:16]}.note"
+            with written_whole(path, replace=True) as file:
+                file.write(note)
+
+    def _seen(self, origin: str) -> Seen | None:
+        path = self._file(origin)
+        if not path.exists():
+            return None
+        try:
+            return Seen.from_bytes(read_private(path))
+        except (ValueError, TypeError):
+            raise key_file_problem(
+                path, "this is no witness' file; restore it: without it a fork goes unseen"
+            ) from None
+
+    def _file(self, origin: str) -> Path:
+        return self._folder / f"log-{hashlib.sha256(origin.encode()).hexdigest()[:16]}.json"
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the folder: reading the head seen last and writing the next one must not be interleaved."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _log_of(keys: KeysDocument) -> LogRole:
+    if keys.log is None:
+        raise LogError("this server's keys name no log", "log")
+    return keys.log

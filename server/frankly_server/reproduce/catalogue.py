@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every figure that can be made, by its id."""
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.reproduce import (
+    funnel_families,
+    funnel_optima,
+    lift_averages,
+    lift_histogram,
+    lift_responses,
+    lift_watchdog,
+    robust_table,
+    robust_trust,
+    robust_utility,
+    thesis,
+)
+from frankly_server.reproduce.figure import Figure
+
+FIGURES: dict[str, Figure] = {
+    figure.id: figure
+    for module in (
+        funnel_optima,
+        funnel_families,
+        robust_utility,
+        robust_trust,
+        robust_table,
+        lift_histogram,
+        lift_watchdog,
+        lift_responses,
+        lift_averages,
+        thesis,
+    )
+    for figure in module.FIGURES
+}
+
+
+def chosen(name: str) -> list[Figure]:
+    """Return the figure called `name`, or every one for `all`. Raises InvalidInput(usage) for another name."""
+    if name == "all":
+        return list(FIGURES.values())
+    if name not in FIGURES:
+        words = f"there is no such figure: give all, or one of {', '.join(FIGURES)}"
+        raise InvalidInput(Problem.USAGE, words, "FIGURE")
+    return [FIGURES[name]]

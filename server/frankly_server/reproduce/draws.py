@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random distributions that are the same in every run and on every machine: a hash of what they are for, stretched.
+
+No generator's version enters, and draw i of a figure does not depend on how many are drawn.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from frankly_server.design import Prior
+
+FloatArray = NDArray[np.float64]
+_TOTAL = 10**9
+
+
+def uniforms(seed: str, count: int) -> FloatArray:
+    """Return numbers in (0, 1) with 53 bits, shape (count,): SHAKE-256 of the seed, eight bytes each."""
+    raw = np.frombuffer(hashlib.shake_256(seed.encode()).digest(8 * count), dtype="<u8")
+    return np.asarray(((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
+
+
+def normalised(secrets: int, answers: int, seed: str, draws: int) -> Iterator[Prior]:
+    """Yield priors whose cells are uniform in (0, 1), then normalised; as counts of about 10^9, each at least 1."""
+    for i in range(draws):
+        cells = uniforms(f"{seed}/{i}", secrets * answers).reshape(secrets, answers)
+        yield _counted(cells / cells.sum())
+
+
+def jeffreys(secrets: int, answers: int, seed: str, draws: int) -> Iterator[FloatArray]:
+    """Yield distributions from Dirichlet(½, …, ½), shape (secrets, answers): squares of normals, normalised."""
+    for i in range(draws):
+        squares = ndtri(uniforms(f"{seed}/{i}", secrets * answers)) ** 2
+        yield np.asarray(squares / squares.sum()).reshape(secrets, answers)
+
+
+def jeffreys_priors(secrets: int, answers: int, seed: str, draws: int) -> Iterator[Prior]:
+    """Yield the same as priors, each count at least 1 of about 10^9."""
+    for cells in jeffreys(secrets, answers, seed, draws):
+        yield _counted(cells)
+
+
+def sample(cells: FloatArray, size: int, seed: str) -> list[list[int]]:
+    """Return the counts of `size` independent draws from a distribution, in its shape."""
+    edges = np.cumsum(cells.ravel())
+    drawn = np.searchsorted(edges / edges[-1], uniforms(seed, size), side="right")
+    counts = np.bincount(np.minimum(drawn, cells.size - 1), minlength=cells.size)
+    return [[int(n) for n in row] for row in counts.reshape(cells.shape)]
+
+
+def _counted(cells: FloatArray) -> Prior:
+    counts = np.maximum(1, np.rint(_TOTAL * cells)).astype(np.int64)
+    return Prior.from_rows([[int(n) for n in row] for row in counts])

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a figure of a paper is made of: panels, rows of numbers, and what the paper's text says they should be."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Literal
+
+from frankly_server.reproduce.records import Records
+
+Kind = Literal["line", "points", "steps", "box"]
+PAPERS = {
+    "funnel": "Data Sanitisation Protocols for the Privacy Funnel",
+    "robust": "Mechanisms for Robust Local Differential Privacy",
+    "lift": "On the Lift, Related Privacy Measures, and Applications to Privacy-Utility Trade-Offs",
+    "thesis": "Mathematical Foundations of Differential Privacy",
+}
+SECONDS = "seconds"
+"""The panel of a figure whose numbers differ from run to run: written to a file of its own, never into the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One point of a curve: y at x, in a panel.
+
+    low, high : a range around y (quartiles, a standard deviation; the panel says which); least, most : the extremes.
+    """
+
+    panel: str
+    curve: str
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes. y_log : logarithmic y. x_log : logarithmic x. names : of the whole numbers x of a box plot."""
+
+    key: str
+    title: str
+    x: str
+    y: str
+    kind: Kind = "line"
+    x_log: bool = False
+    y_log: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a figure is to be made.
+
+    quick : fewer points and draws, in seconds. draws : random distributions, where the figure draws any. records : of
+    the Adult data, where the figure counts in it. said : told what is being done, one line at a time. timer : seconds
+    from a clock that never runs backwards.
+    """
+
+    quick: bool
+    draws: int
+    records: Records | None
+    said: Callable[[str], None]
+    timer: Callable[[], float]
+
+    def some(self, full: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
+        """Return the points of a full run or of a quick one."""
+        return quick if self.quick else full
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One sentence of the paper beside our number.
+
+    paper : what is printed; None for a claim without a number. tolerance : how far ours may be from it. holds : whether
+    it is so; None where this run could not tell. expected : whether it should hold; where DESIGN §9 says that the paper
+    is wrong, it should not. always : whether a quick run can tell too, because it holds of every single case.
+    """
+
+    words: str
+    ours: float
+    paper: float | None = None
+    tolerance: float | None = None
+    holds: bool | None = None
+    expected: bool = True
+    always: bool = False
+
+    @classmethod
+    def near(
+        cls, words: str, ours: float, paper: float, tolerance: float, *, expected: bool = True, always: bool = False
+    ) -> "Check":
+        """Compare with a printed number."""
+        return cls(words, ours, paper, tolerance, abs(ours - paper) <= tolerance, expected, always)
+
+    def line(self) -> str:
+        """Return the check in words."""
+        verdict = {None: "told only", True: "agrees", False: "differs"}[self.holds]
+        if not self.expected:
+            verdict += " (as DESIGN §9 says)" if self.holds is False else " (DESIGN §9 says it should not)"
+        printed = "" if self.paper is None else f"paper {self.paper:g} (± {self.tolerance:.2g}), "
+        return f"{self.words}: {printed}here {self.ours:.4g}: {verdict}"
+
+
+class Rows:
+    """The numbers of a figure, to be looked up."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.all = list(rows)
+
+    def curve(self, panel: str, curve: str) -> dict[float, Row]:
+        """Return the rows of a curve by x."""
+        return {row.x: row for row in self.all if (row.panel, row.curve) == (panel, curve)}
+
+    def y(self, panel: str, curve: str, x: float) -> float:
+        """Return the y of a curve at x; nan where there is none."""
+        found = self.curve(panel, curve).get(x)
+        return math.nan if found is None else found.y
+
+    def has(self, panel: str, curve: str, x: float) -> bool:
+        """Whether a curve has a point at x."""
+        return x in self.curve(panel, curve)
+
+    def below(self, panel: str, lower: str, upper: str, slack: float = 0.0) -> tuple[int, int]:
+        """Return at how many common points `lower` is at most `upper` + slack, and how many there are."""
+        low, high = self.curve(panel, lower), self.curve(panel, upper)
+        common = sorted(low.keys() & high.keys())
+        return sum(low[x].y <= high[x].y + slack for x in common), len(common)
+
+    def ordered(
+        self, words: str, panel: str, lower: str, upper: str, slack: float = 1e-9, *, always: bool = False
+    ) -> Check:
+        """Return the claim that one curve lies below another, with the share of points at which it does."""
+        so, points = self.below(panel, lower, upper, slack)
+        share = so / points if points else math.nan
+        return Check(f"{words} (share of {points} points)", share, holds=so == points, always=always)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure or table of a paper.
+
+    id : such as funnel-3. number : as printed. parameters : by name, in words. rows : makes the numbers. checks :
+    compares them with the text. draws, quick_draws : how many random distributions; 0 where none are drawn.
+    adult : whether it counts in the Adult data. notes : what the reader must know. seed : what the draws are made from
+    where figures share them; else the id.
+    """
+
+    id: str
+    number: str
+    title: str
+    panels: tuple[Panel, ...]
+    parameters: Mapping[str, str]
+    rows: Callable[[Run], Iterator[Row]]
+    checks: Callable[[Rows], Iterator[Check]]
+    draws: int = 0
+    quick_draws: int = 0
+    adult: bool = False
+    notes: tuple[str, ...] = field(default=())
+    seed: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The paper's title."""
+        return PAPERS[self.id.partition("-")[0]]
+
+
+def average(panel: str, curve: str, x: float, values: Sequence[float]) -> Row:
+    """Return the mean of the finite values with one standard deviation either side; the extremes beside it."""
+    finite = [value for value in values if math.isfinite(value)]
+    mean = fmean(finite)
+    spread = math.sqrt(math.fsum((v - mean) ** 2 for v in finite) / max(1, len(finite) - 1))
+    return Row(panel, curve, x, mean, mean - spread, mean + spread, min(finite), max(finite))
+
+
+def quartiles(panel: str, curve: str, x: float, values: Sequence[float]) -> Row:
+    """Return the median, the quartiles and the extremes of the finite values, interpolated between order statistics."""
+    finite = sorted(value for value in values if math.isfinite(value))
+
+    def quantile(share: float) -> float:
+        place = share * (len(finite) - 1)
+        i = min(int(place), len(finite) - 2) if len(finite) > 1 else 0
+        return finite[i] + (place - i) * (finite[min(i + 1, len(finite) - 1)] - finite[i])
+
+    return Row(panel, curve, x, quantile(0.5), quantile(0.25), quantile(0.75), finite[0], finite[-1])

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lift, Figures 2, 3, 6 and 7: the watchdog with complete and with subset merging, under LDP and ALIP."""
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+from frankly_server.design import Prior
+from frankly_server.design.lift.groups import Partition, Watched
+from frankly_server.design.lift.merging import subsets
+from frankly_server.design.lift.watchdog import complete_merging
+from frankly_server.reproduce import lift_common as common
+from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run
+from frankly_server.reproduce.lift_common import Curves, Told
+from frankly_server.reproduce.printed import lift as printed
+
+_PRINTED = ", as printed"
+_CRITERIA: tuple[Fraction | None, ...] = (None, *common.SPLITS)
+_PANELS = (*common.PANELS, Panel("d", "how often the printed algorithm breaks its levels", "ε", "share"))
+
+Mechanism = tuple[Callable[[Watched], Partition], Callable[[Watched, Fraction | None], printed.Printed]]
+
+
+def _ratio(largest: float, least: float) -> float:
+    """ω = Γ = Λ/Ψ, the printed risk for LDP."""
+    return largest / least if least > 0 else float("inf")
+
+
+def _as_printed(watched: Watched, split: Fraction | None) -> printed.Printed:
+    """Algorithm 1 with the risk it prints: Λ + Ψ for ALIP, Γ for LDP."""
+    return printed.subset_merging(watched, _ratio if split is None else printed.sum_of_lifts)
+
+
+COMPLETE: Mechanism = (complete_merging, lambda watched, _split: printed.complete_merging(watched))
+SUBSETS: Mechanism = (subsets, _as_printed)
+
+
+class _Maker:
+    """Both forms of a mechanism; many levels give the same partition, which is measured once."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._ours, self._printed = mechanism
+        self._known: dict[tuple[Prior, Partition], Told] = {}
+        self.broken: dict[tuple[str, float], list[bool]] = {}
+
+    def curves(self, prior: Prior, epsilon: Fraction) -> Curves:
+        found: Curves = {}
+        for split in _CRITERIA:
+            watched = common.watched(prior, epsilon, split)
+            found[common.name_of(split)] = self._told(prior, self._ours(watched))
+            other = self._printed(watched, split)
+            found[common.name_of(split) + _PRINTED] = self._told(prior, other.partition)
+            key = (common.name_of(split) + _PRINTED, float(epsilon))
+            self.broken.setdefault(key, []).append(other.broken)
+        return found
+
+    def _told(self, prior: Prior, partition: Partition) -> Told:
+        key = (prior, partition)
+        if key not in self._known:
+            self._known[key] = Told.of(partition.merged(prior.answers), prior)
+        return self._known[key]
+
+
+def _rows(mechanism: Mechanism, priors: Callable[[Run], Sequence[Prior]]) -> Callable[[Run], Iterator[Row]]:
+    def rows(run: Run) -> Iterator[Row]:
+        maker = _Maker(mechanism)
+        yield from common.over(priors(run), run.some(common.EPSILONS, common.QUICK), run, maker.curves)
+        for (name, epsilon), broken in maker.broken.items():
+            yield Row("d", name, epsilon, sum(broken) / len(broken))
+
+    return rows
+
+
+def _about(*printed_at: tuple[float, float, float]) -> Callable[[Rows], Iterator[Check]]:
+    """Compare with (ε, printed utility at λ = .5, tolerance), and with what the text claims of every curve."""
+
+    def checks(rows: Rows) -> Iterator[Check]:
+        for epsilon, value, tolerance in printed_at:
+            ours = rows.y("a", "ALIP, λ = 0.5", epsilon)
+            yield Check.near(f"utility at λ = 0.5, ε = {epsilon:g}", ours, value, tolerance)
+            at = rows.y("a", "ALIP, λ = 0.5" + _PRINTED, epsilon)
+            yield Check(f"the same as printed, ε = {epsilon:g}", at)
+        for split in common.SPLITS:
+            name = common.name_of(split)
+            over = [row for row in rows.curve("b", name).values() if (row.most or row.y) > (1 - split) * row.x + 1e-9]
+            under = [row for row in rows.curve("c", name).values() if (row.least or row.y) < -split * row.x - 1e-9]
+            broken = len(over) + len(under)
+            yield Check(f"{name}: the levels are kept in all cases: points that break them", broken,
+                        holds=not broken, always=True)  # fmt: skip
+        for form in ("", _PRINTED):
+            more, half = (rows.curve("a", f"ALIP, λ = {split}{form}") for split in ("0.65", "0.5"))
+            least = min(row.y - half[x].y for x, row in more.items() if x > 1)
+            words = f"λ = 0.65 enhances utility for ε > 1{form}: least gain"
+            yield Check(words, least, holds=least >= -1e-9)
+        worst = max(row.y for row in rows.all if row.panel == "d")
+        yield Check("the printed algorithm keeps its levels in all cases: largest share broken", worst,
+                    holds=not worst, expected=False)  # fmt: skip
+
+    return checks
+
+
+def _above(base: Callable[[Rows], Iterator[Check]]) -> Callable[[Rows], Iterator[Check]]:
+    def checks(rows: Rows) -> Iterator[Check]:
+        yield from base(rows)
+        for split in common.SPLITS:
+            words = f"Proposition 2: {common.name_of(split)} has at most LDP's utility"
+            yield rows.ordered(words, "a", common.name_of(split) + _PRINTED, "LDP" + _PRINTED, always=True)
+
+    return checks
+
+
+_PARAMETERS = {"levels": common.LEVELS, "ε": "0.25, 0.5, … 8", "λ": "0.35, 0.5, 0.65; LDP at ε",
+               "bars": "one standard deviation over the draws; least, most: extremes"}  # fmt: skip
+_NOTES = ("the curves without 'as printed' are repaired until every report keeps its level (DESIGN §9.21)",)
+FIGURES = (
+    Figure(
+        "lift-2", "Figure 2", "Watchdog with complete merging, synthetic data", _PANELS,
+        {"data": common.SYNTHETIC, **_PARAMETERS},
+        _rows(COMPLETE, lambda run: common.synthetic("lift-2", run)), _above(_about((2, 0.52, 0.02), (1, 0.17, 0.02))),
+        draws=1000, quick_draws=4, notes=_NOTES,
+    ),
+    Figure(
+        "lift-3", "Figure 3", "Watchdog with complete merging, Adult", _PANELS, {"data": common.ADULT, **_PARAMETERS},
+        _rows(COMPLETE, common.adult), _above(_about((2, 0.73, 0.01), (1, 0.28, 0.01))), adult=True, notes=_NOTES,
+    ),
+    Figure(
+        "lift-6", "Figure 6", "Watchdog with subset merging, synthetic data", _PANELS,
+        {"data": common.SYNTHETIC, **_PARAMETERS},
+        _rows(SUBSETS, lambda run: common.synthetic("lift-6", run)), _about((1, 0.73, 0.02)),
+        draws=1000, quick_draws=3, notes=(*_NOTES, "as printed: risk Λ + Ψ; ours: Λ + 1/Ψ (DESIGN §9.22)"),
+    ),
+    Figure(
+        "lift-7", "Figure 7", "Watchdog with subset merging, Adult", _PANELS, {"data": common.ADULT, **_PARAMETERS},
+        _rows(SUBSETS, common.adult), _about((1, 0.73, 0.01)), adult=True,
+        notes=(*_NOTES, "as printed: risk Λ + Ψ; ours: Λ + 1/Ψ (DESIGN §9.22)"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine asked for the most informative mechanism, with a budget that is counted and not timed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from frankly_protocol.audit import Claim
+from frankly_protocol.mechanisms.expansion import Mechanism, as_dense
+
+from frankly_server.design import Design, DesignRequest, Prior, design
+from frankly_server.design.limits import Limits
+from frankly_server.reproduce.channel import FloatArray
+
+GAP = 1e-3
+
+
+@dataclass(slots=True)
+class Steps:
+    """Says that time is up after so many questions: a rerun does the same to the last bit, on any machine."""
+
+    left: int
+
+    def __call__(self) -> bool:
+        """Count one step."""
+        self.left -= 1
+        return self.left < 0
+
+
+def most_informative(prior: Prior, claims: Sequence[Claim], steps: int, gap: float = GAP) -> Design:
+    """Maximise I(X; Y). The bound is loose where the steps end before the proof; the mechanism itself keeps its claims.
+
+    Raises InvalidInput as `design`.
+    """
+    return design(
+        DesignRequest(
+            prior,
+            tuple(claims),
+            objective="information",
+            accept_identity=True,
+            accept_unidentifiable=True,
+            limits=Limits(gap=gap, out_of_time=Steps(steps)),
+        )
+    )
+
+
+def weights_of(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
+    """Return a mechanism's whole numbers; optima and what is merged are tables.
+
+    Raises TypeError for one that is not.
+    """
+    table = as_dense(mechanism)
+    if table is None:
+        raise TypeError("a table was expected")
+    return table.weights
+
+
+def table_of(mechanism: Mechanism) -> FloatArray:
+    """Return Q(y|x) as floats, shape (answers, reports), rows summing to 1."""
+    table = np.array(weights_of(mechanism), dtype=float)
+    return np.asarray(table / table.sum(axis=1, keepdims=True))

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The product of Funnel's Theorem 4, which is not side-channel resistant: for comparison only.
+
+Each attribute's mechanism is the most informative one that is ε^j-LIP with respect to p(S, X^j | x_J) for every set J
+of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. What earlier outcomes tell beside x_J is
+not looked at, so the product can leak any amount (DESIGN §9.15); `side_channel_level` says how much it does leak.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from frankly_protocol.audit import level_for
+from numpy.typing import NDArray
+
+from frankly_server.design import Prior
+from frankly_server.design.lift.inside import Table
+from frankly_server.design.sequential import Conditions, most_informative
+
+FloatArray = NDArray[np.float64]
+
+
+def factors(prior: Prior, attributes: Sequence[int], epsilon: Fraction) -> list[Table]:
+    """Return one mechanism per attribute, each at ε/m, whole numbers with equal row sums, row = truth.
+
+    The paper enumerates the vertices of (20-23); columns are constrained one by one, so the programme over extreme rays
+    has the same optimum.
+    """
+    conditions = Conditions(prior, tuple(attributes))  # no factor is ever entered: nothing is known of outcomes
+    level = Fraction(*level_for(epsilon / len(attributes)))
+    every = range(len(attributes))
+    return [most_informative(conditions.rows(j, level, "stepwise"), conditions.outcomes(j)) for j in every]
+
+
+def multiplied(tables: Sequence[Table]) -> FloatArray:
+    """Return Q(y|x) of the product, shape (answers, reports), both row-major over the attributes."""
+    whole: FloatArray = np.ones((1, 1))
+    for table in tables:
+        whole = np.asarray(np.kron(whole, np.array(table, dtype=float) / sum(table[0])))
+    return whole
+
+
+def side_channel_level(Q: FloatArray, prior: Prior, attributes: Sequence[int]) -> float:
+    """Return the least ε for which Q is ε-SRLIP, in nats, straight from the definition; inf where there is none.
+
+    Funnel, Definition 3: max |ln P(y|s,x_J) / P(y|x_J)| over every y, s, J and x_J that occur.
+    """
+    joint = np.array(prior.joint, dtype=float).reshape(prior.secrets, *attributes, 1)
+    given = Q.reshape(1, *attributes, -1)
+    worst, axes = 0.0, range(1, len(attributes) + 1)
+    for size in range(len(attributes) + 1):
+        for unknown in combinations(axes, size):
+            outcomes = (joint * given).sum(axis=unknown, keepdims=True)
+            masses = joint.sum(axis=unknown, keepdims=True)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                own = outcomes / masses  # P(y | s, x_J); nan where s does not occur beside x_J
+                average = outcomes.sum(axis=0) / masses.sum(axis=0)
+                logs = np.abs(np.log(own / average))
+            worst = max(worst, float(np.nanmax(logs, initial=0.0)))
+    return worst if math.isfinite(worst) else math.inf

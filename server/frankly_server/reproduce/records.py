@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Adult data as the figures count it: two columns of a CSV file that the user names."""
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.design import Prior
+
+COLUMNS = ("education", "marital-status", "occupation", "relationship", "race", "sex", "native-country")
+"""What the figures count; other columns may stand beside them."""
+_MOST_BYTES = 64 * 2**20
+_FIELD = "--adult"
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Rows of the file, by column name. `?` is a value like any other, as in both papers' alphabets."""
+
+    rows: tuple[dict[str, str], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def joint(self, secret: str, answer: str, without: tuple[str, str] | None = None) -> list[list[int]]:
+        """Return the counts N[s][x] of two columns, values sorted by name. without : (column, value) to leave out."""
+        kept = [row for row in self.rows if without is None or row[without[0]] != without[1]]
+        secrets, answers = (sorted({row[name] for row in kept}) for name in (secret, answer))
+        counts = Counter((row[secret], row[answer]) for row in kept)
+        return [[counts[s, x] for x in answers] for s in secrets]
+
+    def prior(self, secret: str, answer: str, without: tuple[str, str] | None = None) -> Prior:
+        """Return the same as a prior. Raises InvalidInput (prior_shape) where a column has one value only."""
+        return Prior.from_rows(self.joint(secret, answer, without), _FIELD)
+
+
+def read_records(file: Path) -> Records:
+    """Read the columns the figures count.
+
+    Raises InvalidInput: field_missing where there is no such file, or a column of it; field_type for a file that is no
+    CSV text, is too large, or has no rows.
+    """
+    if not file.is_file():
+        words = (
+            f"there is no file {file}: give Adult's records (UCI, training part, with a header line) by --adult FILE"
+        )
+        raise InvalidInput(Problem.FIELD_MISSING, words, _FIELD)
+    if file.stat().st_size > _MOST_BYTES:
+        raise InvalidInput(Problem.FIELD_TYPE, "the file is larger than 64 MiB: give Adult's records", _FIELD)
+    try:
+        with file.open(newline="", encoding="utf-8") as opened:
+            return _read(csv.DictReader(opened, strict=True, skipinitialspace=True))
+    except (UnicodeDecodeError, csv.Error):
+        words = "the file is not CSV text: give Adult's records with a header line"
+        raise InvalidInput(Problem.FIELD_TYPE, words, _FIELD) from None
+
+
+def _read(reader: "csv.DictReader[str]") -> Records:
+    names: Sequence[str] = reader.fieldnames or ()
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        words = f"the header line lacks {', '.join(missing)}"
+        raise InvalidInput(Problem.FIELD_MISSING, words, _FIELD)
+    rows: list[dict[str, str]] = []
+    for row in reader:
+        if any(not row[name] for name in COLUMNS):
+            words = f"line {reader.line_num} lacks a value: every row needs {', '.join(COLUMNS)}"
+            raise InvalidInput(Problem.FIELD_TYPE, words, _FIELD)
+        rows.append({name: row[name].strip() for name in COLUMNS})
+    if not rows:
+        raise InvalidInput(Problem.FIELD_TYPE, "the file has a header line and nothing else", _FIELD)
+    return Records(tuple(rows))

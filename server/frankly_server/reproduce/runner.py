@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One figure made: its numbers as CSV, its plot as SVG, and what the paper's text says beside them."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.reproduce.drawing import drawing
+from frankly_server.reproduce.figure import SECONDS, Check, Figure, Row, Rows, Run
+from frankly_server.reproduce.records import Records
+
+COLUMNS = ("panel", "curve", "x", "y", "low", "high", "least", "most")
+MOST_DRAWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A figure as text. csv and svg are the same at every run; seconds is CSV too, "" where nothing is timed."""
+
+    figure: Figure
+    csv: str
+    svg: str
+    seconds: str
+    checks: tuple[Check, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def surprises(self) -> tuple[Check, ...]:
+        """The claims that came out otherwise than expected."""
+        return tuple(check for check in self.checks if check.holds is not None and check.holds is not check.expected)
+
+
+def make(
+    figure: Figure,
+    *,
+    quick: bool,
+    timer: Callable[[], float],
+    said: Callable[[str], None],
+    draws: int | None = None,
+    records: Records | None = None,
+) -> Made:
+    """Make a figure.
+
+    draws : how many random distributions, 1 to 10,000, instead of the figure's own number. records : of Adult, for the
+    figures that need them. timer, said : see `Run`.
+
+    Raises InvalidInput: field_type for draws out of range, field_missing where the figure needs records, and what the
+    engine refuses.
+    """
+    if draws is not None and not 1 <= draws <= MOST_DRAWS:
+        raise InvalidInput(Problem.FIELD_TYPE, f"give a number of draws from 1 to {MOST_DRAWS}", "--draws")
+    if figure.adult and records is None:
+        raise InvalidInput(Problem.FIELD_MISSING, f"{figure.id} counts in the Adult data: name it", "--adult")
+    usual = figure.quick_draws if quick else figure.draws
+    count = usual if draws is None or not usual else draws
+    run = Run(quick=quick, draws=count, records=records, said=said, timer=timer)
+    every = tuple(figure.rows(run))
+    rows = tuple(row for row in every if row.panel != SECONDS)
+    timed = tuple(row for row in every if row.panel == SECONDS)
+    checks = tuple(_told(check, quick) for check in figure.checks(Rows(rows)))
+    head = header(figure, run)
+    return Made(
+        figure,
+        csv=_csv([*head, *(f"paper's text: {check.line()}" for check in checks)], rows),
+        svg=drawing(figure, rows, _drawn(run)),
+        seconds=_csv([*head, "these numbers are seconds of this machine and differ from run to run"], timed)
+        if timed
+        else "",
+        checks=checks,
+        rows=rows,
+    )
+
+
+def _told(check: Check, quick: bool) -> Check:
+    """Return the check, undecided where a quick run has too few points and draws for it."""
+    return check if check.always or not quick else replace(check, holds=None)
+
+
+def header(figure: Figure, run: Run) -> list[str]:
+    """Return the lines that say how the numbers were made."""
+    lines = [
+        f"{figure.id}: {figure.paper}, {figure.number}",
+        figure.title,
+        _drawn(run),
+        f"seed: {figure.seed or figure.id} (SHAKE-256 of this, the case and the number of the draw)",
+    ]
+    lines += [f"{name}: {words}" for name, words in figure.parameters.items()]
+    lines += [f"panel {panel.key}: {panel.title}; x = {panel.x}, y = {panel.y}" for panel in figure.panels]
+    return lines + [f"note: {note}" for note in figure.notes]
+
+
+def _drawn(run: Run) -> str:
+    many = f"{run.draws} random distributions" if run.draws else "no random draws"
+    return f"{'quick run' if run.quick else 'full run'}, {many}"
+
+
+def _csv(head: Iterable[str], rows: Iterable[Row]) -> str:
+    file = io.StringIO()
+    file.writelines(f"# {line}\n" for line in head)
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        numbers = (row.x, row.y, row.low, row.high, row.least, row.most)
+        writer.writerow([row.panel, row.curve, *("" if v is None else f"{v:.10g}" for v in numbers)])
+    return file.getvalue()

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kinds of mechanism share: limits, random bits that never fail quietly, and symbols that are sets of answers.
+
+A set of answers is a bit mask in memory (bit x stands for answer x) and hex of fixed length in JSON.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from frankly_protocol.errors import InvalidInput, RandomnessError
+from frankly_protocol.problems import Problem
+
+MIN_BITS, MAX_BITS = 4, 48
+MAX_ANSWERS = 256
+"""Rows of one table, and joint answers of a survey's block."""
+MAX_SET_ANSWERS = 1000
+"""Answers of a mechanism whose parameters do not grow with them (unary, subset), used outside a survey document."""
+MAX_REPORTS = 4096
+"""Reports of one table, and the most that are ever listed one by one for a kind without one."""
+
+Symbol = int | tuple[int, ...]
+RandomBits = Callable[[int], int]
+_HEX = re.compile(r"[0-9a-f]+", re.ASCII)
+
+
+def invalid(detail: str, field: str) -> InvalidInput:
+    """Return the error for parameters that are no mechanism."""
+    return InvalidInput(Problem.WEIGHTS_INVALID, detail, field)
+
+
+def unknown(detail: str, field: str) -> InvalidInput:
+    """Return the error for a symbol that a mechanism never sends; the detail must not repeat it."""
+    return InvalidInput(Problem.SYMBOL_UNKNOWN, detail, field)
+
+
+def require_whole(value: object, low: int, high: int, field: str) -> None:
+    """Raise InvalidInput(weights_invalid) unless `value` is a whole number in [low, high]; a boolean is none."""
+    if type(value) is not int or not low <= value <= high:
+        raise invalid(f"{field} must be a whole number from {low} to {high}", field)
+
+
+def require_keys(data: object, keys: tuple[str, ...], field: str) -> Mapping[str, Any]:
+    """Return `data` if it is an object with exactly these parameters."""
+    if not isinstance(data, Mapping):
+        raise invalid("expected an object of parameters", field)
+    for key in sorted(set(map(str, data)) ^ set(keys)):
+        known = key in keys
+        raise invalid("this parameter is missing" if known else "the kind has no such parameter", f"{field}.{key}")
+    return data
+
+
+def draw(bits: int, randbits: RandomBits) -> int:
+    """Return `bits` random bits. There is no fallback: RandomnessError if the operating system gives none."""
+    try:
+        return randbits(bits)
+    except (OSError, NotImplementedError):
+        raise RandomnessError from None
+
+
+def draw_below(n: int, randbits: RandomBits) -> int:
+    """Return a number uniform on 0 … n − 1, exactly: draws that do not fit are thrown away, on average less than one.
+
+    How many are thrown away depends on the random bits only.
+    """
+    bits = (n - 1).bit_length()
+    while True:
+        u = draw(bits, randbits) if bits else 0
+        if u < n:
+            return u
+
+
+def mask_json(mask: int, answers: int) -> str:
+    """Return a set of answers as lower-case hex, ⌈answers/4⌉ digits: one length for every set."""
+    return f"{mask:0{-(-answers // 4)}x}"
+
+
+def mask_of(value: object, answers: int, field: str) -> int:
+    """Read a set of answers; InvalidInput: y_type for another form, symbol_unknown for answers that do not exist."""
+    digits = -(-answers // 4)
+    if not isinstance(value, str) or len(value) != digits or not _HEX.fullmatch(value):
+        raise InvalidInput(Problem.Y_TYPE, f"a symbol of this block is {digits} lower-case hex digits", field)
+    mask = int(value, 16)
+    if mask >> answers:
+        raise unknown(f"a symbol of this block is a set of {answers} answers: no higher bit may be set", field)
+    return mask

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any kind of mechanism as a table, while it has few enough reports to list."""
+
+from fractions import Fraction
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_BITS, MAX_REPORTS, Symbol
+from frankly_protocol.mechanisms.dense import DenseMechanism
+from frankly_protocol.mechanisms.product import ProductMechanism
+from frankly_protocol.mechanisms.subset import SubsetMechanism
+from frankly_protocol.mechanisms.unary import UnaryMechanism
+from frankly_protocol.problems import Problem
+
+Mechanism = DenseMechanism | UnaryMechanism | SubsetMechanism | ProductMechanism
+KINDS: dict[str, type[DenseMechanism] | type[UnaryMechanism] | type[SubsetMechanism] | type[ProductMechanism]] = {
+    kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)
+}
+
+
+def columns(mechanism: Mechanism, most: int = MAX_REPORTS) -> dict[Symbol, tuple[Fraction, ...]]:
+    """Return Q(symbol|·), one probability per answer, for every symbol that can be sent.
+
+    Raises InvalidInput(unsupported) if there are more than `most` symbols.
+    """
+    if mechanism.reports > most:
+        words = f"the mechanism has more than {most} reports: they cannot be listed"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "mechanism")
+    everybody = range(mechanism.answers)
+    chance = mechanism.probability
+    return {y: tuple(chance(y, x) for x in everybody) for y in mechanism.symbols()}  # type: ignore[arg-type]
+
+
+def as_dense(mechanism: Mechanism) -> DenseMechanism | None:
+    """Return the same mechanism as a table, its columns in the order of `symbols()`.
+
+    None if no table of whole numbers below 2^48 and of at most 4096 columns and 256 rows is exactly the same.
+    """
+    if isinstance(mechanism, DenseMechanism):
+        return mechanism
+    if mechanism.reports > MAX_REPORTS or mechanism.answers > MAX_ANSWERS:
+        return None
+    found = list(columns(mechanism).values())
+    common = max(chance.denominator for column in found for chance in column)
+    bits = max(mechanism.bits, common.bit_length() - 1)
+    if bits > MAX_BITS or any((1 << bits) % chance.denominator for column in found for chance in column):
+        return None
+    weights = zip(*([int(chance * (1 << bits)) for chance in column] for column in found), strict=True)
+    return DenseMechanism(bits, tuple(map(tuple, weights)))

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The product kind: an answer of several parts, each through a table of its own (Robust §6; Funnel §V)."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any, ClassVar
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS, RandomBits, invalid, require_keys, unknown
+from frankly_protocol.mechanisms.dense import DenseMechanism
+from frankly_protocol.problems import Problem
+
+MAX_FACTORS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ProductMechanism:
+    """Q(y|x) = Π_j Q_j(y_j|x_j): the parts of the answer (x_1, x_2, …) are randomised independently.
+
+    Parameters
+    ----------
+    factors : 2 to 16 tables of the same `bits`; answers are counted row-major, the last part fastest, at most 1000.
+
+    A symbol is a tuple with one report per factor; in JSON a list.
+
+    Raises
+    ------
+    InvalidInput(weights_invalid), naming the factor.
+    """
+
+    kind: ClassVar[str] = "product"
+    PARAMS: ClassVar[tuple[str, ...]] = ("bits", "factors")
+
+    factors: tuple[DenseMechanism, ...]
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.factors) <= MAX_FACTORS:
+            raise invalid(f"a product has 2 to {MAX_FACTORS} factors", "factors")
+        for j, factor in enumerate(self.factors):
+            if factor.bits != self.factors[0].bits:
+                raise invalid("every factor is a table, all of the same bits", f"factors[{j}]")
+        if self.answers > MAX_SET_ANSWERS:
+            raise invalid(f"the factors' answers multiply to more than {MAX_SET_ANSWERS}", "factors")
+
+    @property
+    def bits(self) -> int:
+        """The bits of every factor."""
+        return self.factors[0].bits
+
+    @property
+    def denominator(self) -> int:
+        """What the chances of a whole symbol are parts of: 2^bits to the number of factors."""
+        return 1 << self.bits * len(self.factors)
+
+    @property
+    def answers(self) -> int:
+        """How many truths there are: the factors' answers multiplied."""
+        return prod(factor.answers for factor in self.factors)
+
+    @property
+    def reports(self) -> int:
+        """How many symbols can be sent: the factors' reports multiplied."""
+        return prod(factor.reports for factor in self.factors)
+
+    @property
+    def sends_unchanged(self) -> bool:
+        """Whether every report has one possible truth only: so it is for every factor then."""
+        return all(factor.sends_unchanged for factor in self.factors)
+
+    @property
+    def guess(self) -> Fraction:
+        """Chance that the best guess from a report is right, all answers being equally likely: every part is."""
+        return prod((factor.guess for factor in self.factors), start=Fraction(1))
+
+    def parts(self, truth: int) -> tuple[int, ...]:
+        """Return the parts of an answer, the last counted fastest."""
+        found = []
+        for factor in reversed(self.factors):
+            truth, part = divmod(truth, factor.answers)
+            found.append(part)
+        return tuple(reversed(found))
+
+    def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> tuple[int, ...]:
+        """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits."""
+        return tuple(f.sample(x, randbits) for f, x in zip(self.factors, self.parts(truth), strict=True))
+
+    def probability(self, symbol: tuple[int, ...], x: int) -> Fraction:
+        """Return Q(symbol|x) exactly."""
+        return prod(
+            (f.probability(y, part) for f, y, part in zip(self.factors, symbol, self.parts(x), strict=True)),
+            start=Fraction(1),
+        )
+
+    def symbols(self) -> Iterator[tuple[int, ...]]:
+        """Yield every symbol, the last part fastest; there may be very many."""
+        return product(*(range(factor.reports) for factor in self.factors))
+
+    def check_symbol(self, value: object, field: str = "y") -> tuple[int, ...]:
+        """Read the JSON form of a symbol; InvalidInput(y_type or symbol_unknown) that never repeats it."""
+        if not isinstance(value, list | tuple) or not all(type(y) is int and y >= 0 for y in value):
+            raise InvalidInput(Problem.Y_TYPE, "a symbol of this block is a list of whole numbers", field)
+        if len(value) != len(self.factors):
+            raise unknown(f"a symbol of this block has {len(self.factors)} parts", field)
+        for j, (y, factor) in enumerate(zip(value, self.factors, strict=True)):
+            if y >= factor.reports:
+                raise unknown(f"this part of the symbol is 0 to {factor.reports - 1}", f"{field}[{j}]")
+        return tuple(value)
+
+    def symbol_json(self, symbol: tuple[int, ...]) -> list[int]:
+        """Return a symbol as it travels."""
+        return list(symbol)
+
+    def longest_symbol_json(self) -> list[int]:
+        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        return [factor.reports - 1 for factor in self.factors]
+
+    def params_json(self) -> dict[str, Any]:
+        """Return the parameters as they stand in a document."""
+        return {"bits": self.bits, "factors": [[list(row) for row in f.weights] for f in self.factors]}
+
+    @classmethod
+    def from_params(cls, data: object, field: str = "params") -> "ProductMechanism":
+        """Read the parameters; InvalidInput(weights_invalid), naming the factor and the row."""
+        given = require_keys(data, cls.PARAMS, field)
+        if not isinstance(given["factors"], list) or not 2 <= len(given["factors"]) <= MAX_FACTORS:
+            raise invalid(f"a product has 2 to {MAX_FACTORS} factors", "factors")
+        factors = []
+        for j, weights in enumerate(given["factors"]):
+            try:
+                factors.append(DenseMechanism.from_params({"bits": given["bits"], "weights": weights}))
+            except InvalidInput as error:
+                where = "bits" if error.field == "bits" else f"factors[{j}].{error.field}"
+                raise invalid(error.detail, where) from None
+        return cls(tuple(factors))

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The subset kind: a set of fixed size with the truth in it or not (Ye and Barg 2018; Wang et al. 2016)."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+from typing import Any, ClassVar
+
+from frankly_protocol.mechanisms.base import (
+    MAX_BITS,
+    MAX_SET_ANSWERS,
+    MIN_BITS,
+    RandomBits,
+    draw,
+    draw_below,
+    mask_json,
+    mask_of,
+    require_keys,
+    require_whole,
+    unknown,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetMechanism:
+    """With chance inside/2^bits a uniform set of `size` answers with the truth in it, otherwise one without it.
+
+    Parameters
+    ----------
+    bits : 4 to 48. answers : 2 to 1000 (a survey's block holds at most 256). size : 1 to answers − 1.
+    inside : 0 to 2^bits.
+
+    A symbol is the set as a bit mask; in JSON ⌈answers/4⌉ hex digits.
+
+    Raises
+    ------
+    InvalidInput(weights_invalid), naming the parameter.
+    """
+
+    kind: ClassVar[str] = "subset"
+    PARAMS: ClassVar[tuple[str, ...]] = ("bits", "answers", "size", "inside")
+
+    bits: int
+    answers: int
+    size: int
+    inside: int
+
+    def __post_init__(self) -> None:
+        require_whole(self.bits, MIN_BITS, MAX_BITS, "bits")
+        require_whole(self.answers, 2, MAX_SET_ANSWERS, "answers")
+        require_whole(self.size, 1, self.answers - 1, "size")
+        require_whole(self.inside, 0, self.denominator, "inside")
+
+    @property
+    def denominator(self) -> int:
+        """2^bits, what `inside` is part of."""
+        return 1 << self.bits
+
+    @property
+    def reports(self) -> int:
+        """How many symbols can be sent."""
+        return comb(self.answers, self.size)
+
+    @property
+    def sends_unchanged(self) -> bool:
+        """Whether every report has one possible truth only."""
+        return (self.size, self.inside) in ((1, self.denominator), (self.answers - 1, 0))
+
+    @property
+    def guess(self) -> Fraction:
+        """Chance that the best guess from a report is right, all answers being equally likely: in the set, or out."""
+        D, others = self.denominator, self.answers - self.size
+        return max(Fraction(self.inside, D * self.size), Fraction(D - self.inside, D * others))
+
+    def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
+        """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits.
+
+        `size` of the other answers are drawn without replacement (Fisher and Yates), each uniform by rejection; if the
+        truth is to be inside, it takes the place of the last. The work depends on the random bits, not on the truth.
+        """
+        inside = draw(self.bits, randbits) < self.inside
+        others = [x + (x >= truth) for x in range(self.answers - 1)]
+        for i in range(self.size):
+            j = i + draw_below(self.answers - 1 - i, randbits)
+            others[i], others[j] = others[j], others[i]
+        chosen = others[: self.size]
+        chosen[-1] = (chosen[-1], truth)[inside]
+        return sum(1 << x for x in chosen)
+
+    def probability(self, symbol: int, x: int) -> Fraction:
+        """Return Q(symbol|x) exactly."""
+        if symbol.bit_count() != self.size:
+            return Fraction(0)
+        if symbol >> x & 1:
+            return Fraction(self.inside, self.denominator * comb(self.answers - 1, self.size - 1))
+        return Fraction(self.denominator - self.inside, self.denominator * comb(self.answers - 1, self.size))
+
+    def symbols(self) -> Iterator[int]:
+        """Yield every symbol that can be sent; there may be very many."""
+        return (sum(1 << x for x in chosen) for chosen in combinations(range(self.answers), self.size))
+
+    def check_symbol(self, value: object, field: str = "y") -> int:
+        """Read the JSON form of a symbol; InvalidInput(y_type or symbol_unknown) that never repeats it."""
+        mask = mask_of(value, self.answers, field)
+        if mask.bit_count() != self.size:
+            raise unknown(f"a symbol of this block is a set of {self.size} answers", field)
+        return mask
+
+    def symbol_json(self, symbol: int) -> str:
+        """Return a symbol as it travels."""
+        return mask_json(symbol, self.answers)
+
+    def longest_symbol_json(self) -> str:
+        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        return mask_json(0, self.answers)
+
+    def params_json(self) -> dict[str, Any]:
+        """Return the parameters as they stand in a document."""
+        return {"bits": self.bits, "answers": self.answers, "size": self.size, "inside": self.inside}
+
+    @classmethod
+    def from_params(cls, data: object, field: str = "params") -> "SubsetMechanism":
+        """Read the parameters; InvalidInput(weights_invalid), naming the parameter."""
+        return cls(**require_keys(data, cls.PARAMS, field))

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked: questions and choices, with a text per language."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frankly_protocol import schema
+
+Words = Mapping[str, str]
+Languages = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer that can be given; `label` holds a text per language."""
+
+    id: str
+    label: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with 2 to 64 choices."""
+
+    id: str
+    text: Words
+    choices: tuple[Choice, ...]
+
+    def index(self, choice: str) -> int | None:
+        """Return the position of a choice id, None if it is not one of the choices."""
+        return next((i for i, c in enumerate(self.choices) if c.id == choice), None)
+
+    @classmethod
+    def from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
+        """Read a question; DocumentRejected("schema") names the field."""
+        data = schema.record(value, field, {"id", "text", "choices"})
+
+        def choice(entry: Any, where: str) -> Choice:
+            parts = schema.record(entry, where, {"id", "label"})
+            return Choice(
+                schema.identifier(parts["id"], where + ".id"),
+                schema.words(parts["label"], where + ".label", languages),
+            )
+
+        choices = schema.items(data["choices"], field + ".choices", 2, 64, choice)
+        schema.distinct(tuple(c.id for c in choices), field + ".choices")
+        return cls(
+            schema.identifier(data["id"], field + ".id"),
+            schema.words(data["text"], field + ".text", languages),
+            choices,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as it stands in a document."""
+        choices = [{"id": c.id, "label": dict(c.label)} for c in self.choices]
+        return {"id": self.id, "text": dict(self.text), "choices": choices}

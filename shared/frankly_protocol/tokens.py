@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report must carry to be counted, as a survey document says it (DESIGN §4; THREATS §4.2)."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from frankly_protocol import schema
+from frankly_protocol.errors import UnsupportedDocument
+
+KINDS = ("invite", "rsa-pss")
+_KEY = re.compile(r"[A-Za-z0-9_-]{64,2000}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRule:
+    """How tokens are judged.
+
+    kind : "invite" (single-use, handed out by whoever runs the survey, who could link them) or "rsa-pss" (blind
+    signatures of an outside issuer, RFC 9474). key : the issuer's public key, DER SubjectPublicKeyInfo in base64url
+    without padding; None for invites.
+    """
+
+    kind: str
+    key: str | None = None
+
+    @classmethod
+    def from_json(cls, value: Any, field: str) -> "TokenRule":
+        """Read a rule; UnsupportedDocument for an unknown kind, DocumentRejected("schema") naming the field."""
+        data = schema.record(value, field, {"kind", "key"})
+        if data["kind"] not in KINDS:
+            raise UnsupportedDocument("unknown kind of token: update the app", field + ".kind")
+        if data["kind"] == "invite":
+            if data["key"] is not None:
+                raise schema.reject("invites have no key", field + ".key")
+            return cls("invite")
+        if not isinstance(data["key"], str) or not _KEY.fullmatch(data["key"]):
+            raise schema.reject("expected a public key in base64url", field + ".key")
+        return cls("rsa-pss", data["key"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the rule as it stands in a document."""
+        return {"kind": self.kind, "key": self.key}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Redeeming tokens: one report each, bound to a survey (docs/protocol.md §10).
+
+An invite is 32 random bytes that the survey's operator hands out. A token of an outside issuer is a blind RSA signature
+(RFC 9474, RSABSSA-SHA384-PSS-Randomized): 32 random bytes chosen in blinding, a nonce of 32 bytes, and the signature
+over both and the survey. When it is redeemed it is an ordinary RSASSA-PSS signature; nothing ties it to its issuing.
+"""
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+from typing import Protocol
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_der_public_key
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+INVITE_BYTES = NONCE_BYTES = PREFIX_BYTES = 32
+KEY_BITS = (2048, 4096)
+_CONTEXT = b"frankly.token/1\x00"
+_SALT = 48  # as long as SHA-384's output
+
+
+class TokenVerifier(Protocol):
+    """Judges the form and signature of tokens of one survey; whether one has been spent is for the store to say."""
+
+    def spend_hash(self, survey: str, token: str) -> str:
+        """Return the 64 hex digits under which a token is marked as spent; raises InvalidInput(token_invalid)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InviteVerifier:
+    """Invites: only the store knows which were handed out, for which survey."""
+
+    def spend_hash(self, survey: str, token: str) -> str:  # noqa: ARG002 - the store binds an invite to its survey
+        """Return SHA-256 of the token's bytes."""
+        raw = _decoded(token)
+        if len(raw) != INVITE_BYTES:
+            raise _invalid()
+        return hashlib.sha256(raw).hexdigest()
+
+
+class RsaPssVerifier:
+    """Tokens that an issuer signed blindly.
+
+    key : DER SubjectPublicKeyInfo of an RSA key of 2048 to 4096 bits, in base64url without padding.
+    Raises InvalidInput(token_invalid) for any other key.
+    """
+
+    def __init__(self, key: str) -> None:
+        try:
+            public = load_der_public_key(_decoded(key))
+        except (ValueError, UnsupportedAlgorithm):
+            public = None
+        if not isinstance(public, RSAPublicKey) or not KEY_BITS[0] <= public.key_size <= KEY_BITS[1]:
+            raise InvalidInput(
+                Problem.TOKEN_INVALID, "the issuer's key must be RSA with 2048 to 4096 bits", "token.key"
+            )
+        self._public = public
+
+    def spend_hash(self, survey: str, token: str) -> str:
+        """Return SHA-256 of what was signed: another signature of the same message is the same token."""
+        raw = _decoded(token)
+        if len(raw) != PREFIX_BYTES + NONCE_BYTES + self._public.key_size // 8:
+            raise _invalid()
+        prefix, nonce = raw[:PREFIX_BYTES], raw[PREFIX_BYTES : PREFIX_BYTES + NONCE_BYTES]
+        message = prefix + token_message(survey, nonce)
+        pss = padding.PSS(padding.MGF1(hashes.SHA384()), _SALT)
+        try:
+            self._public.verify(raw[PREFIX_BYTES + NONCE_BYTES :], message, pss, hashes.SHA384())
+        except InvalidSignature:
+            raise _invalid() from None
+        return hashlib.sha256(message).hexdigest()
+
+
+def token_message(survey: str, nonce: bytes) -> bytes:
+    """Return the message that is blinded and signed: a fixed context, the survey's id and the nonce."""
+    return _CONTEXT + bytes.fromhex(survey) + nonce
+
+
+def encode_token(raw: bytes) -> str:
+    """Return base64url without padding: the form in which tokens and keys travel."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def _decoded(text: str) -> bytes:
+    """Read base64url without padding, in its one canonical spelling only."""
+    try:
+        raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (UnicodeEncodeError, binascii.Error, ValueError):
+        raise _invalid() from None
+    if encode_token(raw) != text:
+        raise _invalid()
+    return raw
+
+
+def _invalid() -> InvalidInput:
+    """Return one error for every fault: which part of a guess was right is nobody's business."""
+    return InvalidInput(Problem.TOKEN_INVALID, "the token does not open this survey; use yours", "token")

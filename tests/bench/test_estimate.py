@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Margins hold as often as they say, in simulated surveys of twelve designs of every kind."""
+
+import importlib
+import sys
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_server.estimate import estimate
+from frankly_server.estimate.evidence import TwoValues
+from frankly_server.estimate.intervals import sequence, sequence_of_two
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+coverage = importlib.import_module("_estimate.coverage")
+designs = importlib.import_module("_estimate.designs")
+sys.path.pop(0)
+GUARANTEED, cases = coverage.GUARANTEED, designs.cases
+SIZES, TRUTHS = designs.SIZES, designs.TRUTHS
+LEVEL = 0.95
+_FULL = [(c, n, t) for c, (n, t) in product(range(12), product(SIZES, TRUTHS))]
+# Every design once, every n and every truth four times.
+_SMALL = [(c, SIZES[c % 3], TRUTHS[(c + c // 3) % 3]) for c in range(12)]
+
+
+def cell(index: int, n: int, truth: str, runs: int) -> Any:
+    return coverage.measure(cases()[index], truth, n, runs, seed=1000 * index + n)
+
+
+def judge(found: Any, limit: float) -> None:
+    for method in GUARANTEED:
+        assert found.below(method, LEVEL) <= limit, (method, found)
+    assert found.variance_z <= limit + 1, found
+
+
+@pytest.mark.parametrize(("index", "n", "truth"), _SMALL)
+def test_margins_hold_and_variances_are_true(index: int, n: int, truth: str) -> None:
+    judge(cell(index, n, truth, 100), 3)
+
+
+@pytest.mark.full_only
+@pytest.mark.parametrize(("index", "n", "truth"), _FULL)
+def test_margins_hold_and_variances_are_true_in_2000_runs(index: int, n: int, truth: str) -> None:
+    judge(cell(index, n, truth, 2000), 3)
+
+
+def test_the_plugin_form_falls_short_where_it_is_said_to() -> None:
+    """n = 50, ε = 4, true share 0: about 60% instead of 95%."""
+    found = cell(1, 50, "corner", 400)
+    assert (found.coverage["chebyshev_plugin"] or 0) < 0.8
+
+
+def test_sequences_hold_at_a_hundred_looks(full: bool) -> None:
+    rng = np.random.default_rng(5)
+    paths, looks = 2000 if full else 80, np.unique(np.geomspace(2, 4000, 100).astype(int))
+    two_held, plain_held = 0, 0
+    low, high, q = Fraction(-1, 2), Fraction(3, 2), 0.3  # Warner with ¾: truth ¼·… = −½ + 2q
+    truth = -0.5 + 2 * q
+    for _ in range(paths):
+        sums = np.cumsum(rng.random(looks[-1]) < q)
+        two_held += all(
+            (ends := sequence_of_two(TwoValues(low, high, int(sums[n - 1])), int(n), LEVEL))[0] <= truth <= ends[1]
+            for n in looks
+        )
+        plain_held += all(
+            abs(-0.5 + 2 * sums[n - 1] / n - truth) <= sequence((low, high), int(n), LEVEL, 1000) for n in looks
+        )
+    error = (LEVEL * (1 - LEVEL) / paths) ** 0.5
+    assert two_held / paths >= LEVEL - 2 * error
+    assert plain_held / paths >= LEVEL - 2 * error
+
+
+def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
+    """Honest reports alarm in at most 1%; 5% of fakes that all send the most profitable report are found in 95%."""
+    case = cases()[7]  # 3 answers, 5 reports: two spare dimensions
+    rng, runs, n = np.random.default_rng(8), 2000 if full else 100, 20_000
+    alarms = found = 0
+    p = case.truth("skewed")
+    best = int(
+        np.argmax([float(estimate(case.mechanism, [int(y == z) for z in range(5)]).unbiased[1] or 0) for y in range(5)])
+    )
+    for _ in range(runs):
+        honest = rng.multinomial(n, p @ case.law)
+        alarms += "reports_do_not_fit" in estimate(case.mechanism, [int(c) for c in honest]).flags
+        attacked = rng.multinomial(n - n // 20, p @ case.law)
+        attacked[best] += n // 20
+        found += "reports_do_not_fit" in estimate(case.mechanism, [int(c) for c in attacked]).flags
+    assert alarms / runs <= 0.01
+    assert found / runs >= 0.95

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server shows a few devices a document of their own (THREATS A2, T6): they refuse, or everybody can see it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.errors import DocumentRejected, Equivocation
+from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk.transport import Reply
+from frankly_server.log.audit import audit
+from frankly_server.store import DocumentRow
+
+from tests.frankly_protocol.samples import NOW, ldp_block, survey
+from tests.frankly_server.log.sites import Place, watcher
+
+ORIGIN = "https://collect.example"
+HONEST = survey(ldp_block())
+OWN = survey(ldp_block(epsilon="0.9"))
+
+
+@dataclass
+class Device:
+    """A device's way to the server; `shown` is what it gets as the survey, None for the truth."""
+
+    place: Place
+    shown: bytes | None = None
+
+    def get(self, url: str, limit: int) -> Reply:
+        """Ask the server, which may lie to this device alone."""
+        path = url.removeprefix(ORIGIN)
+        answer = self.place.http.get(path)
+        lie = self.shown is not None and path.partition("?")[0].endswith("/document")
+        return Reply(answer.status_code, answer.mimetype, None, (self.shown or b"") if lie else answer.data)
+
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
+        """Nothing is ever answered here."""
+        raise NetworkError(url)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def opens(self, store: Path, link: str, **policy: Any) -> str | None:
+        """Open the survey; return the digest accepted, None if it was refused."""
+        options: dict[str, Any] = {"policy": Policy(**policy), "transport": self, "clock": FixedClock(NOW)}
+        try:
+            with Client.open(link, store, **options) as client:
+                return client.survey.document.digest
+        except (DocumentRejected, NetworkError):
+            return None
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    found = Place.make(tmp_path)
+    (key,) = found.name("w.example")
+    found.publish(HONEST)
+    found.__dict__["witness"] = watcher("w.example", key, tmp_path)
+    found.__dict__["witness"].visit(found)
+    yield found
+    found.services.close()
+
+
+def own_document(place: Place) -> bytes:
+    """The targeted document, truly signed by the publisher."""
+    from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+
+    return Envelope.seal(SURVEY_TYPE, OWN.payload(), place.services.keys.publishers()).to_bytes()
+
+
+def log_it(place: Place) -> None:
+    """Put the targeted document into the log, where it hides as the next version: tables hold one a version."""
+    row = DocumentRow(OWN.digest, OWN.survey, 2, OWN.digest, own_document(place))
+    with place.services.database.transaction("test") as tx:
+        tx.documents.add(row)
+        tx.log.append(row.digest)
+
+
+LINK = f"{ORIGIN}/s/{HONEST.survey}"
+PIN = f"{LINK}#{HONEST.digest.replace(':', '=')}"
+MODES: list[tuple[str, dict[str, bool]]] = [(PIN, {}), (LINK, {}), (PIN, {"require_log": True})]
+
+
+@pytest.mark.parametrize(("link", "policy"), MODES, ids=["pinned", "logged", "both"])
+def test_targeted_devices_refuse_and_the_others_notice_nothing(
+    place: Place, tmp_path: Path, link: str, policy: dict[str, bool], full: bool
+) -> None:
+    devices, targeted = (1000, 10) if full else (20, 4)
+    own = own_document(place)
+    found = [
+        Device(place, own if i < targeted else None).opens(tmp_path / f"{i}.db", link, **policy) for i in range(devices)
+    ]
+    assert found == [None] * targeted + [HONEST.digest] * (devices - targeted)
+
+
+def test_a_targeted_document_in_the_log_is_named_by_every_audit(place: Place, tmp_path: Path) -> None:
+    log_it(place)
+    place.__dict__["witness"].visit(place)
+    assert Device(place, own_document(place)).opens(tmp_path / "s.db", LINK) == OWN.digest
+    assert Device(place, own_document(place)).opens(tmp_path / "t.db", PIN) is None
+    report = audit(place, FixedClock(NOW))
+    assert any(finding.kind == "document" and finding.about == OWN.digest for finding in report.findings)
+    # A server that says the truth about its version is found out as well: one version, two documents.
+    honest = replace(place, bend=lambda p, b: b.replace(b'"version": 2', b'"version": 1') if "entries" in p else b)
+    split = [f for f in audit(honest, FixedClock(NOW)).findings if f.kind == "split"]
+    assert len(split) == 1
+    assert HONEST.digest in split[0].detail
+    assert OWN.digest in split[0].detail
+
+
+def test_a_log_forked_for_them_finds_no_witness_and_no_device(place: Place, tmp_path: Path) -> None:
+    from tests.frankly_server.log.test_witness import forked
+
+    (tmp_path / "fork").mkdir()
+    fork = forked(place, tmp_path / "fork", 0)
+    fork.publish(OWN)
+    with pytest.raises(Equivocation):
+        place.__dict__["witness"].visit(fork)
+    assert Device(fork).opens(tmp_path / "s.db", LINK) is None
+    known = Device(place)
+    assert known.opens(tmp_path / "t.db", LINK) == HONEST.digest
+    known.place = fork
+    assert known.opens(tmp_path / "t.db", LINK) is None

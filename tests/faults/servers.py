@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw servers on a socket of this machine: they keep every byte that arrives, and answer what a test wants."""
+
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from frankly_protocol.clock import SystemClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_sdk.testing import Authority, make_survey
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@dataclass
+class Site:
+    """A survey whose server is a raw one; `requests` holds each request, whole."""
+
+    origin: str
+    document: SurveyDocument
+    authority: Authority
+    extra: bytes = b""
+    requests: list[bytes] = field(default_factory=list)
+
+    @property
+    def link(self) -> str:
+        """The pinned link."""
+        return f"{self.origin}/s/{self.document.survey}#{self.document.digest.replace(':', '=')}"
+
+    def reply(self, request: bytes) -> bytes:
+        """Answer as a server of ours does, with `extra` headers."""
+        self.requests.append(request)
+        head, _, body = request.partition(b"\r\n\r\n")
+        if head.startswith(b"POST"):
+            found = re.search(rb'"id":"([0-9a-f]{32})"', body)
+            said = b'{"status":"accepted","id":"%s"}' % (found.group(1) if found else b"")
+        else:
+            said = self.authority.keys if b"/v1/keys " in head else self.authority.sign(self.document)
+        return ok(said, self.extra)
+
+
+def ok(body: bytes, extra: bytes = b"") -> bytes:
+    """A whole answer."""
+    return OK + b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body) + extra + b"\r\n" + body
+
+
+@contextlib.contextmanager
+def site(questions: dict[str, list[str]] | None = None, extra: bytes = b"") -> Iterator[Site]:
+    """A survey that is open now, served from a raw socket of 127.0.0.1."""
+    made: list[Site] = []
+    with listening(lambda connection: _serve(connection, made[0].reply)) as origin:
+        document = make_survey(questions or {"smokes": ["no", "yes"]}, clock=SystemClock())
+        document = replace(document, collect_url=f"{origin}/v1/surveys/{document.survey}/reports")
+        made.append(Site(origin, document, Authority(SystemClock()), extra))
+        yield made[0]
+
+
+@contextlib.contextmanager
+def listening(talk: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Accept connections, each in a thread of its own, until the end; yield the origin."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+    open_ones: list[socket.socket] = []
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            open_ones.append(connection)
+            threading.Thread(target=_quietly, args=(talk, connection), daemon=True).start()
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+        for connection in open_ones:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+def _quietly(talk: Callable[[socket.socket], None], connection: socket.socket) -> None:
+    with connection, contextlib.suppress(OSError):
+        talk(connection)
+
+
+def _serve(connection: socket.socket, reply: Callable[[bytes], bytes]) -> None:
+    pending = b""
+    while True:
+        while b"\r\n\r\n" not in pending:
+            if not (more := connection.recv(65536)):
+                return
+            pending += more
+        head, _, rest = pending.partition(b"\r\n\r\n")
+        found = _LENGTH.search(head)
+        size = int(found.group(1)) if found else 0
+        while len(rest) < size:
+            rest += connection.recv(65536)
+        request, pending = head + b"\r\n\r\n" + rest[:size], rest[size:]
+        connection.sendall(reply(request))

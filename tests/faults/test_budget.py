@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One hundred surveys, one install, a cap of 3 nats: three answers, whatever happens to clock and process."""
+
+from datetime import datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from frankly_sdk import BudgetExceeded, Client, Policy
+from frankly_sdk.testing import Authority, FakeClock, FakeServer, make_survey
+
+DECADE = timedelta(days=3652)
+JUMPS = {"none": timedelta(0), "forward": DECADE, "backward": -DECADE}
+CAP = Policy(cap="3")
+
+
+def survey_at(at: datetime, epsilon: str = "1") -> FakeServer:
+    """A survey that is open on that day, of a server whose keys are valid then: only the ledger can refuse it."""
+    clock = FakeClock(at)
+    return FakeServer(make_survey({"smokes": ["no", "yes"]}, epsilon, clock=clock), clock, Authority(clock))
+
+
+@pytest.mark.parametrize("surveys", [100])
+def test_3_are_answered_and_97_refused(surveys: int, tmp_path: Path) -> None:
+    """Each survey is a start of its own; the calendar jumps ten years ahead and back between them."""
+    start, outcomes = FakeClock().now(), list[str]()
+    for i in range(surveys):
+        jump = list(JUMPS.values())[i % 3]
+        server = survey_at(start + jump)
+        try:
+            # A ship of other keys for each: what the server's keys are is not what is tested here.
+            with server.open(tmp_path / "s.db", policy=CAP, keys=server.authority.keys) as client:  # type: ignore[union-attr]
+                outcomes.append(client.answer({"smokes": "yes"}).status)
+        except BudgetExceeded:
+            outcomes.append("budget")
+            assert not [request for request in server.requests if request.body is not None]
+    assert outcomes == ["sent"] * 3 + ["budget"] * 97
+
+
+def test_100_clients_opened_before_anything_is_spent(tmp_path: Path) -> None:
+    """All are open at once; the ledger is asked again under the lock of each answer."""
+    servers = [survey_at(FakeClock().now()) for _ in range(100)]
+    keys = [server.authority.keys for server in servers if server.authority is not None]
+    clients: list[Client] = []
+    told = {"sent": 0, "budget": 0}
+    for server, own in zip(servers, keys, strict=True):
+        clients.append(server.open(tmp_path / "s.db", policy=CAP, keys=own))
+    for client in clients:
+        try:
+            told[client.answer({"smokes": "no"}).status] += 1
+        except BudgetExceeded:
+            told["budget"] += 1
+        finally:
+            client.close()
+    assert told == {"sent": 3, "budget": 97}
+
+
+def test_a_clock_that_jumps_while_a_client_is_open_renews_nothing(tmp_path: Path) -> None:
+    server = survey_at(FakeClock().now())
+    with server.open(tmp_path / "s.db", policy=Policy(cap="1")) as client:
+        client.answer({"smokes": "no"})
+    for jump in JUMPS.values():
+        late = survey_at(FakeClock().now() + jump)
+        with pytest.raises(BudgetExceeded):
+            late.open(tmp_path / "s.db", policy=Policy(cap="1"), keys=late.authority.keys)  # type: ignore[union-attr]
+
+
+FRACTIONS = [("0.1", 30), ("0.3", 10), ("0.25", 12), ("0.7", 4), ("3", 1), ("2.99", 1)]
+
+
+@pytest.mark.parametrize(("epsilon", "fits"), FRACTIONS)
+def test_exactly_as_many_fit_as_arithmetic_says(epsilon: str, fits: int, tmp_path: Path) -> None:
+    """No rounding at the edge: ten surveys at 0.3 fit a cap of 3, an eleventh of any size does not."""
+    assert Fraction(epsilon) * fits <= 3 < Fraction(epsilon) * (fits + 1)
+    told = 0
+    for _ in range(fits + 1):
+        server = survey_at(FakeClock().now(), epsilon)
+        try:
+            with server.open(tmp_path / "s.db", policy=CAP, keys=server.authority.keys) as client:  # type: ignore[union-attr]
+                told += client.answer({"smokes": "no"}).status == "sent"
+                assert fits >= told
+        except BudgetExceeded:
+            assert told == fits
+    assert told == fits

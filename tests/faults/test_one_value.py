@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""However many answer at once, however often the network fails: one value per respondent and survey."""
+
+import os
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_sdk import AlreadyAnswered, Client, Policy
+from frankly_sdk.testing import Authority, FakeClock, FakeServer, lose_receipt, make_survey
+
+CLOCK = FakeClock()
+DOCUMENT = make_survey({"smokes": ["no", "yes"]}, clock=CLOCK)
+AUTHORITY = Authority(CLOCK)
+CROWD = 32
+
+
+def fresh() -> FakeServer:
+    return FakeServer(DOCUMENT, FakeClock(), AUTHORITY)
+
+
+def bodies(server: FakeServer) -> list[bytes]:
+    return [request.body for request in server.requests if request.body is not None]
+
+
+def answered(client: Client, answer: str) -> str:
+    try:
+        return client.answer({"smokes": answer}).status
+    except AlreadyAnswered as late:
+        return f"late, {late.receipt.status}"
+
+
+def test_32_threads_send_one_value(tmp_path: Path) -> None:
+    server, outcomes, ready = fresh(), list[str](), threading.Barrier(CROWD)
+    with server.open(tmp_path / "s.db", spread_s=0) as client:
+
+        def race(i: int) -> None:
+            ready.wait()
+            outcomes.append(answered(client, ("no", "yes")[i % 2]))
+
+        threads = [threading.Thread(target=race, args=(i,)) for i in range(CROWD)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert Counter(outcomes) == {"sent": 1, "late, sent": CROWD - 1}
+    assert len(set(bodies(server))) == len(server.reports) == 1
+
+
+def test_32_processes_send_one_value(tmp_path: Path) -> None:
+    fresh().open(tmp_path / "s.db").close()
+    start_reader, start_writer = os.pipe()
+    readers = [_racer(tmp_path / "s.db", i, start_reader, start_writer) for i in range(CROWD)]
+    os.close(start_reader)
+    os.close(start_writer)  # everybody waits for the end of this pipe
+    said = [_all_of(reader) for reader in readers]
+    statuses = [os.wait()[1] for _ in range(CROWD)]
+    assert statuses == [0] * CROWD
+    values = {line for text in said for line in text.splitlines() if line}
+    assert len(values) == 1
+
+
+def _racer(store: Path, i: int, start_reader: int, start_writer: int) -> int:
+    """Fork a device that answers as soon as all are there, and writes what it put on the wire into a pipe."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        status = 1
+        try:
+            os.close(start_writer)
+            server = fresh()
+            with server.open(store, spread_s=0) as client:
+                os.read(start_reader, 1)
+                answered(client, ("no", "yes")[i % 2])
+            os.write(writer, b"".join(body + b"\n" for body in bodies(server)))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writer)
+    return reader
+
+
+def _all_of(reader: int) -> bytes:
+    with os.fdopen(reader, "rb") as file:
+        return file.read()
+
+
+def test_a_fork_between_seal_and_send_sends_one_value(tmp_path: Path) -> None:
+    """The process splits in two after the seal and before the first byte: both go on as if they were the only one."""
+    server, reader_writer = fresh(), os.pipe()
+    children: list[int] = []
+
+    def split(_seconds: float) -> None:
+        children.append(os.fork())
+
+    with server.open(tmp_path / "s.db", spread_s=1e-3, sleep=split, timer=_Steps()) as client:
+        receipt = client.answer({"smokes": "yes"})
+        if children[0] == 0:
+            os.write(reader_writer[1], b"".join(bodies(server)))
+            os._exit(0)
+        assert os.waitpid(children[0], 0)[1] == 0
+    os.close(reader_writer[1])
+    others = _all_of(reader_writer[0])
+    assert receipt.status == "sent"
+    assert bodies(server) == [others]
+
+
+class _Steps:
+    """A timer that stands still, so that the wait after the seal is never over by itself."""
+
+    def __call__(self) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize("across_starts", [False, True])
+def test_1000_dropped_responses_are_one_value(across_starts: bool, full: bool, tmp_path: Path) -> None:
+    """Stored each time, the receipt lost each time: the same bytes, again and again, and one row."""
+    drops = 1000 if full or not across_starts else 50
+    server = fresh()
+    server.network.then(*[lose_receipt()] * drops)
+    waits = FakeClock()  # a hundred days of waiting, which the calendar does not notice
+    client = server.open(tmp_path / "s.db", sleep=waits.sleep, timer=waits.timer)
+    receipt: Any = client.answer({"smokes": "yes"}, patience_s=0.01 if across_starts else 1e9)
+    while receipt.status != "sent":
+        client.close()
+        client = server.open(tmp_path / "s.db")
+        with pytest.raises(AlreadyAnswered) as late:
+            client.answer({"smokes": "no"}, patience_s=0)
+        receipt = late.value.receipt
+    client.close()
+    assert len(bodies(server)) >= drops
+    assert len(set(bodies(server))) == len(server.reports) == 1
+
+
+def test_a_survey_answered_by_many_on_one_device_is_one_value_each(tmp_path: Path) -> None:
+    server, outcomes = fresh(), list[str]()
+    with server.open(tmp_path / "s.db", spread_s=0, policy=Policy(cap="1")) as client:
+
+        def race(key: str) -> None:
+            try:
+                outcomes.append(client.answer({"smokes": "no"}, respondent=key).status)
+            except AlreadyAnswered:
+                outcomes.append("late")
+
+        threads = [threading.Thread(target=race, args=(str(i % 8),)) for i in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert Counter(outcomes) == {"sent": 8, "late": 8}
+    assert len(server.reports) == 8

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of system calls, seen from outside: the store is on disk before a connection is opened for the report."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.faults.servers import Site, site
+
+ANSWER = """
+import sys
+from pathlib import Path
+from frankly_sdk import Client, Policy
+link, store, key = sys.argv[1:4]
+with Client.open(link, store, Policy(cap="2"), spread_s=0) as client:
+    assert client.answer({"smokes": "yes"}, respondent=key).status == "sent"
+"""
+WRONG = """
+import sys
+from frankly_sdk._sealing import Sealing
+seal = Sealing._seal
+def connect_first(self, row):
+    from frankly_sdk.transport import HttpTransport
+    HttpTransport().get(self.document.collect_url, 100000)
+    return seal(self, row)
+Sealing._seal = connect_first
+"""
+
+
+def calls(found: Site, store: Path, key: str, log: Path, before: str = "") -> list[str]:
+    """Run one answer in a process of its own under strace; return "sync" and "connect" in the order they ended."""
+    strace = shutil.which("strace")
+    assert strace is not None, "strace is not installed: apt-get install strace"
+    traced = [strace, "-f", "-y", "-e", "trace=fdatasync,fsync,connect", "-o", str(log)]
+    run = [sys.executable, "-c", before + ANSWER, found.link, str(store), key]
+    done = subprocess.run([*traced, *run], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    seen = []
+    for line in log.read_text().splitlines():
+        told = re.sub(r"^\d+ +", "", line)
+        if told.startswith(("fdatasync(", "fsync(")) and re.search(r"= 0$", told) and f"<{store}" in told:
+            seen.append("journal" if "-journal>" in told else "store")
+        elif told.startswith("connect(") and "AF_INET" in told:
+            seen.append("connect")
+    return seen
+
+
+def test_the_store_is_synced_before_the_first_connect_in_every_run(full: bool, tmp_path: Path) -> None:
+    """200 runs with --full. The survey is known to the store, so that the report alone needs a connection."""
+    runs = 200 if full else 2
+    with site() as found:
+        # Fetches survey and keys, and makes the salt of the respondents' names.
+        assert "connect" in calls(found, tmp_path / "s.db", "first", tmp_path / "log")
+        orders = [calls(found, tmp_path / "s.db", f"p{i}", tmp_path / "log") for i in range(runs)]
+    for order in orders:
+        sealed = order[: order.index("connect")]
+        assert "journal" in sealed
+        assert "store" in sealed, "the store itself is on disk, not only what could undo it"
+        assert "journal" in sealed[sealed.index("store") :], "the end of the journal too: a commit cannot be undone"
+    assert len(orders) == runs
+
+
+def test_connecting_before_the_seal_would_be_seen(tmp_path: Path) -> None:
+    with site() as found:
+        calls(found, tmp_path / "s.db", "first", tmp_path / "log")
+        order = calls(found, tmp_path / "s.db", "p", tmp_path / "log", before=WRONG)
+    assert "store" not in order[: order.index("connect")]
+    assert "store" in order

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every byte that leaves, seen from the socket: the schema and nothing else, one length, nothing planted."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from frankly_sdk import Client, NetworkError, Policy
+from frankly_sdk.transport import HttpTransport
+
+from tests.faults.servers import OK, Site, listening, site
+
+QUESTIONS = {"smokes": ["no", "yes"], "walks": [f"c{i}" for i in range(12)]}
+
+
+def exact(found: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """What requests may look like, to the byte; what varies is the id and the two symbols."""
+    document = found.document
+    host, digest = re.escape(found.origin.removeprefix("http://")).encode(), document.digest.encode()
+    fixed = rb"Host: %s\r\nUser-Agent: frankly\r\nAccept: application/json\r\nAccept-Encoding: identity\r\n"
+    fixed %= host
+    survey = document.survey.encode()
+    get = rb"GET (?:/v1/keys|/v1/surveys/%s/document\?digest=%s) HTTP/1\.1\r\n%s\r\n" % (survey, digest, fixed)
+    body = (
+        rb'\{"v":1,"doc":"%s","id":"[0-9a-f]{32}","y":\[[01],(?:[0-9]|1[01])\],"strata":\{\},"token":null\} ?' % digest
+    )
+    length = rb"Content-Length: %d\r\n" % document.report_length
+    post = rb"POST /v1/surveys/%s/reports HTTP/1\.1\r\n%s" % (survey, fixed)
+    post += rb"Content-Type: application/json\r\n%s\r\n%s" % (length, body)
+    return re.compile(get), re.compile(post)
+
+
+def test_nothing_but_the_schema_leaves_and_in_one_length(full: bool, tmp_path: Path) -> None:
+    """10,000 answers with --full. Headers and bodies are compared whole; everything is looked at, not a sample."""
+    count = 10_000 if full else 60
+    with site(QUESTIONS) as found:
+        with Client.open(found.link, tmp_path / "s.db", Policy(cap="2"), spread_s=0) as client:
+            for i in range(count):
+                answers = {"smokes": QUESTIONS["smokes"][i % 2], "walks": QUESTIONS["walks"][i % 12]}
+                assert client.answer(answers, respondent=f"p{i}").status == "sent"
+        get, post = exact(found)
+    kinds = Counter("get" if get.fullmatch(r) else "post" if post.fullmatch(r) else "other" for r in found.requests)
+    assert kinds == {"get": 2, "post": count}
+    bodies = [request.partition(b"\r\n\r\n")[2] for request in found.requests if request.startswith(b"POST")]
+    assert {len(body) for body in bodies} == {found.document.report_length}
+    assert len({body[body.index(b'"id"') :][6:38] for body in bodies}) == count
+    assert not any(b"p%d" % i in request for i, request in enumerate(found.requests))
+
+
+MARKERS = {
+    "Set-Cookie": b"frankly=planted01; Path=/; Max-Age=999999",
+    "Set-Cookie2": b"planted02=1",
+    "ETag": b'"planted03"',
+    "Last-Modified": b"Thu, 01 Jan 1970 00:00:04 GMT",
+    "Link": b"</planted05>; rel=preload",
+    "Alt-Svc": b'h2="planted06.example:443"; ma=999999',
+    "Location": b"/planted07",
+    "Content-Location": b"/planted08",
+    "Refresh": b"0; url=/planted09",
+    "WWW-Authenticate": b'Basic realm="planted10"',
+    "Strict-Transport-Security": b"max-age=999999; planted11",
+    "Reporting-Endpoints": b'default="https://planted12.example"',
+}
+
+
+def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
+    """Planted in every answer, to documents and to reports; then the app starts again, three times over."""
+    extra = b"".join(name.encode() + b": " + value + b"\r\n" for name, value in MARKERS.items())
+    assert len(MARKERS) == 12
+    with site(extra=extra) as found:
+        for i in range(3):
+            with Client.open(found.link, tmp_path / "s.db", Policy(cap="9"), spread_s=0) as client:
+                client.answer({"smokes": "no"}, respondent=str(i))
+        Client.open(found.link, tmp_path / "other.db", Policy(cap="9")).close()
+    everything = b"\n".join(found.requests).lower()
+    assert len(found.requests) == 2 + 3 + 2
+    for word in (b"planted", b"cookie", b"if-none-match", b"if-modified-since", b"authorization", b"1970", b"referer"):
+        assert word not in everything
+    first, second = (found.requests[i] for i in (0, -2))
+    assert first == second, "another install asks for the keys with the very same bytes"
+
+
+REDIRECTS = [
+    b"301 Moved Permanently",
+    b"302 Found",
+    b"303 See Other",
+    b"307 Temporary Redirect",
+    b"308 Permanent Redirect",
+]
+
+
+@pytest.mark.parametrize("line", REDIRECTS, ids=lambda line: line[:3].decode())
+def test_redirects_lead_nowhere(line: bytes) -> None:
+    seen: list[bytes] = []
+
+    def talk(connection) -> None:  # type: ignore[no-untyped-def]
+        while request := connection.recv(65536):
+            seen.append(request)
+            connection.sendall(b"HTTP/1.1 " + line + b"\r\nLocation: /planted\r\nContent-Length: 0\r\n\r\n")
+
+    with listening(talk) as origin:
+        for _ in range(2):
+            transport = HttpTransport()
+            with pytest.raises(NetworkError) as caught:
+                transport.get(f"{origin}/v1/keys", 1000)
+            transport.close()
+            assert caught.value.code == "redirect"
+    assert len(seen) == 2
+    assert b"planted" not in b"".join(seen)
+    assert OK not in b"".join(seen)

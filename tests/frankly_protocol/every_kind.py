@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A block of every kind under every notion, at exactly the level it needs by the definitions (brute force)."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from frankly_protocol.audit import NOTIONS, Claim, stated_ceiling
+from frankly_protocol.blocks import Block, Prior, Promise
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+
+from tests.frankly_protocol.audit.definitions import ONE, needed
+from tests.frankly_protocol.samples import question, survey
+
+UNIT = 1 << 44
+DENSE = DenseMechanism(48, tuple(tuple(w * UNIT for w in row) for row in ((9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6))))
+HALF = DenseMechanism(48, tuple(tuple(w * UNIT for w in row) for row in ((11, 5), (3, 13))))
+KINDS: dict[str, Mechanism] = {
+    "dense": DENSE,
+    "unary": UnaryMechanism(48, 4, 8 * UNIT, 3 * UNIT),
+    "subset": SubsetMechanism(48, 4, 2, 11 * UNIT),
+    "product": ProductMechanism((HALF, HALF)),
+}
+JOINT = ((5, 2, 1, 3), (1, 4, 2, 2), (2, 2, 6, 1))
+PRIOR = Prior("secret", ("low", "mid", "top"), JOINT, "a made-up table")
+BOUNDS = (((1, 5), (1, 3)), ((1, 2), (1, 7)))
+DATA: dict[str, dict[str, Any]] = {
+    "ldp": {},
+    "dp": {"level": (9, 8), "delta": (0, 1)},
+    "secret-ldp": {"joint": JOINT},
+    "lip": {"joint": JOINT},
+    "alip": {"joint": JOINT, "low_level": ONE},
+    "srlip": {"joint": JOINT, "attributes": (2, 2)},
+    "rldp": {"lower_bounds": BOUNDS, "diagonal": True},
+    "dpv": {"joint": JOINT, "sensitive": 1},
+}
+assert set(DATA) == set(NOTIONS)
+
+
+def promise(mechanism: Mechanism, notion: str) -> Promise:
+    """The promise of a notion at exactly what the mechanism needs; the claim is on the line."""
+    claim = Claim(notion, **{"level": ONE, **DATA[notion]})
+    levels: dict[str, Any] = {}
+    for name, ratio in needed(mechanism, claim).items():
+        assert ratio is not None
+        levels[name] = ratio.as_integer_ratio()
+        assert max(levels[name]) < 2**53
+    claim = replace(claim, **levels)
+    if claim.joint is not None:
+        return Promise.under(claim, PRIOR)
+    return Promise(claim, None, "secret", "counts of 100 people") if notion == "rldp" else Promise(claim)
+
+
+def block(kind: str, *notions: str, name: str = "") -> Block:
+    """A block of two yes-or-no questions, promising each notion."""
+    mechanism, name = KINDS[kind], name or f"{kind}-{'-'.join(notions)}"
+    return Block(
+        id=name,
+        questions=(question(f"{name}-a", "no", "yes"), question(f"{name}-b", "no", "yes")),
+        mechanism=mechanism,
+        promises=tuple(promise(mechanism, notion) for notion in notions),
+        design_prior=(1, 2, 3, 4),
+        ceiling=stated_ceiling(mechanism),
+        mechanism_name="made-up",
+        certificate=None,
+    )
+
+
+def documents() -> dict[str, SurveyDocument]:
+    """A document for every kind and notion, and one that holds all of them."""
+    single = {f"{kind} {notion}": survey(block(kind, notion)) for kind in KINDS for notion in NOTIONS}
+    together = survey(*(block(kind, *NOTIONS, name=kind) for kind in KINDS))
+    return single | {"everything": together}
+
+
+def below(promise: Promise) -> list[Promise]:
+    """The same promise with one of its levels a little less than it was."""
+    found = []
+    for name in ("delta",) if promise.claim.notion == "dp" else ("level", "low_level"):
+        pair = getattr(promise.claim, name)
+        if pair is None:
+            continue
+        # The nearest ratio below it with whole numbers below 2^53 and this denominator.
+        ratio = Fraction(*pair)
+        scale = (2**53 - 1) // max(pair)
+        less = Fraction(pair[0] * scale - 1, pair[1] * scale)
+        assert less < ratio
+        found.append(replace(promise, claim=replace(promise.claim, **{name: less.as_integer_ratio()})))
+    return found

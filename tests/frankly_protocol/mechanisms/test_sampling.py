@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind draws exactly what it promises: all random bits tried, each weighted by its chance."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import pytest
+from frankly_protocol.errors import InvalidInput, RandomnessError
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    Symbol,
+    UnaryMechanism,
+    as_dense,
+    columns,
+)
+
+from tests.frankly_protocol.audit.definitions import table
+
+WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
+SKEWED = DenseMechanism(4, ((9, 7, 0), (1, 2, 13), (5, 5, 6)))
+SMALL: list[Mechanism] = [
+    WARNER,
+    SKEWED,
+    UnaryMechanism(4, 2, 8, 3),
+    UnaryMechanism(4, 3, 2, 9),
+    UnaryMechanism(4, 3, 16, 0),
+    UnaryMechanism(4, 3, 0, 5),
+    UnaryMechanism(4, 3, 5, 0),
+    UnaryMechanism(4, 3, 5, 16),
+    SubsetMechanism(4, 2, 1, 11),
+    SubsetMechanism(4, 4, 2, 11),
+    SubsetMechanism(4, 4, 3, 3),
+    SubsetMechanism(4, 5, 2, 16),
+    SubsetMechanism(4, 5, 3, 0),
+    ProductMechanism((WARNER, SKEWED)),
+]
+
+
+class _Stop(Exception):
+    pass
+
+
+def words(mechanism: Mechanism, truth: int, least: Fraction) -> Iterator[tuple[Fraction, Symbol]]:
+    """Every run of the sampler whose random bits have a chance of `least` or more, and what it draws."""
+    pending: list[list[tuple[int, int]]] = [[]]
+    while pending:
+        given = pending.pop()
+        left = list(given)
+        asked: list[int] = []
+
+        def bits(count: int, left: list[tuple[int, int]] = left, asked: list[int] = asked) -> int:
+            if not left:
+                asked.append(count)
+                raise _Stop
+            size, value = left.pop(0)
+            assert size == count
+            return value
+
+        chance = Fraction(1, 2 ** sum(size for size, _ in given))
+        try:
+            symbol = mechanism.sample(truth, bits)
+        except _Stop:
+            if chance / 2 ** asked[0] >= least:
+                pending += [[*given, (asked[0], value)] for value in range(1 << asked[0])]
+            continue
+        assert not left
+        yield chance, symbol
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=repr)
+def test_all_random_bits_together_draw_the_promised_chances(mechanism: Mechanism) -> None:
+    rejecting = isinstance(mechanism, SubsetMechanism)
+    for truth in range(mechanism.answers):
+        drawn: dict[Symbol, Fraction] = defaultdict(Fraction)
+        for chance, symbol in words(mechanism, truth, Fraction(1, 2**13 if rejecting else 2**60)):
+            drawn[symbol] += chance
+        promised = {y: column[truth] for y, column in table(mechanism).items() if column[truth]}
+        assert set(drawn) == set(promised)
+        missing = 1 - sum(drawn.values())
+        if not rejecting:
+            assert not missing
+            assert drawn == promised
+        for symbol, chance in promised.items():  # what was not followed to its end can only be missing
+            assert chance - missing <= drawn[symbol] <= chance
+
+
+@pytest.mark.parametrize("truth", range(4))
+def test_without_the_rejected_draws_every_set_has_the_same_chance(truth: int) -> None:
+    """Given that nothing was thrown away, sets with the truth are equally likely, and so are those without it."""
+    mechanism = SubsetMechanism(4, 4, 2, 5)
+    drawn: dict[Symbol, Fraction] = defaultdict(Fraction)
+    for chance, symbol in words(mechanism, truth, Fraction(1, 2 ** (4 + 2 + 1))):
+        drawn[symbol] += chance
+    for inside in (True, False):
+        chances = {c for y, c in drawn.items() if bool(y >> truth & 1) == inside}  # type: ignore[operator]
+        assert len(chances) == 1
+    assert len(drawn) == comb(4, 2)
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=repr)
+def test_chances_symbols_and_counts_are_those_of_the_definition(mechanism: Mechanism) -> None:
+    expected = table(mechanism)
+    assert list(mechanism.symbols()) == list(expected) or set(mechanism.symbols()) == set(expected)
+    assert mechanism.reports == len(expected)
+    assert columns(mechanism) == {y: tuple(column) for y, column in expected.items()}
+    assert mechanism.sends_unchanged == all(sum(map(bool, column)) == 1 for column in expected.values())
+    if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
+        for mask in set(range(1 << mechanism.answers)) - set(expected):
+            assert not any(mechanism.probability(mask, x) for x in range(mechanism.answers))
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=repr)
+def test_the_table_of_a_small_mechanism_is_the_mechanism(mechanism: Mechanism) -> None:
+    dense = as_dense(mechanism)
+    if dense is None:
+        # Thirds and tenths are no sums of 2^-48.
+        assert any(c.denominator & (c.denominator - 1) for column in table(mechanism).values() for c in column)
+        return
+    for y, column in enumerate(columns(mechanism).values()):
+        assert tuple(dense.probability(y, x) for x in range(dense.answers)) == column
+
+
+def test_what_is_too_large_is_not_listed() -> None:
+    large = UnaryMechanism(48, 1000, 1 << 47, 3)
+    assert large.reports == 2**1000
+    assert as_dense(large) is None
+    assert as_dense(UnaryMechanism(48, 3, 1 << 47, 3)) is None
+    with pytest.raises(InvalidInput):
+        columns(large)
+    assert large.check_symbol(large.symbol_json(large.sample(7))) < 2**1000
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=repr)
+def test_without_randomness_nothing_is_drawn(mechanism: Mechanism) -> None:
+    for error in (OSError("no entropy"), NotImplementedError()):
+
+        def broken(_bits: int, error: Exception = error) -> int:
+            raise error
+
+        with pytest.raises(RandomnessError):
+            mechanism.sample(0, broken)
+
+
+@pytest.mark.parametrize("mechanism", [m for m in SMALL if not isinstance(m, SubsetMechanism)], ids=repr)
+def test_as_many_bits_are_asked_for_whichever_answer_is_true(mechanism: Mechanism) -> None:
+    def asked(truth: int, fill: Callable[[int], int]) -> list[int]:
+        seen: list[int] = []
+        mechanism.sample(truth, lambda bits: seen.append(bits) or fill(bits))  # type: ignore[func-returns-value]
+        return seen
+
+    for fill in (lambda _bits: 0, lambda bits: (1 << bits) - 1):
+        assert len({tuple(asked(truth, fill)) for truth in range(mechanism.answers)}) == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_rejections_of_a_subset_do_not_depend_on_the_answer(seed: int) -> None:
+    mechanism = SubsetMechanism(8, 11, 4, 100)
+    runs = set()
+    for truth in range(mechanism.answers):
+        state, seen = seed * 2654435761 + 1, []
+
+        def bits(count: int, seen: list[int] = seen) -> int:
+            nonlocal state
+            state = state * 6364136223846793005 + 1442695040888963407 & 2**64 - 1
+            seen.append(count)
+            return state >> 64 - count if count else 0
+
+        mechanism.sample(truth, bits)
+        runs.add(tuple(seen))
+    assert len(runs) == 1
+
+
+def test_fixed_sets_are_drawn_in_every_combination() -> None:
+    mechanism = SubsetMechanism(4, 5, 2, 8)
+    assert {sum(1 << x for x in B) for B in combinations(range(5), 2)} == set(mechanism.symbols())

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published JSON Schema says of a document's form what devices read: no less, and no more that it can tell."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol import canonical
+from frankly_protocol.audit import NOTIONS
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import FranklyError
+from frankly_protocol.mechanisms import KINDS
+from jsonschema import Draft202012Validator
+
+from tests.frankly_protocol.every_kind import documents
+from tests.frankly_protocol.test_documents import put
+from tests.frankly_protocol.test_every_kind import BAD, ONE, mutated
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+BEYOND = {"weights", "privacy"}
+"""Reasons of refusal that rest on sums, on shapes that must agree, or on the claims: a schema cannot tell."""
+NAMES = (["low", "mid"], "low", "nobody", "a\u202eb")
+"""Values at fault for which names there are, or which characters are safe: a schema cannot tell either."""
+FORMAL = [case for case in BAD if case[3] not in BEYOND and case[2] not in NAMES]
+
+
+def test_the_schema_is_one_and_lists_every_kind_and_notion() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    kinds = [option["properties"]["kind"]["const"] for option in SCHEMA["$defs"]["block"]["oneOf"]]
+    notions = [option["properties"]["notion"]["const"] for option in SCHEMA["$defs"]["claim"]["oneOf"]]
+    assert kinds == list(KINDS)
+    assert set(notions) == set(NOTIONS)
+    for option in SCHEMA["$defs"]["block"]["oneOf"]:
+        assert set(KINDS[option["properties"]["kind"]["const"]].PARAMS) <= set(option["required"])
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_every_document_fits(name: str) -> None:
+    VALIDATOR.validate(json.loads(documents()[name].payload()) if name == "everything" else ONE[name])
+
+
+@pytest.mark.parametrize(("name", "path", "value", "reason", "field"), FORMAL)
+def test_what_devices_refuse_for_its_form_does_not_fit(
+    name: str, path: str, value: Any, reason: str, field: str
+) -> None:
+    body = json.loads(json.dumps(ONE[name]))
+    put(path, value)(body)
+    assert not VALIDATOR.is_valid(body), (reason, field)
+
+
+def test_whatever_devices_read_fits() -> None:
+    rng = Random(11)
+    read = 0
+    for _ in range(250):
+        body = mutated(rng)
+        try:
+            SurveyDocument.parse(canonical.dumps(body))
+        except FranklyError:
+            continue
+        read += 1
+        VALIDATOR.validate(body)
+    assert read > 10

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A log of our own, two witnesses, and proofs to bend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from frankly_protocol.envelope import SigningKey
+from frankly_protocol.trust import (
+    Checkpoint,
+    LogProof,
+    LogRole,
+    NamedKey,
+    SignedCheckpoint,
+    Tree,
+    cosign,
+    document_leaf,
+    sign_checkpoint,
+)
+from frankly_protocol.trust.notes import LOG, WITNESS
+
+from tests.frankly_protocol.samples import NOW
+
+ORIGIN = "log.example/frankly"
+LOG_KEY = SigningKey.from_raw(bytes([7]) * 32)
+WITNESS_KEYS = {f"w{i}.example": SigningKey.from_raw(bytes([10 + i]) * 32) for i in range(3)}
+
+
+def role(threshold: int = 2, log: SigningKey = LOG_KEY, witnesses: int = 3) -> LogRole:
+    """The log's part of a keys document."""
+    named = [NamedKey(name, key.public, WITNESS) for name, key in list(WITNESS_KEYS.items())[:witnesses]]
+    return LogRole(NamedKey(ORIGIN, log.public, LOG), tuple(named), threshold)
+
+
+@dataclass
+class FakeLog:
+    """A log in memory whose witnesses sign whatever they are told to."""
+
+    digests: list[str] = field(default_factory=list)
+    origin: str = ORIGIN
+    key: SigningKey = LOG_KEY
+    seen: datetime = NOW
+
+    def tree(self) -> Tree:
+        """The tree over everything logged."""
+        return Tree([document_leaf(digest) for digest in self.digests])
+
+    def head(self, size: int | None = None, witnesses: Sequence[str] = tuple(WITNESS_KEYS)) -> SignedCheckpoint:
+        """A checkpoint, signed by the log and the named witnesses."""
+        tree = self.tree()
+        size = tree.size if size is None else size
+        checkpoint = Checkpoint(self.origin, size, tree.root(size))
+        cosigned = [cosign(checkpoint, name, WITNESS_KEYS[name], self.seen) for name in witnesses]
+        return SignedCheckpoint(checkpoint, (sign_checkpoint(checkpoint, self.key), *cosigned))
+
+    def proof(self, digest: str, witnesses: Sequence[str] = tuple(WITNESS_KEYS)) -> LogProof:
+        """The proof of a logged document in the newest head."""
+        tree, index = self.tree(), self.digests.index(digest)
+        return LogProof(index, tuple(tree.inclusion(index, tree.size)), self.head(witnesses=witnesses))

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rotation drill: every order of rotations is walked, every broken step is refused (THREATS 4.7)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import permutations
+
+import pytest
+from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
+from frankly_protocol.errors import (
+    ClockError,
+    DocumentRejected,
+    Equivocation,
+    FranklyError,
+    KeyChainError,
+    RollbackDetected,
+)
+from frankly_protocol.trust import KeysDocument, Role, read_chain, walk, write_chain
+from frankly_protocol.trust.chain import MAX_STEPS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.frankly_protocol.samples import NOW, keys_document
+from tests.frankly_protocol.trust.samples import WITNESS_KEYS, role
+
+
+def key(number: int) -> SigningKey:
+    return SigningKey.from_raw(number.to_bytes(32, "big"))
+
+
+@dataclass
+class Drill:
+    """A root of two of three keys that rotates things and keeps every version."""
+
+    roots: list[SigningKey] = field(default_factory=lambda: [key(1), key(2), key(3)])
+    publisher: SigningKey = field(default_factory=lambda: key(100))
+    fresh: int = 1000
+    documents: list[KeysDocument] = field(default_factory=list)
+    chain: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        first = replace(keys_document(), root=self.role(), publisher=Role((self.publisher.public,), 1), log=role())
+        self.put(first, self.roots[:2])
+
+    def role(self) -> Role:
+        return Role(tuple(k.public for k in self.roots), 2)
+
+    def put(self, document: KeysDocument, signers: Sequence[SigningKey]) -> None:
+        """Keep a version as signed."""
+        self.documents.append(document)
+        self.chain.append(Envelope.seal(KEYS_TYPE, document.payload(), signers).to_bytes())
+
+    def next(self, *signers: SigningKey, **changes: object) -> None:
+        """The next version, signed by two old roots and whoever else."""
+        old = self.documents[-1]
+        self.put(replace(old, version=old.version + 1, **changes), signers or self.roots[:2])  # type: ignore[arg-type]
+
+    def new_key(self) -> SigningKey:
+        self.fresh += 1
+        return key(self.fresh)
+
+    def rotate_publisher(self) -> None:
+        self.publisher = self.new_key()
+        self.next(publisher=Role((self.publisher.public,), 1))
+
+    def rotate_root(self) -> None:
+        """One of three root keys is replaced: two old ones sign, and two of the new set, which may be the same."""
+        old = list(self.roots)
+        self.roots[0] = self.new_key()
+        self.next(*old[:2], self.roots[0], root=self.role())
+
+    def rotate_log(self) -> None:
+        log = self.documents[-1].log
+        assert log is not None
+        self.next(log=replace(log, log=replace(log.log, public=self.new_key().public)))
+
+    def rotate_witness(self) -> None:
+        log = self.documents[-1].log
+        assert log is not None
+        gone, *left = log.witnesses
+        self.next(log=replace(log, witnesses=(*left, replace(gone, public=self.new_key().public))))
+
+    def expire(self) -> None:
+        """A version that has expired by NOW."""
+        self.next(expires=NOW - timedelta(days=1))
+
+    def last(self) -> None:
+        """A version that is good at NOW, whatever the one before was."""
+        self.next(expires=NOW + timedelta(days=300))
+
+
+STEPS: dict[str, Callable[[Drill], None]] = {
+    "publisher": Drill.rotate_publisher, "root": Drill.rotate_root, "log": Drill.rotate_log,
+    "witness": Drill.rotate_witness, "expired": Drill.expire,
+}  # fmt: skip
+ORDERS = list(permutations(STEPS))
+
+
+def drilled(order: Sequence[str]) -> Drill:
+    drill = Drill()
+    for name in order:
+        STEPS[name](drill)
+    drill.last()
+    return drill
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=["-".join(order) for order in ORDERS])
+def test_every_order_of_rotations_is_walked_from_every_version(order: tuple[str, ...], full: bool) -> None:
+    drill = drilled(order)
+    newest = drill.chain[-1]
+    for known in (None, *drill.chain) if full else (drill.chain[0], drill.chain[ORDERS.index(order) % 7]):
+        assert walk(newest, known, lambda: drill.chain, NOW) == drill.documents[-1]
+
+
+@pytest.mark.parametrize("order", ORDERS[::12], ids=["-".join(order) for order in ORDERS[::12]])
+def test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_walk(order: tuple[str, ...]) -> None:
+    drill = drilled(order)
+    stranger = key(5000)
+    for i in range(1, len(drill.chain) - 1):
+        without = drill.chain[:i] + drill.chain[i + 1 :]
+        alone = Envelope.seal(
+            KEYS_TYPE, replace(drill.documents[i], root=Role((stranger.public,), 1)).payload(), [stranger]
+        )
+        forged = [*drill.chain[:i], alone.to_bytes(), *drill.chain[i + 1 :]]
+        for chain in (without, forged):
+            with pytest.raises(KeyChainError):
+                walk(drill.chain[-1], drill.chain[0], lambda c=chain: c, NOW)  # type: ignore[misc]
+
+
+def served(drill: Drill, document: KeysDocument, *signers: SigningKey) -> bytes:
+    return Envelope.seal(KEYS_TYPE, document.payload(), signers).to_bytes()
+
+
+def newest(drill: Drill, **changes: object) -> KeysDocument:
+    old = drill.documents[-1]
+    return replace(old, **({"version": old.version + 1} | changes))  # type: ignore[arg-type]
+
+
+A, B, C, X, Y = key(1), key(2), key(3), key(70), key(71)
+THIEF = Role((X.public, Y.public), 2)
+REFUSED: dict[str, tuple[Callable[[Drill], bytes], type[FranklyError]]] = {
+    "one root of two": (lambda d: served(d, newest(d), A), DocumentRejected),
+    "one root, twice": (lambda d: doubled(served(d, newest(d), A)), DocumentRejected),
+    "the publisher signs": (lambda d: served(d, newest(d), d.publisher), DocumentRejected),
+    "publisher and one root": (lambda d: served(d, newest(d), d.publisher, A), DocumentRejected),
+    "log and witness sign": (lambda d: served(d, newest(d), *WITNESS_KEYS.values()), DocumentRejected),
+    "a thief's root, signed by the thief": (lambda d: served(d, newest(d, root=THIEF), X, Y), KeyChainError),
+    "a thief's root, one old root": (lambda d: served(d, newest(d, root=THIEF), X, Y, A), KeyChainError),
+    "a thief's root, not signed by it": (lambda d: served(d, newest(d, root=THIEF), A, B), DocumentRejected),
+    "a thief's root, half signed by it": (lambda d: served(d, newest(d, root=THIEF), A, B, X), DocumentRejected),
+    "a lower threshold, one root": (
+        lambda d: served(d, newest(d, root=Role((A.public, B.public), 1)), A), KeyChainError
+    ),
+    "a higher threshold, too few": (
+        lambda d: served(d, newest(d, root=Role((A.public, B.public, C.public), 3)), A, B), DocumentRejected
+    ),
+    "a version skipped": (lambda d: served(d, newest(d, version=3), A, B), KeyChainError),
+    "fast forward": (lambda d: served(d, newest(d, version=10**9), A, B), KeyChainError),
+    "the last version there is": (lambda d: served(d, newest(d, version=2**53 - 1), A, B), KeyChainError),
+    "300 rotations": (lambda d: served(d, newest(d, version=301), A, B), KeyChainError),
+    "the same version, other content": (
+        lambda d: served(d, newest(d, version=1, expires=NOW + timedelta(days=5)), A, B), Equivocation
+    ),
+    "version 0": (lambda d: served(d, newest(d, version=0), A, B), DocumentRejected),
+    "expired": (lambda d: served(d, newest(d, expires=NOW - timedelta(minutes=11)), A, B), ClockError),
+    "not issued yet": (lambda d: served(d, newest(d, issued=NOW + timedelta(minutes=11)), A, B), ClockError),
+    "a survey's envelope": (lambda d: Envelope.seal("application/vnd.frankly.survey+json", b"{}", [A, B]).to_bytes(),
+                            DocumentRejected),
+    "nothing": (lambda d: b"", DocumentRejected),
+    "too large": (lambda d: b" " * 2**23, DocumentRejected),
+    "truncated": (lambda d: served(d, newest(d), A, B)[:-3], DocumentRejected),
+}  # fmt: skip
+
+
+def doubled(data: bytes) -> bytes:
+    """One signature under two spellings of its key's id."""
+    envelope = Envelope.from_bytes(data, KEYS_TYPE)
+    (one,) = envelope.signatures
+    return replace(envelope, signatures=(one, replace(one, key_id=one.key_id.upper()))).to_bytes()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_follow_is_refused(name: str) -> None:
+    drill = Drill()
+    make, error = REFUSED[name]
+    with pytest.raises(error):
+        walk(make(drill), drill.chain[0], lambda: drill.chain, NOW)
+
+
+def test_an_older_version_is_a_rollback_and_the_same_one_with_other_content_an_equivocation() -> None:
+    drill = drilled(["publisher", "root"])
+    with pytest.raises(RollbackDetected):
+        walk(drill.chain[0], drill.chain[-1], lambda: drill.chain, NOW)
+    again = replace(drill.documents[-1], expires=NOW + timedelta(days=5))
+    with pytest.raises(Equivocation):
+        walk(served(drill, again, *drill.roots[:2]), drill.chain[-1], lambda: drill.chain, NOW)
+
+
+@pytest.mark.parametrize("minutes", [-10, 10])
+def test_a_clock_may_be_off_by_ten_minutes(minutes: int) -> None:
+    drill = Drill()
+    edge = drill.documents[0].expires if minutes > 0 else drill.documents[0].issued
+    walk(drill.chain[0], drill.chain[0], lambda: drill.chain, edge + timedelta(minutes=minutes))
+    with pytest.raises(ClockError):
+        walk(drill.chain[0], drill.chain[0], lambda: drill.chain, edge + timedelta(minutes=minutes * 1.01))
+
+
+@pytest.mark.parametrize(("steps", "passes"), [(1, True), (2, True), (MAX_STEPS, True), (MAX_STEPS + 1, False)])
+def test_the_walk_has_at_most_256_steps(steps: int, passes: bool) -> None:
+    drill = Drill()
+    for _ in range(steps):
+        drill.last()
+    if passes:
+        assert walk(drill.chain[-1], drill.chain[0], lambda: drill.chain, NOW).version == steps + 1
+    else:
+        with pytest.raises(KeyChainError, match="256"):
+            walk(drill.chain[-1], drill.chain[0], lambda: drill.chain, NOW)
+
+
+def test_the_chain_is_asked_for_only_when_a_version_lies_in_between() -> None:
+    drill = drilled(["publisher"])
+
+    def never() -> Sequence[bytes]:
+        raise AssertionError
+
+    for known in (None, drill.chain[-1], drill.chain[-2]):
+        walk(drill.chain[-1], known, never, NOW)
+
+
+def test_a_chain_survives_its_bytes_exactly() -> None:
+    chain = drilled(["root", "publisher"]).chain
+    assert read_chain(write_chain(chain)) == chain
+
+
+BAD_CHAINS = [b"", b"[]", b"{}", b'{"chain":{}}', b'{"chain":[1]}', b'{"chain":["*"]}', b'{"chain":["\xc3\xa9"]}',
+              b'{"chain":[],"more":1}', b"[" * 100_000, write_chain([b"x"] * 258), b'{"chain":[null]}']  # fmt: skip
+
+
+@pytest.mark.parametrize("data", BAD_CHAINS, ids=range(len(BAD_CHAINS)))
+def test_what_is_no_chain_is_refused_by_type(data: bytes) -> None:
+    with pytest.raises(DocumentRejected):
+        read_chain(data)
+
+
+@given(st.binary(max_size=300) | st.lists(st.binary(max_size=40), max_size=4).map(write_chain))
+def test_no_bytes_crash_the_walk(data: bytes) -> None:
+    drill = Drill()
+    drill.last()
+    drill.last()
+    with pytest.raises(DocumentRejected):
+        walk(data, drill.chain[0], lambda: drill.chain, NOW)
+    with pytest.raises(DocumentRejected):
+        walk(drill.chain[-1], drill.chain[0], lambda: read_chain(data), NOW)

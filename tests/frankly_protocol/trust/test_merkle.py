@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Roots and proofs against a brute-force tree written from RFC 6962's recursive definitions; nothing mutated passes."""
+
+import hashlib
+from collections.abc import Callable
+
+import pytest
+from frankly_protocol.errors import LogError
+from frankly_protocol.trust import Tree, require_consistency, require_inclusion
+from frankly_protocol.trust.merkle import EMPTY_ROOT, leaf_hash
+
+ENTRIES = [bytes([i % 256, i // 256]) * (i % 5) for i in range(201)]
+
+
+def sha(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def mth(entries: list[bytes]) -> bytes:
+    """MTH of RFC 6962 §2.1."""
+    if len(entries) < 2:
+        return sha(b"\x00" + entries[0]) if entries else sha(b"")
+    k = split(len(entries))
+    return sha(b"\x01" + mth(entries[:k]) + mth(entries[k:]))
+
+
+def split(n: int) -> int:
+    k = 1
+    while 2 * k < n:
+        k *= 2
+    return k
+
+
+def path(m: int, entries: list[bytes]) -> list[bytes]:
+    """PATH of RFC 6962 §2.1.1."""
+    if len(entries) == 1:
+        return []
+    k = split(len(entries))
+    if m < k:
+        return [*path(m, entries[:k]), mth(entries[k:])]
+    return [*path(m - k, entries[k:]), mth(entries[:k])]
+
+
+def subproof(m: int, entries: list[bytes], whole: bool) -> list[bytes]:
+    """SUBPROOF of RFC 6962 §2.1.2."""
+    n = len(entries)
+    if m == n:
+        return [] if whole else [mth(entries)]
+    k = split(n)
+    if m <= k:
+        return [*subproof(m, entries[:k], whole), mth(entries[k:])]
+    return [*subproof(m - k, entries[k:], False), mth(entries[:k])]
+
+
+@pytest.fixture(scope="module")
+def largest(full: bool) -> int:
+    return 200 if full else 64
+
+
+@pytest.fixture(scope="module")
+def tree(largest: int) -> Tree:
+    return Tree([leaf_hash(entry) for entry in ENTRIES[:largest]])
+
+
+@pytest.fixture(scope="module")
+def roots(largest: int) -> list[bytes]:
+    return [mth(ENTRIES[:n]) for n in range(largest + 1)]
+
+
+def test_every_root_is_the_definitions(tree: Tree, roots: list[bytes]) -> None:
+    assert [tree.root(n) for n in range(tree.size + 1)] == roots
+    assert tree.root() == roots[-1]
+
+
+def test_every_inclusion_proof_is_the_definitions_and_verifies(tree: Tree, roots: list[bytes]) -> None:
+    for n in range(1, tree.size + 1):
+        for m in range(n):
+            proof = tree.inclusion(m, n)
+            if n <= 64:
+                assert proof == path(m, ENTRIES[:n])
+            require_inclusion(leaf_hash(ENTRIES[m]), m, n, proof, roots[n])
+
+
+def test_every_consistency_proof_is_the_definitions_and_verifies(tree: Tree, roots: list[bytes]) -> None:
+    for n in range(1, tree.size + 1):
+        for m in range(n + 1):
+            proof = tree.consistency(m, n)
+            if m > 0 and n <= 64:
+                assert proof == subproof(m, ENTRIES[:n], True)
+            require_consistency(m, roots[m], n, roots[n], proof)
+
+
+def refused(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except LogError:
+        return True
+    return False
+
+
+def mutations(proof: list[bytes]) -> list[list[bytes]]:
+    """Every proof that differs by one bit in each hash, one hash more, one fewer, two exchanged, one twice."""
+    found = []
+    for i, entry in enumerate(proof):
+        found.append([*proof[:i], bytes([entry[0] ^ 1]) + entry[1:], *proof[i + 1 :]])
+        found.append(proof[:i] + proof[i + 1 :])
+        found.append([*proof[: i + 1], entry, *proof[i + 1 :]])
+    found += [[*proof, b"\x00" * 32], [b"\x00" * 32, *proof], [*proof, b""]]
+    found += [[proof[1], proof[0], *proof[2:]]] if len(proof) > 1 else []
+    return found
+
+
+def test_no_mutated_inclusion_proof_is_accepted(roots: list[bytes], tree: Tree, full: bool) -> None:
+    tried = accepted = 0
+    for n in range(1, 65 if full else 34):
+        for m in range(n):
+            leaf, proof = leaf_hash(ENTRIES[m]), tree.inclusion(m, n)
+            bent = [(leaf, m, n, p, roots[n]) for p in mutations(proof)]
+            bent += [(leaf, other, n, proof, roots[n]) for other in range(-1, n + 2) if other != m]
+            bent += [(leaf, m, n, proof, roots[other]) for other in (n - 1, n + 1) if roots[other] != roots[n]]
+            bent += [(leaf_hash(b"another"), m, n, proof, roots[n]), (leaf[::-1], m, n, proof, roots[n])]
+            tried += len(bent)
+            accepted += sum(not refused(lambda case=case: require_inclusion(*case)) for case in bent)  # type: ignore[misc]
+    assert (accepted, tried > 10_000) == (0, True)
+
+
+def test_no_mutated_consistency_proof_is_accepted(roots: list[bytes], tree: Tree, full: bool) -> None:
+    tried = accepted = 0
+    for n in range(1, 65 if full else 34):
+        for m in range(1, n + 1):
+            proof = tree.consistency(m, n)
+            bent = [(m, roots[m], n, roots[n], p) for p in mutations(proof)]
+            bent += [(m, sha(b"x"), n, roots[n], proof), (m, roots[m], n, sha(b"x"), proof)]
+            bent += [(n, roots[n], m, roots[m], proof)] if m < n else []
+            bent += [(m, roots[m - 1], n, roots[n], proof), (m, roots[m], n, roots[n - 1], proof)]
+            tried += len(bent)
+            accepted += sum(not refused(lambda case=case: require_consistency(*case)) for case in bent)  # type: ignore[misc]
+    assert (accepted, tried > 5_000) == (0, True)
+
+
+def test_a_wrong_size_is_accepted_only_where_the_path_cannot_tell(roots: list[bytes], tree: Tree) -> None:
+    """A path fixes root and position, not the size: a checkpoint's signature does. Where it passes, it leads there."""
+    for n in range(2, 34):
+        for m in range(n):
+            for other in {n - 1, n + 1}:
+                proof = tree.inclusion(m, n)
+                if not refused(lambda o=other, p=proof: require_inclusion(leaf_hash(ENTRIES[m]), m, o, p, roots[n])):  # type: ignore[misc]  # noqa: B023
+                    assert len(proof) == len(tree.inclusion(m, other))
+
+
+def test_two_histories_with_one_beginning_are_told_apart(roots: list[bytes], tree: Tree) -> None:
+    """A log that changes one entry behind an old head can prove nothing about it."""
+    for n in (2, 3, 7, 8, 20, 33):
+        for m in range(1, n):
+            forked = Tree([leaf_hash(e) for e in [*ENTRIES[: m - 1], b"forged", *ENTRIES[m:n]]])
+            assert refused(lambda: require_consistency(m, roots[m], n, forked.root(n), forked.consistency(m, n)))  # noqa: B023
+            assert refused(lambda: require_consistency(m, roots[m], n, forked.root(n), tree.consistency(m, n)))  # noqa: B023
+
+
+BEYOND: list[Callable[[], object]] = [
+    lambda: require_inclusion(b"\0" * 32, 0, 2**53, [], b"\0" * 32),
+    lambda: require_inclusion(b"\0" * 32, 0, 2**53 - 1, [b"\0" * 32] * 65, b"\0" * 32),
+    lambda: require_consistency(1, b"\0" * 32, 2**60, b"\0" * 32, []),
+    lambda: require_consistency(0, b"\0" * 32, 5, b"\0" * 32, []),
+    lambda: require_consistency(5, b"\0" * 32, 6, b"\0" * 32, []),
+    lambda: Tree([b"\0" * 32]).root(2),
+    lambda: Tree().inclusion(0, 0),
+    lambda: Tree([b"\0" * 32]).consistency(2, 1),
+]
+
+
+@pytest.mark.parametrize("call", BEYOND, ids=range(len(BEYOND)))
+def test_what_lies_beyond_the_tree_is_a_typed_refusal(call: Callable[[], object]) -> None:
+    with pytest.raises(LogError):
+        call()
+
+
+def test_the_empty_tree() -> None:
+    assert Tree().root() == EMPTY_ROOT == sha(b"")
+    require_consistency(0, EMPTY_ROOT, 3, sha(b"anything"), [])

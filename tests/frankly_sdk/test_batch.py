@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many people on one device: a ledger and one value for each key, in files too."""
+
+import io
+import json
+import sqlite3
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_sdk import AlreadyAnswered, BudgetExceeded, Client, Policy, StoreError, UnknownChoice
+from frankly_sdk.cli import main
+from frankly_sdk.store import Store
+from frankly_sdk.testing import FakeClock, FakeServer, make_survey, status
+
+CANARY = "c4n4ry"
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer(make_survey({"smokes": ["no", "yes"]}, strata={"region": ["north", "south"]}))
+
+
+def rows(n: int, answer: str = "yes") -> list[tuple[str, dict[str, str], dict[str, str]]]:
+    return [(f"person {i}", {"smokes": answer}, {"region": "north"}) for i in range(n)]
+
+
+def test_every_key_has_one_value_whatever_is_asked_again(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frankly_sdk.batch.AT_ONCE", 20)
+    n = 27
+    with server.open(tmp_path / "s.db") as client:
+        first = [row.report for row in client.randomise_many(rows(n))]
+        again = [row.report for row in client.randomise_many(rows(n, "no"))]
+        assert first == again
+        assert len(set(first)) == n
+        assert {receipt.status for receipt in client.flush()} == {"sent"}
+        assert {row.status for row in client.randomise_many(rows(n))} == {"done"}
+        with pytest.raises(AlreadyAnswered):
+            client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="person 3")
+        assert client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="somebody new").status == "sent"
+    assert len(server.reports) == n + 1
+    bodies = [request.body for request in server.requests if request.body is not None]
+    assert bodies[:n] == sorted(row for row in first if row is not None), "the order of answering must not show"
+
+
+def test_each_key_has_a_ledger_of_its_own(server: FakeServer, tmp_path: Path) -> None:
+    policy = Policy(cap="2")
+    for i in range(3):
+        other = FakeServer(make_survey({"smokes": ["no", "yes"]}), authority=server.authority)
+        with other.open(tmp_path / "s.db", policy=policy) as client:
+            told = [row.status for row in client.randomise_many([(key, {"smokes": "no"}, {}) for key in ("a", "b")])]
+            assert told == ["sealed" if i < 2 else "over_budget"] * 2
+            if i == 2:
+                with pytest.raises(BudgetExceeded):
+                    client.answer({"smokes": "no"}, respondent="a")
+                assert client.answer({"smokes": "no"}, respondent="c").status == "sent"
+
+
+def test_a_wrong_row_stops_its_batch_before_anything_is_drawn(server: FakeServer, tmp_path: Path) -> None:
+    with server.open(tmp_path / "s.db") as client:
+        with pytest.raises(UnknownChoice) as caught:
+            list(client.randomise_many([*rows(3), ("x", {"smokes": CANARY}, {"region": "north"})]))
+        assert caught.value.field == "rows[3].smokes"
+        assert CANARY not in str(caught.value)
+        with pytest.raises(InvalidInput):
+            list(client.randomise_many([("", {"smokes": "no"}, {"region": "north"})]))
+        assert client.flush() == []
+
+
+def test_keys_and_answers_are_never_written(server: FakeServer, tmp_path: Path) -> None:
+    document = make_survey({"smokes": ["no", CANARY]})
+    other = FakeServer(document, authority=server.authority)
+    with other.open(tmp_path / "s.db") as client:
+        list(client.randomise_many([(f"{CANARY} {i}", {"smokes": CANARY}, {}) for i in range(9)]))
+        kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert CANARY.encode() not in kept
+    names = {Store(tmp_path / name).respondent_name("a") for name in ("s.db", "t.db")}
+    assert len(names) == 2, "another device gives the same person another name"
+
+
+def test_a_store_of_version_1_keeps_what_it_knew(server: FakeServer, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "s.db") as old:
+        old.executescript(
+            """CREATE TABLE keys (origin TEXT PRIMARY KEY, envelope BLOB NOT NULL);
+            CREATE TABLE surveys (survey TEXT PRIMARY KEY, version INTEGER NOT NULL, digest TEXT NOT NULL,
+                                  envelope BLOB NOT NULL);
+            CREATE TABLE evidence (digest TEXT PRIMARY KEY, envelope BLOB NOT NULL);
+            CREATE TABLE answers (survey TEXT PRIMARY KEY, digest TEXT NOT NULL, collect_url TEXT NOT NULL,
+                report_id TEXT NOT NULL, body BLOB, state TEXT NOT NULL, code TEXT NOT NULL, level TEXT NOT NULL,
+                ceiling TEXT);
+            INSERT INTO answers VALUES ('aa', 'sha256:1', 'https://host', 'id', x'20', 'sealed', '', '3/1', NULL);
+            PRAGMA user_version = 1"""
+        )
+    store = Store(tmp_path / "s.db")
+    (kept,) = store.outbox()
+    assert (kept.survey, kept.respondent, kept.body) == ("aa", "", b" ")
+    assert [form.level for form in store.spent()] == [3]
+    store.close()
+
+
+def run(server: FakeServer, folder: Path, *arguments: str, table: str | None = None, name: str = "in.csv") -> int:
+    if table is not None:
+        (folder / name).write_text(table, encoding="utf-8", newline="")
+
+    def opener(chosen: Namespace) -> Client:
+        return server.open(chosen.store, policy=Policy(chosen.cap), link=chosen.link)
+
+    return main([*arguments, "--link", server.link, "--store", str(folder / "s.db")], opener)
+
+
+TABLE = "respondent,smokes,region\n" + "".join(f"p{i},yes,north\n" for i in range(12))
+
+
+def test_a_file_is_randomised_and_flushed(
+    server: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = str(tmp_path / "in.csv"), str(tmp_path / "out.jsonl")
+    assert run(server, tmp_path, "randomise", *files, table=TABLE) == 0
+    lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
+    assert len(lines) == len(set(lines)) == 12
+    assert len({len(line) for line in lines}) == 1
+    assert lines == sorted(lines), "ids are random, and so is their order"
+    assert {tuple(json.loads(line)) for line in lines} == {("v", "doc", "id", "y", "strata", "token")}
+    # Again, still in the field: the file is kept unless forced, and then it holds the same bytes.
+    server.network.online = False
+    assert run(server, tmp_path, "randomise", *files) == 3
+    assert run(server, tmp_path, "randomise", *files, "--force") == 0
+    assert (tmp_path / "out.jsonl").read_bytes().splitlines() == lines
+    server.network.online = True
+    assert run(server, tmp_path, "flush") == 0
+    assert len(server.reports) == 12
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.jsonl", "s.db", "s.db-journal"]
+    assert "sealed 12" in capsys.readouterr().err
+
+
+def test_a_flush_that_reaches_nobody_says_so(server: FakeServer, tmp_path: Path) -> None:
+    run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=TABLE)
+    server.network.then(*[status(503)] * 99)
+    assert run(server, tmp_path, "flush", "--seconds", "1") == 5
+
+
+def test_standard_input_is_read_and_the_survey_explained(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Piped:
+        buffer = io.BytesIO(b"\xef\xbb\xbf" + TABLE.replace("\n", "\r\n").encode())
+
+    monkeypatch.setattr("sys.stdin", Piped)
+    assert run(server, tmp_path, "randomise", "-", str(tmp_path / "o")) == 0
+    assert run(server, tmp_path, "explain") == 0
+    assert "changes by more than ×2.72" not in (said := capsys.readouterr().out)
+    assert "change by more than ×2.72" in said
+
+
+BAD_TABLES = {
+    "no header": ("", "line 1"),
+    "unknown column": ("respondent,smokes,region,shoe\np,yes,north,9\n", "line 1"),
+    "a column twice": ("respondent,smokes,region,smokes\np,yes,north,no\n", "line 1"),
+    "no key": ("respondent,smokes,region\n,yes,north\n", "line 2, column respondent"),
+    "a key twice": ("respondent,smokes,region\np,yes,north\np,no,north\n", "line 3, column respondent"),
+    "empty row": ("respondent,smokes,region\np,yes,north\n\nq,yes,north\n", "line 3"),
+    "too few cells": ("respondent,smokes,region\np,yes\n", "line 2"),
+    "not a choice": (f"respondent,smokes,region\np,yes,north\nq,{CANARY},north\n", "line 3, column smokes"),
+    "not a region": (f"respondent,smokes,region\np,yes,{CANARY}\n", "line 2, column region"),
+    "a line break in a cell": ('respondent,smokes,region\np,"y\nes",north\n', "line 2"),
+    "a stray quote": ('respondent,smokes,region\np,"yes"x,north\n', "line 2"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_bad_tables_name_the_line_and_seal_nothing(
+    case: str, server: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, where = BAD_TABLES[case]
+    assert run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=table) == 3
+    said = capsys.readouterr().err
+    assert f"{where}: " in said
+    assert CANARY not in said
+    assert not (tmp_path / "o").exists()
+    assert Store(tmp_path / "s.db").outbox() == []
+
+
+EXITS = [
+    (["--cap", "0.5"], 4, "policy"),
+    (["--cap", "much"], 3, "cap"),
+    (["--keys", "/nowhere/keys"], 3, "/nowhere/keys"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "_what"), EXITS)
+def test_exit_codes(options: list[str], code: int, _what: str, server: FakeServer, tmp_path: Path) -> None:
+    if "--keys" in options:
+        arguments = ["flush", "--link", server.link, "--store", str(tmp_path / "s.db"), *options]
+        assert main(arguments) == code  # without an opener of ours: the real one reads the file first
+        return
+    assert run(server, tmp_path, "flush", *options) == code
+
+
+def test_no_network_and_no_store_have_codes_of_their_own(server: FakeServer, tmp_path: Path) -> None:
+    server.network.online = False
+    assert run(server, tmp_path, "flush") == 5
+    (tmp_path / "s.db").unlink()
+    (tmp_path / "s.db").mkdir()
+    assert run(server, tmp_path, "flush") == 6
+    with pytest.raises(SystemExit) as usage:
+        main(["randomise"])
+    assert usage.value.code == 2
+
+
+def test_a_full_disk_leaves_no_half_file(server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_fd: int) -> None:
+        raise OSError(28, "no space")
+
+    monkeypatch.setattr("frankly_sdk.cli.os.fsync", full)
+    assert run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=TABLE) == 3
+    assert [path.name for path in tmp_path.iterdir() if path.name not in ("s.db", "s.db-journal")] == ["in.csv"]
+    assert len(Store(tmp_path / "s.db").outbox()) == 12
+
+
+def test_without_randomness_there_is_no_name_for_anybody(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_size: int) -> bytes:
+        raise OSError
+
+    with server.open(tmp_path / "s.db") as client, monkeypatch.context() as patched:
+        patched.setattr("frankly_sdk.store.secrets.token_bytes", broken)
+        with pytest.raises(FranklyError) as caught:
+            client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="p")
+    assert caught.value.code == "randomness"
+    assert not isinstance(caught.value, StoreError)
+    assert FakeClock().naps == []

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/errors.md is written from the code; the code in docs/sdk.md runs.
+
+After a change of the problem table or of an error: ``python -m tests.frankly_sdk.test_docs`` writes the page anew.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import frankly_protocol.errors
+import frankly_sdk.cli
+import frankly_sdk.errors
+import pytest
+from frankly_protocol.errors import FranklyError
+from frankly_protocol.problems import Problem
+from frankly_sdk.events import EVENTS
+from frankly_sdk.testing import FakeServer, make_survey
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, GUIDE = ROOT / "docs" / "errors.md", ROOT / "docs" / "sdk.md"
+HEAD = """# Errors
+
+Written from the code (`tests/frankly_sdk/test_docs.py`): not to be edited by hand.
+
+No error holds an answer, a symbol or a key; not in its text, not in its attributes.
+
+## What the SDK raises
+
+Every one is a `FranklyError` with `code` (stable), `detail` (what is wrong and the way out) and `field`.
+`Client.answer` raises only these; trouble on the way to the server comes back as a `Receipt`.
+
+| class | is a | when |
+|---|---|---|
+"""
+TABLE = """
+## What crosses the border
+
+Problems are `application/problem+json` (RFC 9457) with `type` = `urn:frankly:problem:CODE`. A device counts an
+answer of this kind as final only if code and status belong together; 408, 425, 429, 5xx and `too_early` are tried
+again.
+
+| code | status | title |
+|---|---|---|
+"""
+COMMAND = """
+## Exit codes of `frankly-sdk`
+
+| status | raised by |
+|---|---|
+| 2 | the command was not used as intended |
+"""
+
+
+def lines() -> Iterator[str]:
+    yield HEAD
+    for kind in _kinds():
+        told = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+        (base,) = kind.__bases__
+        yield f"| `{kind.__name__}` | `{base.__name__}` | {told} |\n"
+    yield TABLE
+    for problem in Problem:
+        yield f"| `{problem.code}` | {problem.status} | {problem.title} |\n"
+    yield COMMAND
+    for kinds, status in frankly_sdk.cli._EXITS:
+        yield f"| {status} | {', '.join(f'`{kind.__name__}`' for kind in kinds)} and their kinds |\n"
+
+
+def _kinds() -> list[type[FranklyError]]:
+    modules = (frankly_protocol.errors, frankly_sdk.errors)
+    found = [kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)]
+    return [kind for kind in dict.fromkeys(found) if issubclass(kind, FranklyError) and kind is not FranklyError]
+
+
+def test_the_error_reference_is_that_of_the_code() -> None:
+    assert PAGE.read_text(encoding="utf-8") == "".join(lines())
+
+
+def test_every_error_of_the_sdk_can_be_imported_from_its_front_door() -> None:
+    missing = {kind.__name__ for kind in _kinds()} - set(frankly_sdk.__all__)
+    assert missing <= {"InvalidInput"}, missing
+
+
+def test_the_guides_code_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Python block of docs/sdk.md, in its order, on a server in this process."""
+    server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
+
+    def opened(link: str, store: str, **options: Any) -> frankly_sdk.Client:
+        return server.open(tmp_path / store, link=link, **options)
+
+    monkeypatch.setattr(frankly_sdk, "Client", SimpleNamespace(open=opened))
+    blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 4
+    for block in blocks:
+        names: dict[str, Any] = {"link": server.link, "show": lambda *_words: None}
+        exec(compile(block, GUIDE.name, "exec"), names)
+        if "test_my_app" in names:
+            names["test_my_app"](tmp_path)
+    assert len(server.reports) == 5
+
+
+def test_the_guide_names_every_event_and_option() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    for name in (*EVENTS, *(p for p in inspect.signature(frankly_sdk.Client.open).parameters if p != "cls")):
+        assert f"`{name}`" in text, name
+
+
+if __name__ == "__main__":
+    PAGE.write_text("".join(lines()), encoding="utf-8")

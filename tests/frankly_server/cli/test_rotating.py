@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly keys status|rotate|revoke|sign`, `frankly witness` and `frankly audit` on a command line."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import SystemClock
+from frankly_server.app import create_app
+from frankly_server.cli.serving import Server
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+
+from tests.frankly_server.cli.conftest import Done, Frankly
+
+
+def test_a_ceremony_from_the_first_key_to_a_revoked_one(frankly: Frankly, home: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "passphrase"
+    secret.write_text("correct horse battery\n")
+    secret.chmod(0o600)
+    made = frankly(
+        "keys", "init", "--yes", "--roots", "2", "--root-threshold", "2", "--passphrase-file", secret, "--json"
+    )
+    assert (made.code, made.json["encrypted"], len(made.json["roots"])) == (0, True, 2)
+    assert frankly("keys", "rotate", "--yes").code == 3  # the roots are encrypted
+    done = frankly("keys", "rotate", "--publisher", "--passphrase-file", secret, "--yes", "--json")
+    assert (done.json["version"], done.json["in_force"]) == (2, True)
+    now = frankly("keys", "status", "--json").json
+    states = {line["key_id"]: line["state"] for line in now["keys"] if line["role"] == "publisher"}
+    assert states[made.json["publisher"]] == "retired"
+    assert sorted(states.values()) == ["in force", "retired"]
+    (current,) = [key for key, state in states.items() if state == "in force"]
+    stick = tmp_path / "stick.pem"
+    (home / "keys" / "root-2.pem").rename(stick)
+    waiting = frankly("keys", "revoke", current[:12], "--passphrase-file", secret, "--yes", "--json").json
+    assert (waiting["in_force"], waiting["old_missing"]) == (False, 1)
+    signed = frankly("keys", "sign", "--root-key", stick, "--passphrase-file", secret, "--json").json
+    assert (signed["version"], signed["in_force"]) == (3, True)
+    assert "in force" in frankly("keys", "status").out
+    assert frankly("keys", "revoke", "zz", "--yes", "--json").problem["code"] == "not_found"
+    assert frankly("keys", "rotate", "--witness", "w", "--yes").code == 2
+    assert frankly("keys", "rotate").code == 2  # nobody there to ask
+
+
+def last(done: Done) -> Any:
+    """The object a command wrote; the server in this process logs to the same place."""
+    return json.loads(done.out.strip().splitlines()[-1])
+
+
+@pytest.fixture
+def url(ready: Frankly, home: Path) -> Iterator[str]:
+    """A server of this home, on a port of its own."""
+    services = Services.open(Settings.load(), SystemClock())
+    app = create_app(Settings.load(), services=services)
+    server = Server(app, host="127.0.0.1", port=0, threads=2, body_limit_bytes=2**20)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    yield f"http://127.0.0.1:{server.port}"
+    server.stop()
+    thread.join()
+    services.close()
+
+
+def test_a_witness_and_an_audit_from_outside(ready: Frankly, survey_file: Path, url: str, tmp_path: Path) -> None:
+    shown = ready("witness", "--name", "w.example", "--show")
+    assert (shown.code, shown.out.startswith("w.example=")) == (0, True)
+    assert ready("keys", "rotate", "--witness", shown.out.strip(), "--yes").code == 0
+    assert ready("survey", "apply", survey_file).code == 0
+    digest = ready("survey", "publish", "habits", "--json").json["digest"]
+    unwatched = last(ready("audit", url, "--json"))
+    assert (unwatched["holds"], unwatched["watched"], unwatched["size"]) == (True, False, 1)
+    visit = ready("witness", url, "--name", "w.example", "--json")
+    assert (visit.code, last(visit)["cosigned"], last(visit)["size"]) == (0, True, 1)
+    report = ready("audit", url, "--state", tmp_path / "head", "--json")
+    assert (report.code, last(report)["watched"]) == (0, True)
+    assert [(d["digest"], d["reports"]) for d in last(report)["documents"]] == [(digest, 0)]
+    assert ready("audit", url, "--state", tmp_path / "head").code == 0
+    note = (tmp_path / "head").read_bytes()
+    (tmp_path / "head").write_bytes(note.replace(b"\n1\n", b"\n7\n"))
+    forked = ready("audit", url, "--state", tmp_path / "head", "--json")
+    assert (forked.code, [f["kind"] for f in last(forked)["findings"]]) == (6, ["log"])
+    assert ready("keys", "rotate", "--publisher", "--yes").code == 0
+    assert ready("audit", url).code == 6
+    assert ready("keys", "resign", "--yes", "--json").json == {"signed": [digest]}
+    assert ready("audit", url).code == 0
+
+
+def test_what_a_witness_cannot_do_is_said(ready: Frankly, url: str) -> None:
+    for arguments, code in (
+        (["--name", "a b", "--show"], 2), (["--name", "w"], 2), (["http://example.org", "--name", "w"], 2),
+        (["http://127.0.0.1:1", "--name", "w"], 5), ([url, "--name", "w", "--every", "5"], 2),
+    ):  # fmt: skip
+        assert (arguments, ready("witness", *arguments).code) == (arguments, code)
+    assert ready("audit", "http://127.0.0.1:1").code == 5
+    assert last(ready("witness", url, "--name", "w", "--json"))["cosigned"] is False

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans keep what they promise: by formulas of one yes/no question, and by simulated surveys."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_server.analysis.planning import plan_json
+from frankly_server.estimate.margins import normal_quantile
+
+WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}  # 1/(2k) = 1 is the worst-case error of one report
+GRR = {"prior": {"joint": [[3, 2, 1]]}, "notion": "ldp", "mechanism": "grr"}
+
+
+def ask(**options: Any) -> Any:
+    return json.loads(json.dumps(plan_json(parse_json(json.dumps(options).encode(), decimals=True), lambda: 0.0)))
+
+
+def test_warner_by_hand() -> None:
+    z = normal_quantile(0.95)
+    assert ask(**WARNER, solve_for="margin", n=400)["margin"] == pytest.approx(z / 20)
+    found = ask(**WARNER, solve_for="n", margin=0.05, response_rate=0.4)
+    assert found["n"] == int(np.ceil((z / 0.05) ** 2))
+    assert found["invited"] == int(np.ceil(found["n"] / 0.4))
+    assert found["epsilon"] is None
+    assert found["margins"][0] <= 0.05
+    assert [point["n"] for point in found["curve"]] == [found["n"] * f // 4 for f in (1, 2, 4, 8, 16)]
+
+
+def test_subgroups_and_populations() -> None:
+    whole = ask(**WARNER, solve_for="n", margin=0.1)["n"]
+    assert ask(**WARNER, solve_for="n", margin=0.1, subgroup=0.25)["n"] == pytest.approx(4 * whole, abs=4)
+    # A census of N: privacy alone, 0.75/N at every truth.
+    found = ask(**WARNER, solve_for="margin", n=500, population=500)
+    assert found["margin"] == pytest.approx(normal_quantile(0.95) * (0.75 / 500) ** 0.5)
+    assert ask(**WARNER, solve_for="n", margin=0.1, population=1000)["n"] < whole
+    assert ask(**WARNER, solve_for="margin", n=400, method="chebyshev")["margin"] == pytest.approx(20**0.5 / 20)
+
+
+def test_the_level_that_a_margin_needs_is_the_least() -> None:
+    found = ask(**GRR, solve_for="epsilon", n=2000, margin=0.06)
+    assert found["margin"] <= 0.06
+    less = f"{float(found['epsilon']) - 0.001:.3f}"
+    assert ask(**GRR, solve_for="margin", n=2000, epsilon=less)["margin"] > 0.06
+    again = ask(**GRR, solve_for="n", margin=found["margin"], epsilon=found["epsilon"])
+    assert again["n"] == pytest.approx(2000, abs=1)
+
+
+def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
+    points = ask(**GRR, solve_for="margin", n=1000, epsilon="1", frontier=5)["frontier"]
+    assert [float(point["epsilon"]) for point in points][::4] == [0.1, 8]
+    assert all(a["margin"] > b["margin"] for a, b in pairwise(points))
+    assert all(a["information"] < b["information"] for a, b in pairwise(points))
+
+
+def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
+    """50 random requests; in each the truth is random, and the estimate is within the margin as often as promised."""
+    rng = np.random.default_rng(77)
+    runs, kept = 2000 if full else 200, []
+    for _ in range(50):
+        answers = int(rng.integers(2, 6))
+        level = str(round(float(rng.uniform(0.5, 3)), 2))
+        margin = float(round(rng.uniform(0.03, 0.15), 3))
+        design = {"prior": {"joint": [[1] * answers]}, "notion": "ldp", "mechanism": "grr", "epsilon": level}
+        n = ask(**design, solve_for="n", margin=margin)["n"]
+        e = np.exp(float(level))
+        on, off = e / (e + answers - 1), 1 / (e + answers - 1)
+        p = rng.dirichlet(np.ones(answers))
+        rates = rng.multinomial(n, off + (on - off) * p, size=runs) / n
+        off_by = np.abs((rates - off) / (on - off) - p)
+        kept.append(np.mean(off_by <= margin, axis=0).min())
+    # Each of the 50 at the worst of its answers: never below 95% by more than three binomial standard errors.
+    assert min(kept) >= 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
+    assert np.mean(kept) >= 0.95
+
+
+BAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "nothing to solve for": ({}, "field_missing", "solve_for"),
+    "an unknown wish": ({"solve_for": "time"}, "field_type", "solve_for"),
+    "a mechanism's level": ({**WARNER, "solve_for": "epsilon", "n": 5, "margin": 0.1}, "unsupported", "epsilon"),
+    "a mechanism with a level": ({**WARNER, "solve_for": "n", "epsilon": "1", "margin": 0.1}, "unsupported", "epsilon"),
+    "what is solved for is given": ({**WARNER, "solve_for": "n", "n": 5, "margin": 0.1}, "unsupported", "n"),
+    "one of two": ({**GRR, "solve_for": "n", "margin": 0.1}, "field_missing", "epsilon"),
+    "a margin of nothing": ({**WARNER, "solve_for": "n", "margin": 0}, "field_type", "margin"),
+    "more than everybody": ({**WARNER, "solve_for": "margin", "n": 50, "population": 40}, "counts_invalid", "n"),
+    "too few people": ({**WARNER, "solve_for": "n", "margin": 0.01, "population": 40}, "unsupported", "margin"),
+    "no respondents": ({**WARNER, "solve_for": "margin", "n": 5, "response_rate": 0}, "field_type", "response_rate"),
+    "a percent": ({**WARNER, "solve_for": "margin", "n": 5, "subgroup": 25}, "field_type", "subgroup"),
+    "level 95": ({**WARNER, "solve_for": "margin", "n": 5, "level": 95}, "confidence_range", "level"),
+    "a method without plans": ({**WARNER, "solve_for": "margin", "n": 5, "method": "exact"}, "field_type", "method"),
+    "frontier of a mechanism": ({**WARNER, "solve_for": "margin", "n": 5, "frontier": 4}, "unsupported", "frontier"),
+    "not to be had": ({**GRR, "solve_for": "epsilon", "n": 10, "margin": 0.001}, "unsupported", "margin"),
+    "an unknown key": ({**WARNER, "solve_for": "margin", "n": 5, "depth": 4}, "field_unknown", "depth"),
+    "not to be told": (
+        {"weights": [[8, 8], [8, 8]], "bits": 4, "solve_for": "margin", "n": 5}, "not_identifiable", "targets",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refusals(name: str) -> None:
+    asked, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as refused:
+        ask(**asked)
+    assert (refused.value.code, refused.value.field) == (code, field)

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One token, one report: whatever races, whatever is sent again, on both databases; nothing ties the two together."""
+
+import hashlib
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.tokens import TokenRule
+from frankly_protocol.trust.tokens import InviteVerifier, RsaPssVerifier, encode_token, token_message
+from frankly_server.intake import Intake
+from frankly_server.intake.tokens import Invites
+from frankly_server.store import Database
+
+from tests.frankly_protocol.samples import NOW, ldp_block, survey
+from tests.frankly_server.samples import put, report
+
+SURVEY, OTHER = "ab" * 16, "cd" * 16
+ISSUER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def spki(key: Any) -> str:
+    return encode_token(key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+
+
+INVITE, BLIND = TokenRule("invite"), TokenRule("rsa-pss", spki(ISSUER))
+
+
+def with_rule(rule: TokenRule | None, survey_id: str = SURVEY) -> SurveyDocument:
+    return replace(survey(ldp_block(), survey_id=survey_id), token=rule)
+
+
+def issued(survey_id: str = SURVEY, key: Any = ISSUER, salt: int = 48, digest: Any = None) -> str:
+    """A token as it looks once its holder has unblinded it: an ordinary PSS signature over prefix and message."""
+    digest = digest or hashes.SHA384()
+    prefix, nonce = secrets.token_bytes(32), secrets.token_bytes(32)
+    message = prefix + token_message(survey_id, nonce)
+    signature = key.sign(message, padding.PSS(padding.MGF1(digest), salt), digest)
+    return encode_token(prefix + nonce + signature)
+
+
+def send(
+    intake: Intake, document: SurveyDocument, token: str | None, report_id: str | None = None, symbol: int = 0
+) -> str:
+    """Send one report; return its status or the code of its refusal."""
+    body = replace(report(document, symbol, report_id=report_id), token=token).to_bytes(document.report_length)
+    try:
+        return intake.accept(document.survey, body).status
+    except InvalidInput as refused:
+        return refused.code
+
+
+def stored(database: Database, survey_id: str = SURVEY) -> tuple[int, int, int]:
+    """How many reports are kept, how many counted, how many tokens are spent."""
+    with database.reading("test") as tx:
+        rows = list(tx.reports.scan(survey_id))
+        assert tx.counts.recount(survey_id) == []
+        counted = sum(sum(tx.counts.of_document(digest).values()) for digest in {row.document for row in rows})
+        return len(rows), counted, tx.tokens.count(survey_id)[1]
+
+
+@pytest.fixture
+def intake(database: Database) -> Intake:
+    return Intake(database, FixedClock(NOW))
+
+
+def test_an_invite_opens_its_survey_once(database: Database, intake: Intake) -> None:
+    document, other = put(database, with_rule(INVITE)), put(database, with_rule(INVITE, OTHER))
+    first, second = Invites(database).make(SURVEY, 2)
+    (foreign,) = Invites(database).make(OTHER, 1)
+    outcomes = [
+        send(intake, document, first, "1" * 32), send(intake, document, first, "1" * 32),
+        send(intake, document, first, "2" * 32), send(intake, document, None), send(intake, document, "x"),
+        send(intake, document, encode_token(b"\0" * 32)), send(intake, document, foreign),
+        send(intake, document, second, "1" * 32, symbol=1), send(intake, document, second, "3" * 32),
+        send(intake, other, foreign),
+    ]  # fmt: skip
+    assert outcomes == [
+        "accepted", "duplicate", "token_spent", "token_invalid", "token_invalid", "token_invalid", "token_foreign",
+        "id_conflict", "accepted", "accepted",
+    ]  # fmt: skip
+    assert stored(database) == (2, 2, 2)
+    assert stored(database, OTHER) == (1, 1, 1)
+
+
+def test_a_token_of_an_outside_issuer_opens_its_survey_once(database: Database, intake: Intake) -> None:
+    document = put(database, with_rule(BLIND))
+    token = issued()
+    assert [send(intake, document, token, c * 32) for c in "112"] == ["accepted", "duplicate", "token_spent"]
+    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    bad = [
+        issued(OTHER),
+        issued(key=stranger),
+        issued(salt=32),
+        issued(digest=hashes.SHA256()),
+        token[:-4],
+        token + "AAAA",
+    ]
+    assert {send(intake, document, one) for one in bad} == {"token_invalid"}
+    raw = bytearray(_raw(issued()))
+    raw[40] ^= 1
+    assert send(intake, document, encode_token(bytes(raw))) == "token_invalid"
+    assert stored(database) == (1, 1, 1)
+
+
+def _raw(token: str) -> bytes:
+    import base64
+
+    return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+
+
+def test_a_survey_without_a_rule_takes_no_token(database: Database, intake: Intake) -> None:
+    document = put(database, survey(ldp_block(), survey_id=SURVEY))
+    body = replace(report(document, 0), token="abc").to_bytes(0)
+    with pytest.raises(InvalidInput) as refused:
+        intake.accept(SURVEY, body)
+    assert refused.value.code == "token_invalid"
+
+
+@pytest.mark.parametrize("rule", [INVITE, BLIND], ids=["invite", "issuer"])
+def test_one_token_and_many_racing_reports_make_one(database: Database, rule: TokenRule, full: bool) -> None:
+    document = put(database, with_rule(rule))
+    token = Invites(database).make(SURVEY, 1)[0] if rule is INVITE else issued()
+    doors = [Intake(database, FixedClock(NOW)) for _ in range(4)]
+    racing = 64 if full else 24
+    with ThreadPoolExecutor(8) as pool:
+        found = Counter(pool.map(lambda i: send(doors[i % 4], document, token, f"{i:032x}"), range(racing)))
+    assert found == {"accepted": 1, "token_spent": racing - 1}
+    assert stored(database) == (1, 1, 1)
+
+
+def test_the_same_report_racing_with_itself_spends_one_token(database: Database, full: bool) -> None:
+    document = put(database, with_rule(INVITE))
+    doors = [Intake(database, FixedClock(NOW)) for _ in range(4)]
+    for round_ in range(10 if full else 3):
+        (token,) = Invites(database).make(SURVEY, 1)
+        with ThreadPoolExecutor(8) as pool:
+            found = Counter(pool.map(lambda i: send(doors[i % 4], document, token, f"{round_:032x}"), range(16)))  # noqa: B023
+        assert found == {"accepted": 1, "duplicate": 15}
+        assert stored(database) == (round_ + 1,) * 3
+
+
+def test_a_batch_spends_exactly_the_tokens_of_what_it_keeps(database: Database, intake: Intake) -> None:
+    document = put(database, with_rule(INVITE))
+    tokens = Invites(database).make(SURVEY, 4)
+    send(intake, document, tokens[3], "f" * 32)
+
+    def one(name: str, token: str | None, symbol: int = 0) -> bytes:
+        return replace(report(document, symbol, report_id=name * 32), token=token).to_bytes(0)
+
+    batch = [one("1", tokens[0]), one("1", tokens[0]), one("2", tokens[0]), one("3", tokens[1]), one("4", tokens[3]),
+             one("5", None), one("f", tokens[3]), one("f", tokens[2], symbol=1), one("6", tokens[2])]  # fmt: skip
+    found = [getattr(o, "status", None) or getattr(o, "code", None) for o in intake.accept_batch(SURVEY, batch)]
+    assert found == ["accepted", "duplicate", "token_spent", "accepted", "token_spent", "token_invalid", "duplicate",
+                     "id_conflict", "accepted"]  # fmt: skip
+    assert stored(database) == (4, 4, 4)
+
+
+def test_nothing_stored_ties_a_token_to_a_report(database: Database, intake: Intake) -> None:
+    document = put(database, with_rule(INVITE))
+    tokens = Invites(database).make(SURVEY, 3)
+    for i, token in enumerate(tokens):
+        assert send(intake, document, token, f"{i:032x}") == "accepted"
+    with database.engine.connect() as connection:
+        for table in ("reports", "counts", "day_counts", "tokens"):
+            kept = repr(connection.exec_driver_sql(f"SELECT * FROM {table}").all())
+            assert not any(token in kept for token in tokens)
+            if table != "tokens":
+                assert not any(hashlib.sha256(_raw(token)).hexdigest()[:16] in kept for token in tokens)
+        columns = set(connection.exec_driver_sql("SELECT * FROM tokens").keys())
+    assert columns == {"survey", "hash", "spent"}
+
+
+BAD_KEYS: list[Callable[[], str]] = [
+    lambda: spki(rsa.generate_private_key(public_exponent=65537, key_size=1024)),
+    lambda: spki(ec.generate_private_key(ec.SECP256R1())),
+    lambda: "A" * 100, lambda: "*" * 100, lambda: spki(ISSUER)[:-2], lambda: "é" * 80,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", BAD_KEYS, ids=range(len(BAD_KEYS)))
+def test_an_issuers_key_is_rsa_of_two_to_four_thousand_bits(make: Callable[[], str]) -> None:
+    with pytest.raises(InvalidInput):
+        RsaPssVerifier(make())
+
+
+@pytest.mark.parametrize("token", ["", "A", "AA", "é", "A" * 42, "A" * 44, "=" * 43, "A" * 42 + "B", " " + "A" * 42])
+def test_a_token_has_one_spelling(token: str) -> None:
+    with pytest.raises(InvalidInput):
+        InviteVerifier().spend_hash(SURVEY, token)
+
+
+@pytest.mark.parametrize(("survey_name", "count", "code"), [("nobody", 1, "survey_unknown"), (SURVEY, 0, "field_type"),
+                         (SURVEY, 100_001, "field_type")])  # fmt: skip
+def test_invites_are_made_for_a_survey_that_is_there(
+    database: Database, survey_name: str, count: int, code: str
+) -> None:
+    put(database, with_rule(INVITE))
+    with pytest.raises(InvalidInput) as refused:
+        Invites(database).make(survey_name, count)
+    assert refused.value.code == code

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Key ceremonies on disk: every version follows the one before, on one machine or several, interrupted anywhere."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.envelope import SigningKey
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.trust import KeysDocument, walk
+from frankly_server.keys import Change, Keyring, Plan, Rotation, rotation, status
+
+from tests.frankly_protocol.samples import NOW
+
+CLOCK = FixedClock(NOW)
+PASSPHRASE = b"correct horse battery"
+WITNESS = SigningKey.from_raw(bytes([9]) * 32).public
+
+
+def made(folder: Path, passphrase: bytes | None = None, **plan: int) -> Keyring:
+    keyring = Keyring(folder / "keys", CLOCK)
+    keyring.init(plan=Plan(**plan), passphrase=passphrase)
+    return keyring
+
+
+def newest(keyring: Keyring, first: bytes) -> KeysDocument:
+    """The newest keys as a device that knows only the first ones walks to them."""
+    return walk(keyring.document(), first, keyring.chain, NOW)
+
+
+def ids(keyring: Keyring, role: str) -> list[str]:
+    return [line.key_id for line in status(keyring, CLOCK).keys if line.role == role and line.state == "in force"]
+
+
+CHANGES: dict[str, Callable[[Keyring], Change]] = {
+    "nothing but the expiry": lambda k: Change(validity=timedelta(days=10)),
+    "publisher": lambda k: Change(drop=frozenset(ids(k, "publisher"))),
+    "one more publisher, both must sign": lambda k: Change(publishers=1, publisher_threshold=2),
+    "root": lambda k: Change(drop=frozenset(ids(k, "root"))),
+    "two roots more, two of three must sign": lambda k: Change(roots=2, root_threshold=2),
+    "log": lambda k: Change(log=True),
+    "revoked log": lambda k: Change(drop=frozenset(ids(k, "log"))),
+    "a witness": lambda k: Change(witnesses=(("w.example", WITNESS),)),
+    "everything": lambda k: Change(drop=frozenset(ids(k, "root") + ids(k, "publisher")), log=True,
+                                   witnesses=(("w.example", WITNESS),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("second", CHANGES)
+@pytest.mark.parametrize("first", ["root", "publisher", "everything", "two roots more, two of three must sign"])
+def test_any_two_changes_are_walked_and_the_server_goes_on(tmp_path: Path, first: str, second: str) -> None:
+    keyring = made(tmp_path)
+    known = keyring.document()
+    for version, name in ((2, first), (3, second)):
+        done = Rotation(keyring, CLOCK).propose(CHANGES[name](keyring))
+        assert (done.in_force, done.document.version) == (True, version)
+        assert newest(keyring, known) == done.document == keyring.trusted()
+        keyring.check()
+    assert len(keyring.chain()) == 3
+    assert keyring.document(1) == known
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in (tmp_path / "keys").iterdir())
+
+
+def test_roots_on_two_sticks_sign_one_after_the_other(tmp_path: Path) -> None:
+    keyring = made(tmp_path, PASSPHRASE, roots=3, root_threshold=2)
+    first = keyring.document()
+    sticks = []
+    for path in keyring.key_files("root.pem"):
+        sticks.append(tmp_path / path.name)
+        path.rename(sticks[-1])
+    with pytest.raises(InvalidInput, match="no root key"):
+        Rotation(keyring, CLOCK).propose(Change(publishers=1))
+    with pytest.raises(InvalidInput, match="encrypted"):
+        Rotation(keyring, CLOCK, sticks[:1]).propose(Change(publishers=1))
+    waiting = Rotation(keyring, CLOCK, sticks[:1], PASSPHRASE).propose(
+        Change(drop=frozenset(ids(keyring, "publisher")))
+    )
+    assert (waiting.in_force, waiting.old_missing, waiting.new_missing) == (False, 1, 1)
+    assert keyring.document() == first
+    assert status(keyring, CLOCK).pending == 2
+    assert [line.state for line in status(keyring, CLOCK).keys if line.role == "publisher"] == ["in force", "next"]
+    again = Rotation(keyring, CLOCK, sticks[:1], PASSPHRASE).sign()
+    assert (again.in_force, again.old_missing) == (False, 1)
+    done = Rotation(keyring, CLOCK, sticks[2:], PASSPHRASE).sign()
+    assert done.in_force
+    assert newest(keyring, first) == done.document
+    assert status(keyring, CLOCK).pending is None
+    with pytest.raises(InvalidInput, match="no new version waits"):
+        Rotation(keyring, CLOCK, sticks[2:], PASSPHRASE).sign()
+
+
+def test_new_roots_sign_beside_the_old_ones(tmp_path: Path) -> None:
+    keyring = made(tmp_path)
+    first = keyring.document()
+    (old,) = keyring.key_files("root.pem")
+    old.rename(tmp_path / "stick.pem")
+    done = Rotation(keyring, CLOCK, [tmp_path / "stick.pem"]).propose(Change(drop=frozenset(ids(keyring, "root"))))
+    assert done.in_force
+    assert len(keyring.key_files("root.pem")) == 1
+    assert Rotation(keyring, CLOCK).propose(Change()).in_force
+    assert newest(keyring, first).version == 3
+
+
+@pytest.mark.parametrize("step", range(1, 6))
+def test_an_interrupted_rotation_leaves_the_old_version_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    keyring = made(tmp_path)
+    first = keyring.document()
+    calls = 0
+    real = rotation._write
+
+    def failing(path: Path, data: bytes) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == step:
+            raise OSError(28, "No space left on device")
+        real(path, data)
+
+    monkeypatch.setattr(rotation, "_write", failing)
+    change = Change(drop=frozenset(ids(keyring, "publisher") + ids(keyring, "root")))
+    with pytest.raises(OSError, match="space"):
+        Rotation(keyring, CLOCK).propose(change)
+    keyring.check()
+    assert keyring.document() == first
+    monkeypatch.undo()
+    assert Rotation(keyring, CLOCK).propose(change).in_force
+    assert newest(keyring, first).version == 2
+    keyring.check()
+
+
+def test_expired_keys_can_be_renewed(tmp_path: Path) -> None:
+    keyring = made(tmp_path)
+    first, late = keyring.document(), FixedClock(NOW + timedelta(days=3000))
+    with pytest.raises(InvalidInput, match="valid from"):
+        Keyring(tmp_path / "keys", late).check()
+    assert any("expired" in remark for remark in status(keyring, late).remarks)
+    Rotation(keyring, late).propose(Change())
+    Keyring(tmp_path / "keys", late).check()
+    assert walk(keyring.document(), first, keyring.chain, late.at).version == 2
+
+
+REFUSED: dict[str, tuple[Change, str]] = {
+    "a key that is not there": (Change(drop=frozenset({"00" * 32})), "not_found"),
+    "a threshold out of reach": (Change(root_threshold=2), "definition_invalid"),
+    "too many keys": (Change(publishers=40), "definition_invalid"),
+    "a witness of a bad name": (Change(witnesses=(("a b", WITNESS),)), "definition_invalid"),
+    "two witnesses of one key": (Change(witnesses=(("a", WITNESS), ("b", WITNESS))), "definition_invalid"),
+    "more witnesses needed than there are": (
+        Change(witnesses=(("a", WITNESS),), witness_threshold=2), "definition_invalid"),
+    "no validity": (Change(validity=timedelta(0)), "definition_invalid"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_change_that_cannot_be_is_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+    keyring = made(tmp_path)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "keys").iterdir()}
+    change, code = REFUSED[name]
+    with pytest.raises(InvalidInput) as refused:
+        Rotation(keyring, CLOCK).propose(change)
+    assert refused.value.code == code
+    assert {path.name: path.read_bytes() for path in (tmp_path / "keys").iterdir()} == before
+
+
+@pytest.mark.parametrize("passphrase", [b"", b"short", b"x" * 1024])
+def test_a_passphrase_is_neither_short_nor_endless(tmp_path: Path, passphrase: bytes) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        made(tmp_path, passphrase)
+    assert refused.value.code == "key_file"
+    assert not (tmp_path / "keys").exists()
+
+
+def test_an_encrypted_root_opens_with_its_passphrase_alone(tmp_path: Path) -> None:
+    keyring = made(tmp_path, PASSPHRASE)
+    keyring.check()
+    (path,) = keyring.key_files("root.pem")
+    assert b"ENCRYPTED" in path.read_bytes()
+    for passphrase in (None, b"another passphrase"):
+        with pytest.raises(InvalidInput) as refused:
+            Rotation(keyring, CLOCK, (), passphrase).propose(Change())
+        assert refused.value.code == "key_file"
+    assert Rotation(keyring, CLOCK, (), PASSPHRASE).propose(Change(drop=frozenset(ids(keyring, "root")))).in_force
+    assert all(b"ENCRYPTED" in path.read_bytes() for path in keyring.key_files("root.pem"))
+
+
+@pytest.mark.parametrize("plan", [{"roots": 0}, {"roots": 33}, {"root_threshold": 2}, {"publisher_threshold": 0}])
+def test_a_plan_needs_as_many_keys_as_must_sign(tmp_path: Path, plan: dict[str, int]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        made(tmp_path, **plan)
+    assert refused.value.code == "key_file"
+
+
+def test_two_publishers_sign_together(tmp_path: Path) -> None:
+    keyring = made(tmp_path, publishers=3, publisher_threshold=2)
+    assert len(keyring.publishers()) == 3
+    files = keyring.key_files("publisher.pem")
+    files[0].unlink()
+    assert len(keyring.publishers()) == 2
+    files[1].unlink()
+    with pytest.raises(InvalidInput, match="1 of the 2 needed"):
+        keyring.check()

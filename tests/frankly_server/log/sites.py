@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real server in this process behind the door that witnesses and auditors use, and witnesses of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache, cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from flask.testing import FlaskClient
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope, SigningKey
+from frankly_server.app import create_app
+from frankly_server.keys import Change, Rotation
+from frankly_server.log.site import JSON, SiteError
+from frankly_server.log.witness import Witness
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, DocumentRow, SurveyRow, upgrade
+from pydantic import SecretStr
+
+from tests.frankly_protocol.samples import NOW, ldp_block, survey
+
+Bend = Callable[[str, bytes], bytes]
+
+
+@cache
+def empty_database() -> bytes:
+    """A migrated SQLite file without rows: made once, for making one takes longer than a test."""
+    with TemporaryDirectory() as folder:
+        database = Database(f"sqlite:///{folder}/empty.db")
+        upgrade(database)
+        database.close()
+        return (Path(folder) / "empty.db").read_bytes()
+
+
+@dataclass
+class Place:
+    """A server with its own database and keys; `bend` changes answers on the way (path, body) -> body."""
+
+    services: Services
+    settings: Settings
+    bend: Bend = lambda _path, body: body
+    asked: list[str] = field(default_factory=list)
+
+    @classmethod
+    def make(cls, folder: Path, url: str | None = None) -> "Place":
+        """A server in `folder`, on SQLite unless there is a URL."""
+        fresh = url is None
+        if fresh:
+            (folder / "frankly.db").write_bytes(empty_database())
+        url = url or f"sqlite:///{folder / 'frankly.db'}"
+        settings = Settings(home=folder / "home", database_url=SecretStr(url))
+        database = Database(settings.store_url())
+        if not fresh:
+            upgrade(database)
+        services = Services(settings, database, FixedClock(NOW))
+        services.keys.init()
+        return cls(services, settings)
+
+    @cached_property
+    def http(self) -> FlaskClient:
+        """The application's own door."""
+        return create_app(self.settings, services=self.services).test_client()
+
+    def get(self, path: str, limit: int, kind: str = JSON) -> bytes:
+        """Ask the application."""
+        self.asked.append(path)
+        answer = self.http.get(path)
+        body = self.bend(path, answer.data)
+        if answer.status_code != 200 or answer.mimetype != kind or len(body) > limit:
+            raise SiteError(f"status {answer.status_code} {answer.data!r}", path)
+        return body
+
+    def post(self, path: str, body: bytes, kind: str) -> bytes:
+        """Send to the application."""
+        answer = self.http.post(path, data=body, content_type=kind)
+        if answer.status_code != 200:
+            raise SiteError(f"status {answer.status_code} {answer.data!r}", path)
+        return answer.data
+
+    def publish(self, document: SurveyDocument) -> str:
+        """Sign, store and log a document, as publishing does."""
+        envelope = Envelope.seal(SURVEY_TYPE, document.payload(), self.services.keys.publishers()).to_bytes()
+        row = DocumentRow(document.digest, document.survey, document.version, document.digest, envelope)
+        with self.services.database.transaction("test") as tx:
+            if tx.surveys.get(document.survey) is None:
+                tx.surveys.add(SurveyRow(document.survey, f"s-{document.survey}", "{}"))
+            tx.documents.add(row)
+            tx.log.append(row.digest)
+        return document.digest
+
+    def surveys(self, count: int) -> list[str]:
+        """Publish so many surveys of one version each."""
+        with self.services.database.reading("test") as tx:
+            start = tx.log.size()
+        return [self.publish(survey(ldp_block(), survey_id=f"{i:032x}")) for i in range(start, start + count)]
+
+    def second(self, survey_id: str, first: str) -> str:
+        """Publish version 2 of a survey."""
+        return self.publish(survey(ldp_block(epsilon="0.9"), version=2, prev=first, survey_id=survey_id))
+
+    def name(self, *names: str, threshold: int = 1) -> list[SigningKey]:
+        """Put witnesses into the keys document; return their keys."""
+        keys = [SigningKey.generate() for _ in names]
+        named = tuple((name, key.public) for name, key in zip(names, keys, strict=True))
+        Rotation(self.services.keys, FixedClock(NOW)).propose(Change(witnesses=named, witness_threshold=threshold))
+        return keys
+
+    def at(self, now: datetime) -> "Place":
+        """The same server at another time."""
+        return replace(self, services=Services(self.settings, self.services.database, FixedClock(now)))
+
+
+def watcher(name: str, key: SigningKey, folder: Path, at: datetime = NOW) -> Witness:
+    """A witness with a folder of its own."""
+    return Witness(name, key, folder / name, FixedClock(at))
+
+
+LATER = NOW + timedelta(hours=1)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every figure, made once for all tests that look at it."""
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from frankly_server.reproduce.catalogue import FIGURES
+from frankly_server.reproduce.records import Records, read_records
+from frankly_server.reproduce.runner import Made, make
+
+from tests.frankly_server.reproduce.people import write_people
+
+Making = Callable[[str], Made]
+
+
+@pytest.fixture(scope="session")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_people(tmp_path_factory.mktemp("people") / "people.csv")
+
+
+@pytest.fixture(scope="session")
+def records(people: Path) -> Records:
+    return read_records(people)
+
+
+@pytest.fixture(scope="session")
+def making(records: Records) -> Making:
+    """Make a figure in a quick run; the clock never tells the same difference twice."""
+    ticks = count(1)
+
+    def made(name: str) -> Made:
+        return make(
+            FIGURES[name], quick=True, timer=lambda: float(next(ticks) ** 2), said=lambda _words: None, records=records
+        )
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def made(making: Making) -> Making:
+    known: dict[str, Made] = {}
+
+    def once(name: str) -> Made:
+        if name not in known:
+            known[name] = making(name)
+        return known[name]
+
+    return once

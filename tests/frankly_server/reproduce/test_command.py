@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly reproduce` from the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.frankly_server.cli.conftest import Frankly, frankly, home
+
+__all__ = ["frankly", "home"]
+
+
+def test_a_figure_is_written_and_told(frankly: Frankly, tmp_path: Path) -> None:
+    done = frankly("reproduce", "thesis-6.1", "--out", tmp_path / "new" / "folder")
+    assert done.code == 0
+    assert "g: paper -9.508" in done.out
+    names = sorted(file.name for file in (tmp_path / "new" / "folder").iterdir())
+    assert names == ["thesis-6.1.csv", "thesis-6.1.svg"]
+    assert "thesis-6.1: " in done.out
+
+
+def test_a_timed_figure_has_its_seconds_beside_it(frankly: Frankly, tmp_path: Path) -> None:
+    done = frankly("reproduce", "funnel-3", "--quick", "--draws", "1", "--out", tmp_path, "--json")
+    assert done.code == 0
+    (made,) = done.json["figures"]
+    assert [Path(name).name for name in made["files"]] == ["funnel-3.csv", "funnel-3.svg", "funnel-3.seconds.csv"]
+    assert "1 random distributions" in (tmp_path / "funnel-3.csv").read_text()
+    assert {"words", "paper", "tolerance", "ours", "holds", "expected"} == set(made["checks"][0])
+    assert "funnel-3: ε = 0.5" in done.err
+
+
+def test_a_figure_on_a_file_of_people(frankly: Frankly, tmp_path: Path, people: Path) -> None:
+    done = frankly("reproduce", "lift-7", "--quick", "--adult", people, "--out", tmp_path)
+    assert done.code == 0
+    assert (tmp_path / "lift-7.svg").read_text().startswith("<svg")
+
+
+def test_the_list(frankly: Frankly) -> None:
+    told = frankly("reproduce", "--list", "--json").json["figures"]
+    assert len(told) == 29
+    assert {figure["id"] for figure in told if figure["adult"]} == {
+        "funnel-6", "funnel-9", "robust-2", "lift-3", "lift-5", "lift-7", "lift-9", "lift-12",
+    }  # fmt: skip
+    assert "thesis-6.3" in frankly("reproduce", "--list").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        ([], 2, "usage"),
+        (["lift-99"], 2, "usage"),
+        (["lift-3", "--adult", "none.csv"], 3, "field_missing"),
+        (["lift-2", "--draws", "0"], 3, "field_type"),
+        (["lift-2", "--draws", "many"], 2, "usage"),
+        (["thesis-4.1", "--out", "/proc/nowhere"], 2, "usage"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    frankly: Frankly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = frankly("reproduce", *arguments, "--json")
+    assert (done.code, done.problem["code"]) == (code, problem)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_usual_place_of_the_data_is_looked_at(
+    frankly: Frankly, tmp_path: Path, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, data = tmp_path / "main", tmp_path / "shared" / "data"
+    here.mkdir()
+    data.mkdir(parents=True)
+    monkeypatch.chdir(here)
+    assert frankly("reproduce", "lift-3", "--quick").code == 3
+    (data / "adult.csv").write_bytes(people.read_bytes())
+    assert frankly("reproduce", "lift-3", "--quick").code == 0
+    assert (here / "lift-3.csv").is_file()

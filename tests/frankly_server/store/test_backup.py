@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A backup holds everything, is the same for both databases, tells every damage, and is restored whole or not."""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from frankly_server.store import (
+    ApiKeyRow,
+    BackupBroken,
+    Contents,
+    Database,
+    DocumentRow,
+    SurveyRow,
+    read_back,
+    restore_backup,
+    save_backup,
+    upgrade,
+)
+from frankly_server.store.schema import metadata
+
+from tests.frankly_server.samples import SURVEY, row
+
+N = 2500  # more than two chunks
+
+
+def fill(database: Database, n: int = N) -> None:
+    rows = [row(i % 3, 1, report_id=f"{i:032x}") for i in range(n)]
+    with database.transaction("fill") as tx:
+        tx.surveys.add(SurveyRow(SURVEY, "s", '{"title":"é"}'))
+        tx.documents.add(DocumentRow(rows[0].document, SURVEY, 1, rows[0].document, b"\x00\xff signed bytes"))
+        tx.reports.add_many(rows)
+        tx.counts.add(rows)
+        tx.days.add(SURVEY, "2026-11-21", {"closed": 3})
+        tx.api_keys.add(
+            ApiKeyRow("abc", hashlib.sha256(b"k").hexdigest(), "admin", "note", "2026-11-21T00:00:00Z", None)
+        )
+
+
+def saved(database: Database) -> tuple[bytes, Contents]:
+    target = io.BytesIO()
+    contents = save_backup(database, target)
+    return target.getvalue(), contents
+
+
+def every_row(database: Database) -> dict[str, list[tuple[object, ...]]]:
+    with database.engine.connect() as connection:
+        return {
+            table.name: sorted(map(tuple, connection.execute(table.select())), key=repr)
+            for table in metadata.sorted_tables
+        }
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Database]:
+    found = Database(f"sqlite:///{tmp_path / 'restored.db'}")
+    upgrade(found)
+    yield found
+    found.close()
+
+
+def test_everything_comes_back_even_on_the_other_kind_of_database(database: Database, empty: Database) -> None:
+    fill(database)
+    data, contents = saved(database)
+    assert contents.tables["reports"][0] == N
+    assert read_back(io.BytesIO(data)) == contents == restore_backup(empty, io.BytesIO(data))
+    told, kept = every_row(database), every_row(empty)
+    for name in told:
+        if name == "counts":  # slots are where a writer put them, and come back as they were
+            assert sorted(told[name], key=repr) == sorted(kept[name], key=repr)
+        assert told[name] == kept[name], name
+    assert saved(empty)[0] == data
+
+
+def test_a_restored_sqlite_backup_goes_back_into_postgresql(sqlite: Database, postgres_database: Database) -> None:
+    with postgres_database.engine.begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+    fill(sqlite)
+    data, _ = saved(sqlite)
+    restore_backup(postgres_database, io.BytesIO(data))
+    assert saved(postgres_database)[0] == data
+
+
+def test_rows_are_in_the_order_of_their_keys_whatever_the_order_of_arrival(sqlite: Database, empty: Database) -> None:
+    rows = [row(0, report_id=f"{i:032x}") for i in range(50)]
+    for database, order in ((sqlite, rows), (empty, rows[::-1])):
+        with database.transaction("fill") as tx:
+            for one in order:
+                tx.reports.add(one)
+    assert saved(sqlite)[0] == saved(empty)[0]
+
+
+def test_a_database_that_holds_rows_is_not_restored_into(sqlite: Database) -> None:
+    fill(sqlite, 3)
+    data, _ = saved(sqlite)
+    before = every_row(sqlite)
+    with pytest.raises(BackupBroken, match="new one"):
+        restore_backup(sqlite, io.BytesIO(data))
+    assert every_row(sqlite) == before
+
+
+def test_counts_that_do_not_follow_from_the_reports_are_not_saved(sqlite: Database) -> None:
+    fill(sqlite, 3)
+    with sqlite.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE counts SET n = n + 1")
+    with pytest.raises(BackupBroken, match="counts"):
+        saved(sqlite)
+
+
+def changed(data: bytes, name: str, change: Callable[[bytes], bytes | None]) -> bytes:
+    """Return the zip with one member changed, or left out."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(target, "w") as new:
+        for member in old.namelist():
+            content: bytes | None = old.read(member)
+            if member == name and content is not None:
+                content = change(content)
+            if content is not None:
+                new.writestr(member, content)
+    return target.getvalue()
+
+
+def manifest(**changes: object) -> Callable[[bytes], bytes]:
+    return lambda content: json.dumps(json.loads(content) | changes).encode()
+
+
+REPORTS = "tables/reports.jsonl"
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "nothing at all": lambda data: b"",
+    "no zip": lambda data: b"hello",
+    "cut short": lambda data: data[: len(data) // 2],
+    "a flipped bit": lambda data: (half := len(data) // 2) and data[:half] + bytes([data[half] ^ 1]) + data[half + 1 :],
+    "no manifest": lambda data: changed(data, "manifest.json", lambda content: None),
+    "a manifest that is no JSON": lambda data: changed(data, "manifest.json", lambda content: b"{"),
+    "another format": lambda data: changed(data, "manifest.json", manifest(format="other/1")),
+    "another schema": lambda data: changed(data, "manifest.json", manifest(schema="0000")),
+    "tables missing in the manifest": lambda data: changed(data, "manifest.json", manifest(tables={})),
+    "a table missing": lambda data: changed(data, REPORTS, lambda content: None),
+    "a row missing": lambda data: changed(data, REPORTS, lambda content: content.split(b"\n", 1)[1]),
+    "a row twice": lambda data: changed(data, REPORTS, lambda content: content.split(b"\n")[0] + b"\n" + content),
+    "a symbol changed": lambda data: changed(data, REPORTS, lambda content: content.replace(b'"0,1"', b'"1,1"', 1)),
+    "a row that is none": lambda data: changed(data, REPORTS, lambda content: b"[]\n" + content),
+    "a row with other columns": lambda data: changed(data, REPORTS, lambda content: b'{"id":1}\n' + content),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_told_and_nothing_is_restored(damage: str, sqlite: Database, empty: Database) -> None:
+    fill(sqlite, 300)
+    data = DAMAGES[damage](saved(sqlite)[0])
+    with pytest.raises(BackupBroken):
+        read_back(io.BytesIO(data))
+    with pytest.raises(BackupBroken):
+        restore_backup(empty, io.BytesIO(data))
+    assert not any(every_row(empty).values())

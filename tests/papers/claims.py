@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every claim of the four papers that the product uses: what it says, where it is used, and what became of it.
+
+The tests that show a claim register themselves (`registry.paper`). `python -m tests.papers --write` writes the page.
+"""
+
+from typing import NamedTuple
+
+HOLDS, CORRECTED, WRONG = "holds", "holds corrected", "printed value wrong"
+VERDICTS = (HOLDS, CORRECTED, WRONG)
+
+
+class Stated(NamedTuple):
+    """A claim. name : paper and place. says : in a line, as it is true. code : where it is used, under the repository's
+    server/frankly_server or shared; empty if only tests speak of it. verdict : one of VERDICTS."""
+
+    name: str
+    says: str
+    code: str
+    verdict: str
+
+
+_VERDICT = {"": HOLDS, "+": CORRECTED, "!": WRONG}
+
+
+def _read(paper: str, text: str) -> tuple[Stated, ...]:
+    """Read lines `name | what it says | code | mark`; mark: nothing, + (holds corrected) or ! (printed value wrong)."""
+    rows = [[field.strip() for field in line.split("|")] for line in text.strip().splitlines()]
+    return tuple(Stated(f"{paper} {name}", says, code, _VERDICT[mark]) for name, says, code, mark in rows)
+
+
+THESIS = _read(
+    "Thesis",
+    """
+Thm 3.4 | What is made of a private report is private | estimate/estimator.py |
+Lemma 3.3 | A private product has a private parent | design/sanitisation.py |
+Thm 3.5 | A product needs the δ of its parent, for databases that differ in one person | design/sanitisation.py |
+Cor 4.3 | A product is (ε, δ)-private iff its parent is | design/sanitisation.py |
+Def 3.6 | Max-mean error | design/sanitisation.py |
+Lemma 3.5 | A private answer errs | design/sanitisation.py |
+Thm 3.6 | Error ≥ diam·(1−δ)/(2(1+E)) | design/sanitisation.py |
+Thm 3.7 | Error ≥ κ(m−1)(1−δ)/(m−1+E) | design/sanitisation.py |
+Example 3.7 | p = (1−δ)/(m−1+E) needs exactly δ | design/sanitisation.py |
+Example 3.8 | Its error is the bound of Thm 3.7 | design/sanitisation.py |
+Appendix A | δ binds sets of outputs: Σ_j max(0, P_ij − E·P_kj) ≤ δ; its code tests single outputs | frankly_protocol/audit/notions.py | +
+Thm 4.1 | Sets inside {P(Y_d) > P(Y_d')} decide | design/sanitisation.py |
+Example 4.2 | 924 checks, not 1,092 | design/sanitisation.py | !
+Example 4.3 | One constant C | |
+(4.6) | Classes of equal ratio | design/sanitisation.py |
+Thm 4.2 | A class that holds as a whole holds for its subsets | design/sanitisation.py |
+Cor 4.1 | With δ = 0 the classes decide; with δ > 0 they do not | design/sanitisation.py |
+Prop 4.1 | C = (1 + (m−1)/e^k)^n | design/sanitisation.py |
+Cor 4.2 | For the Hamming distance one set decides | design/sanitisation.py |
+Thm 4.3 | Private iff e^k is in [(1−(m−1)δ)/(E+δ), (E+(m−1)δ)/(1−δ)] | design/sanitisation.py |
+(4.10) | The lower end clamps at 0 | design/sanitisation.py | +
+Thm 4.4 | Bounds of the error, both attained | design/sanitisation.py |
+(4.14) | The same, per person | design/sanitisation.py |
+Thm 4.5 | The exponential mechanism is the product sanitisation | design/families/sanitisation.py |
+(4.16) | e^k = 1 + 1/p − m | design/sanitisation.py |
+Thm 4.6 | Private iff p is in [(1−δ)/(E+m−1), min(1/(m−1), (E+δ)/(1+(m−1)E))] | design/sanitisation.py |
+Thm 4.7 | Bounds of the product's error | design/sanitisation.py |
+Thm 4.8 | p = (1−δ)/(E+m−1) errs least of all | design/families/sanitisation.py |
+Lemma 5.1 | Columns are not negative | design/ldp_polytope.py |
+Lemma 5.2 | A tight pair is the column's least and largest entry | design/ldp_polytope.py |
+Thm 5.1 | Extreme iff the tight constraints have full rank | design/ldp_polytope.py |
+Thm 5.2 | rank = number of columns in use | design/ldp_polytope.py |
+Cor 5.1 | No constant column beside others | design/ldp_polytope.py |
+Thm 5.3 | Permutations of extreme points are extreme | design/ldp_polytope.py |
+Thm 5.5 | At most m − (columns in use) loose entries | design/ldp_polytope.py |
+Lemma 5.3 | At most one loose entry in a row | design/ldp_polytope.py |
+Lemma 5.4 | No row is constant over the columns in use | design/ldp_polytope.py |
+Thm 5.6 | Faces with empty columns have their own extreme points | design/ldp_polytope.py |
+Thm 5.7 | One column: the m constant ones | design/ldp_polytope.py |
+Cor 5.2 | ε = 0: these only | design/ldp_polytope.py |
+Thm 5.8 | Two columns: no loose entry | design/ldp_polytope.py |
+Cor 5.3 | They swap w and E·w | design/ldp_polytope.py |
+Example 5.2 | Loose entries of two matrices | design/ldp_polytope.py |
+Example 5.3 | An extreme point of two columns | design/ldp_polytope.py |
+Thm 5.9 | Full rank and no loose entry: extreme | design/ldp_polytope.py |
+Cor 5.4 | Without loose entries, extreme iff of full rank | design/ldp_polytope.py |
+Cor 5.5 | With all columns in use, extreme iff full rank and no loose entry | design/ldp_polytope.py |
+Thm 5.10 | For m ≤ 3 there are no others | design/ldp_polytope.py |
+§5.5 counts | 4, 33 and 904 extreme points for m = 2, 3, 4 | design/ldp_polytope.py |
+§5.5 m = 5 | An extreme point with a loose entry | design/ldp_polytope.py |
+Thm 6.1, (6.4) | The estimator of one share | estimate/decoder.py |
+Cor 6.1, (6.6) | It is unbiased; its variance | design/objectives.py |
+(6.7) | The margin's factor at 95% is √20; 4.5 is a rounding | estimate/margins.py | !
+(6.8) | The largest variance is at π clamped to [0, 1]; 1/(4k²n) is a bound | estimate/worst_case.py | +
+(6.9), (6.10) | Warner's error and its largest | design/families/randomised_response.py |
+(6.11), (6.12) | Mangat's error; its largest is (1−p_m)/(p_m n) for p_m ≤ ½ | design/families/randomised_response.py | +
+Thm 6.2 | E/(E+1) is best for two answers | design/families/randomised_response.py |
+Lemma 6.1 | The optimum lies on the boundary | design/families/binary.py |
+(6.21) | r_δ(0) = 1 + e^−ε(δ − ½) | design/families/binary.py | +
+Lemma 6.2 | Along the boundary the least variance is at an end; the second derivative has exponent 6 | design/families/binary.py | +
+Lemma 6.3 | Which side of the boundary is better | design/families/binary.py |
+Thm 6.3 | The optimum on the closure of p00, p11 ≥ ½ | design/families/binary.py |
+Cor 6.3 | The same for π ≥ ½ | design/families/binary.py |
+Thm 6.3 on all of R | There (1, δ) is best where min(π, 1−π) < h | design/families/binary.py | +
+Example 6.1 | All its numbers | design/objectives.py |
+(6.24) | Degree of privacy violation | design/measures/levels.py |
+Thm 6.4 | It is P(1 given report 1) where p00 + p11 > 1 | design/measures/levels.py |
+Cor 6.4 | P(1 given report 0) where p00 + p11 < 1 | design/measures/levels.py |
+(6.28), (6.30) | Warner's parameter for a violation | design/families/randomised_response.py |
+§6.4.2 | Mangat's: (α−π)/(α(1−π)) | design/families/randomised_response.py |
+Thm 6.5 | Mangat is at least as efficient; a bracket and 1/n are missing, the ratio of maxima is larger | | +
+Thm 6.6 | Without sampling Mangat errs by (1−π)(1−p_m)/(p_m n) | estimate/figures.py |
+(6.31) | Its largest; Figure 6.3's gap at small p_m is an artefact | estimate/figures.py | +
+§6.5.1 | Without sampling Warner errs by (1/(4(2p_w−1)²) − ¼)/n | estimate/figures.py |
+Def 6.3 | The super-binary Mangat model | design/families/randomised_response.py |
+Thm 6.7 | Its likelihood equations | estimate/likelihood.py |
+Cor 6.5 | Their solution; a maximum on the simplex only if N₁ ≤ N_j for all j | estimate/likelihood.py | +
+Thm 6.8 | Error of the first share | estimate/decoder.py |
+Cor 6.6 | Its largest is (m−1)/n for m > 2, not m²/(4n) | estimate/worst_case.py | !
+Lemma 6.4 | Two moments | |
+Thm 6.9 | Error of the other shares | estimate/decoder.py |
+Cor 6.7 | Its largest is (½ + 1/m)²/n | estimate/worst_case.py |
+Mangat is no DP | One report comes from one answer only: ε = ∞ | frankly_protocol/audit/notions.py | +
+""",
+)
+FUNNEL = _read(
+    "Funnel",
+    """
+Def 1 | ε-LDP of a secret | frankly_protocol/audit/ratios.py |
+Def 2 | ε-LIP | frankly_protocol/audit/ratios.py |
+Def 3 | ε-SRLIP | frankly_protocol/audit/ratios.py |
+Lemma 1 | ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε | design/measures/levels.py |
+Lemma 1 reversed | ε/2-LIP ⇒ ε-LDP, not the reverse, as the text has it once | | +
+Remark 1 | The answer's own level holds under every prior | design/measures/levels.py |
+Thm 1 | Theorem 3's polytope has a + 2c inequalities, not 2ac | design/cones.py | !
+Thm 2 | The optimum under LDP of a secret; its a(a−1) dimensions are not needed | design/programme.py | +
+Thm 3 | The optimum under LIP | design/programme.py |
+Lemma 2 | SRLIP ⇒ LIP | design/measures/levels.py |
+Thm 4 | False: factors with ε^j do not give Σε^j-SRLIP | design/sequential.py | +
+Figure 5 | The information of Theorem 4's product | |
+(24) | LIP level of any mechanism | design/measures/levels.py |
+(25), (26) | Of randomised response | design/families/randomised_response.py |
+(26), zero cells | With zero cells LIP(identity) is infinite and α finite for every level | design/families/randomised_response.py | +
+(27), (28), (29) | Of unary encoding | design/families/sets.py |
+§VI.A OUE at a = 16 | Infeasible only as a table of 2^a reports | frankly_protocol/audit/sets.py | +
+Algorithm 1 corrected | e^α where e^α0 is printed | design/families/conditional_reporting.py | +
+Prop 1 | LIP level of Conditional Reporting, L(α) | design/families/conditional_reporting.py |
+Prop 2 | It is α-LDP of the secret, L(α) ≤ α | design/families/conditional_reporting.py |
+(30), (31) | The formulas of both | design/families/conditional_reporting.py |
+(43) corrected | δ_xy beside e^α | design/families/conditional_reporting.py | +
+§VI.B information | I(X;Y) averages over secrets; may exceed the best mechanism that sees X only | design/families/conditional_reporting.py | +
+(51) corrected | Unbiased only if the published p_S is the true one | design/families/conditional_reporting.py | +
+""",
+)
+ROBUST = _read(
+    "Robust",
+    """
+Def 1 | (ε, F)-RLDP | frankly_protocol/audit/ratios.py |
+Def 3 | The polyhedron; its rows s₁ = s₂ are not needed | design/cones.py | +
+Def 4 | Secret randomised response | design/robust/secret_rr.py |
+(9) coverage | 1 − β in the limit only; .92-.93 at 240 cells | design/robust/balls.py | +
+Example 1 | B = .0752, with F⁻¹(.95) where F⁻¹(.05) is printed | design/robust/balls.py | +
+Thm 1 | F_s is the ball of radius B_s | design/robust/balls.py |
+Lemma 1 | ξ₋ and ξ₊ of order 2 | design/robust/balls.py |
+Prop 1 | L and rad by ξ | design/robust/balls.py |
+Prop 1, domain of ξ | ρξ ≤ 1; 1 − e^−B_s as ρ → 0; ξ₋ = 0 for some α < 1 | design/robust/balls.py | +
+Prop 2 | L of order 2 | design/robust/bounds.py |
+Prop 2 (34) corrected | rad of order 2 | design/robust/balls.py | +
+Example 2 | B_s, L, rad: the printed ones are of another, too small formula | design/robust/bounds.py | !
+Thm 2 | The polytopes hold the ball | frankly_protocol/audit/ratios.py |
+Thm 3 | PolyOpt is a linear programme over vertices | design/programme.py |
+Example 3 | .4228 nats and its vertices; "I_P* = .2804" is ε*, I_P* = .3702 | design/robust/leakage.py | !
+Prop 3 | Private under every distribution iff ratios between secrets are ≤ E | design/robust/secret_rr.py |
+Lemma 2 | Secret randomised response is | design/robust/secret_rr.py |
+Example 4 | Its figures | design/robust/secret_rr.py |
+Thm 4 | It is optimal for large levels | design/robust/secret_rr.py |
+(A122)-(A124) | The printed dual does not satisfy (A126) | | !
+Lemma 3 | Two averages of an ε-LDP mechanism | design/robust/independent_reporting.py |
+Thm 5 | δ₂ = ln(1 + 2(e^ε₂ − 1)/d) | design/robust/independent_reporting.py |
+(69), d = 0 | d ≤ 2, and d = 0 tells the value | design/robust/independent_reporting.py | +
+Thm 6 | I = I(S;Y¹) + I(U;Y² beside Y¹) | design/robust/independent_reporting.py |
+(82) | Several local maxima in ε₂, often best at an end | design/robust/independent_reporting.py | +
+Example 5 | Its figures, with the rad of Theorem 1 | design/robust/independent_reporting.py |
+Table 2 | SRR as printed (42 × 6: .0045 for .005); IR .219, .134, .032 for .512, .169, .055 | design/robust/independent_reporting.py | !
+Table 2, PolyOpt | .727, .723, .719 for 2 × 5, .374 for 5 × 2 | design/programme.py |
+Figure 2 | Independent Reporting on Adult | design/robust/independent_reporting.py |
+""",
+)
+LIFT = _read(
+    "Lift",
+    """
+Def 4 | Refinements of a partition | design/lift/groups.py |
+Def 5 | ℓ1-, χ²- and α-lift, T, χ², Sibson | design/lift/measures.py |
+Def 6 | Their inverses | design/lift/measures.py |
+eq. 11 | Information of merged groups | design/lift/groups.py |
+Thm 1 | Merging leaks least | design/lift/watchdog.py |
+Prop A2 | The same for Λ and Ψ | design/lift/watchdog.py |
+Prop 1 | What ALIP bounds, with both levels | design/lift/bounds.py | +
+Prop 1.1 | I(S;Y) ≤ ε_u | design/lift/bounds.py |
+Prop 1.2 | T ≤ (M−1)(1−m)/(M−m), χ² ≤ (M−1)(1−m) | design/lift/bounds.py | +
+Prop 1.3 | Sibson, Arimoto ≤ ε_u; printed α/(α−1)·ε_u, negative for α < 1 | design/lift/bounds.py | +
+Prop 1.4 | Γ ≤ M/m | design/lift/bounds.py |
+Prop 2 | LDP finds fewer answers of high risk | design/lift/groups.py |
+Prop 3 | ℓ1-, χ²-, α-lift under ALIP | design/lift/bounds.py | +
+Prop 3.1 | ℓ1 ≤ 2(M−1)(1−m)/(M−m) | design/lift/bounds.py | +
+Prop 3.2 | χ² ≤ (M−1)(1−m) | design/lift/bounds.py | +
+Prop 3.3 | α-lift ≤ M | design/lift/bounds.py |
+Prop 4 | The largest lift from an average | design/lift/bounds.py | +
+Prop 4.1 | Λ ≤ 1 + ℓ1/P | design/lift/bounds.py |
+Prop 4.2 | Λ ≤ 1 + √(χ²/P); the root is missing | design/lift/bounds.py | +
+Prop 4.3 | Λ ≤ α-lift/P^(1/α) | design/lift/bounds.py |
+Prop 5 | Inverses under ALIP | design/lift/bounds.py | +
+Prop 5.1 | ℓ1-inverse ≤ max(1/m − 1, 1 − 1/M) | design/lift/bounds.py | +
+Prop 5.2 | χ²-inverse ≤ its square | design/lift/bounds.py | +
+Prop 5.3 | α-inverse ≤ 1/m | design/lift/bounds.py |
+Prop 6 | The least lift from an inverse | design/lift/bounds.py | +
+Prop 6.1 | Ψ ≥ P/(P + ℓ1) | design/lift/bounds.py |
+Prop 6.2 | Ψ ≥ √P/(√P + √χ²); roots are missing | design/lift/bounds.py | +
+Prop 6.3 | Ψ ≥ P^(1/α)/α-inverse | design/lift/bounds.py |
+Prop A1 | Levels that rule out breaches both ways | design/measures/breach.py |
+Prop A1, printed proof | Upward only; downward needs both levels | design/lift/bounds.py | +
+§4.1 | Risk Λ + 1/Ψ; the printed Λ + Ψ gives .35 for .73 | design/lift/criteria.py | +
+§4.2 | "Constraints satisfied in all cases" fails as printed | design/lift/groups.py | +
+§5.1 | A group is feasible iff its merged report keeps the levels | design/lift/subset_rr.py | +
+Figure 1 | Ranges of least and largest lifts | design/lift/measures.py |
+Figure 2 | Watchdog on random priors: .52; AORR .94 | design/lift/watchdog.py |
+Figure 3 | Adult: .735, .287 | design/lift/watchdog.py |
+Figure 4 | AORR: .94 | design/programme.py |
+Figure 5 | Adult: .960 | design/programme.py |
+Figure 6 | Subset merging: .73 | design/lift/merging.py |
+Figure 7 | Adult: .734 | design/lift/merging.py |
+Figure 11 | ℓ1-lift relaxes ALIP | design/lift/criteria.py |
+Figure 12 | χ²-lift relaxes ALIP | design/lift/criteria.py |
+Figure 13 | α-lift, the less the larger α | design/lift/criteria.py |
+""",
+)
+CLAIMS = {"Thesis": THESIS, "Funnel": FUNNEL, "Robust": ROBUST, "Lift": LIFT}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page docs/maths/coverage.md: claim by claim, where it is used, which tests show it, and what became of it."""
+
+from tests.papers.claims import CLAIMS, VERDICTS, Stated
+from tests.papers.registry import collect
+
+_HEAD = """# What the papers claim, and what became of it
+
+Written by `python -m tests.papers --write`; a test keeps it up to date. *holds*: as printed. *holds corrected*: in the form given here, which is the one in use;
+what was wrong with the printed one is in [errata.md](errata.md). *printed value wrong*: a number or count that does not come out.
+Code is below `server/frankly_server/` (`design/`, `estimate/`) or `shared/`. E = e^ε, m = e^−ε_l and M = e^ε_u in Lift, and m values or attributes in the thesis.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    shown, everything = collect(), [claim for claims in CLAIMS.values() for claim in claims]
+    count = {verdict: sum(claim.verdict == verdict for claim in everything) for verdict in VERDICTS}
+    summary = ", ".join(f"{number} {verdict}" for verdict, number in count.items())
+    parts = [_HEAD, f"{len(everything)} claims: {summary}.\n"]
+    for paper, claims in CLAIMS.items():
+        parts.append(f"## {paper}\n\n| Claim | What it says | Code | Test | Verdict |\n|---|---|---|---|---|")
+        parts.append("\n".join(_row(claim, sorted(set(shown.get(claim.name, [])))) for claim in claims) + "\n")
+    return "\n".join(parts)
+
+
+def _row(claim: Stated, tests: list[str]) -> str:
+    code = f"`{claim.code}`" if claim.code else ""
+    cells = (claim.name, claim.says, code, ", ".join(f"`{test}`" for test in tests), claim.verdict)
+    return "| " + " | ".join(cells) + " |"

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small exact tools of the tests of papers: none of them is shared with what they test."""
+
+import random
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import chain, combinations, product
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+Row = Sequence[Fraction]
+Table = Sequence[Row]
+
+
+def tries(full: bool, default: int = 50) -> Callable[[Any], Any]:
+    """How many random instances a claim is tried on: 1,000 with --full; always the same ones."""
+    slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    return settings(
+        max_examples=1000 if full else default,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=slow,
+    )
+
+
+def subsets(n: int) -> list[tuple[int, ...]]:
+    """All subsets of n outputs, the empty one included."""
+    return list(chain.from_iterable(combinations(range(n), k) for k in range(n + 1)))
+
+
+def needed_delta(table: Table, pairs: Sequence[tuple[int, int]], E: Fraction) -> Fraction:
+    """The least δ for which P(A|x) ≤ E·P(A|x') + δ for all sets A of outputs, by trying every set."""
+    return max(
+        sum((table[x][y] - E * table[z][y] for y in A), Fraction(0)) for x, z in pairs for A in subsets(len(table[0]))
+    )
+
+
+def distribution(rng: random.Random, size: int, top: int = 9, zeros: bool = True) -> list[Fraction]:
+    while True:
+        counts = [rng.randint(0 if zeros else 1, top) for _ in range(size)]
+        if any(counts):
+            return [Fraction(n, sum(counts)) for n in counts]
+
+
+def power(table: Table, n: int) -> tuple[list[list[Fraction]], list[tuple[int, int]]]:
+    """The mechanism that answers for each of n people on its own, and the pairs of databases that differ in one."""
+    people = list(product(range(len(table)), repeat=n))
+    outputs = list(product(range(len(table[0])), repeat=n))
+    rows = [[_product(table[x][y] for x, y in zip(d, out, strict=True)) for out in outputs] for d in people]
+    near = [
+        (i, j)
+        for (i, d), (j, e) in product(enumerate(people), repeat=2)
+        if sum(u != v for u, v in zip(d, e, strict=True)) == 1
+    ]
+    return rows, near
+
+
+def different(n: int) -> list[tuple[int, int]]:
+    return [(i, j) for i, j in product(range(n), repeat=2) if i != j]
+
+
+def rank(rows: Table) -> int:
+    """By elimination in fractions."""
+    left, found = [list(map(Fraction, row)) for row in rows], 0
+    for column in range(len(left[0]) if left else 0):
+        pivot = next((i for i in range(found, len(left)) if left[i][column]), None)
+        if pivot is None:
+            continue
+        left[found], left[pivot] = left[pivot], left[found]
+        for i in range(found + 1, len(left)):
+            factor = left[i][column] / left[found][column]
+            if factor:
+                left[i] = [u - factor * v for u, v in zip(left[i], left[found], strict=True)]
+        found += 1
+    return found
+
+
+def _product(values: Any) -> Fraction:
+    result = Fraction(1)
+    for value in values:
+        result *= value
+    return result

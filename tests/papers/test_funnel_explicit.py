@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Funnel §III-VI: bounds between notions, protocols with a closed form, Conditional Reporting; in fractions, E = e^α.
+
+Tables here have row = truth. A prior is its counts N[s][x].
+"""
+
+import math
+import random
+from fractions import Fraction
+from itertools import pairwise, product
+
+import pytest
+from frankly_protocol.audit import Claim, level_for, worst
+from frankly_protocol.mechanisms import UnaryMechanism
+from frankly_server.design import DesignRequest, Prior, design
+from frankly_server.design.families import grr
+from frankly_server.design.measures import Wanted, measure
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.papers.exact import tries
+from tests.papers.registry import paper
+from tests.papers.test_funnel import delta_rows
+
+Counts = list[list[int]]
+Rows = list[list[Fraction]]
+
+
+@st.composite
+def priors(draw: st.DrawFn, most: int = 4) -> Counts:
+    c, a = draw(st.integers(2, most)), draw(st.integers(2, most))
+    return draw(st.lists(st.lists(st.integers(1, 99), min_size=a, max_size=a), min_size=c, max_size=c))
+
+
+@st.composite
+def mechanisms(draw: st.DrawFn, answers: int) -> Rows:
+    b = draw(st.integers(2, 4))
+    rows = draw(st.lists(st.lists(st.integers(1, 30), min_size=b, max_size=b), min_size=answers, max_size=answers))
+    return [[Fraction(v, sum(row)) for v in row] for row in rows]
+
+
+LEVELS = st.fractions(min_value=Fraction(101, 100), max_value=50, max_denominator=100)
+
+
+def given_secret(counts: Counts) -> Rows:
+    """P(x|s)"""
+    return [[Fraction(n, sum(row)) for n in row] for row in counts]
+
+
+def shares(counts: Counts) -> list[Fraction]:
+    return [Fraction(sum(column), sum(map(sum, counts))) for column in zip(*counts, strict=True)]
+
+
+def reports(counts: Counts, rows: Rows) -> tuple[Rows, list[Fraction]]:
+    """P(y|s) and P(y) of a table over answers."""
+    told = [
+        [sum(p * row[y] for p, row in zip(own, rows, strict=True)) for y in range(len(rows[0]))]
+        for own in given_secret(counts)
+    ]
+    average = [sum(p * row[y] for p, row in zip(shares(counts), rows, strict=True)) for y in range(len(rows[0]))]
+    return told, average
+
+
+def largest(pairs: list[tuple[Fraction, Fraction]]) -> Fraction:
+    """max over pairs of u/v and v/u: e to the level."""
+    return max(max(u / v, v / u) for u, v in pairs)
+
+
+def lip(told: Rows, average: list[Fraction]) -> Fraction:
+    return largest([(u, v) for row in told for u, v in zip(row, average, strict=True)])
+
+
+def secret_ldp(told: Rows) -> Fraction:
+    return max(u / v for one, other in product(told, repeat=2) for u, v in zip(one, other, strict=True))
+
+
+@paper("Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)")
+def test_lemma_1_on_random_instances(full: bool) -> None:
+    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε; so it is ε/2-LIP that gives ε-LDP, not the reverse (DESIGN §9.19)."""
+
+    @tries(full)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        counts = data.draw(priors())
+        rows = data.draw(mechanisms(len(counts[0])))
+        told, average = reports(counts, rows)
+        one, two = lip(told, average), secret_ldp(told)
+        assert one <= two <= one**2
+        mass = [Fraction(sum(row), sum(map(sum, counts))) for row in counts]
+        information = sum(
+            float(p * u) * math.log(u / v)
+            for p, row in zip(mass, told, strict=True)
+            for u, v in zip(row, average, strict=True)
+        )
+        assert information <= math.log(one) * (1 + 1e-12) + 1e-15
+        # Remark 1: whatever the prior, the answer's own level bounds it.
+        assert two <= max(max(column) / min(column) for column in zip(*rows, strict=True))
+        scale = math.lcm(*(v.denominator for row in rows for v in row))
+        found = measure([[int(v * scale) for v in row] for row in rows], Prior.from_rows(counts))
+        assert found["lip"] == pytest.approx(math.log(one), rel=1e-12)
+        assert found["secret_ldp"] == pytest.approx(math.log(two), rel=1e-12)
+
+    check()
+
+
+@paper("Funnel Lemma 1 reversed")
+def test_half_the_level_of_ldp_is_not_what_lip_gives() -> None:
+    """The text has it backwards once: "ε-LDP protocols and ε/2-LIP": a mechanism with ε-LDP need not keep ε/2-LIP."""
+    told, average = reports([[9, 1], [1, 99]], [[Fraction(9, 10), Fraction(1, 10)], [Fraction(1, 10), Fraction(9, 10)]])
+    assert lip(told, average) ** 2 > secret_ldp(told)
+
+
+@paper("Funnel Lemma 2")
+def test_srlip_is_at_least_lip(full: bool) -> None:
+    @tries(full)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        counts = data.draw(st.lists(st.lists(st.integers(1, 99), min_size=6, max_size=6), min_size=2, max_size=3))
+        weights = data.draw(st.lists(st.lists(st.integers(1, 30), min_size=2, max_size=2), min_size=6, max_size=6))
+        rows = [[w * math.prod(sum(r) for r in weights) // sum(row) for w in row] for row in weights]
+        found = measure(rows, Prior.from_rows(counts), Wanted(attributes=(2, 3)))
+        assert found["srlip"] >= found["lip"]
+
+    check()
+
+
+@paper("Funnel Thm 1")
+def test_the_polytope_of_theorem_3_has_a_plus_2c_inequalities() -> None:
+    """DESIGN §9.17: Theorem 1 says 2ac; (10) and v ≥ 0 are a + 2c, as §V.C counts them itself."""
+    for counts in ([[1, 2, 3], [3, 1, 1]], [[1, 2, 3, 4], [4, 3, 1, 1], [5, 1, 1, 1]]):
+        c, a = len(counts), len(counts[0])
+        assert len(delta_rows(Prior.from_rows(counts), Fraction(2))) == a + 2 * c < 2 * a * c
+
+
+def grr_rows(a: int, E: Fraction) -> Rows:
+    return [[(E if x == y else Fraction(1)) / (E + a - 1) for y in range(a)] for x in range(a)]
+
+
+@paper("Funnel (25), (26)")
+def test_the_level_of_grr(full: bool) -> None:
+    """Its closed form, that it grows with α, and that it stays below the identity's: there α = ∞ (DESIGN §9.19)."""
+
+    @tries(full)
+    @given(priors(), LEVELS)
+    def check(counts: Counts, E: Fraction) -> None:
+        a, own, p = len(counts[0]), given_secret(counts), shares(counts)
+
+        def closed(E: Fraction) -> Fraction:
+            return largest([(1 + (E - 1) * u, 1 + (E - 1) * v) for row in own for u, v in zip(row, p, strict=True)])
+
+        assert lip(*reports(counts, grr_rows(a, E))) == closed(E) <= closed(E * 2)
+        identity = [[Fraction(x == y) for y in range(a)] for x in range(a)]
+        assert closed(E) <= lip(*reports(counts, identity))
+        built = grr(a, level_for(Fraction(1)))
+        assert measure(built.weights, Prior.from_rows(counts))["lip"] == pytest.approx(
+            math.log(closed(Fraction(*level_for(Fraction(1))))), rel=1e-9, abs=1e-12
+        )
+
+    check()
+
+
+@paper("Funnel (27), (28), (29)")
+def test_the_level_of_oue(full: bool) -> None:
+    """By its table of 2^a reports, by the closed form, and by the runtime kind without either (DESIGN §9.16)."""
+
+    @tries(full)
+    @given(priors(), LEVELS)
+    def check(counts: Counts, E: Fraction) -> None:
+        a, own, p = len(counts[0]), given_secret(counts), shares(counts)
+        sets = list(product((0, 1), repeat=a))
+
+        def chance(y: tuple[int, ...], x: int) -> Fraction:
+            others = math.prod((1 / (E + 1) if bit else E / (E + 1)) for z, bit in enumerate(y) if z != x)
+            return Fraction(1, 2) * others
+
+        rows = [[chance(y, x) for y in sets] for x in range(a)]
+        for x, y in product(range(a), sets):
+            power = a - sum(y) - (0 if y[x] else 1)
+            assert chance(y, x) == E**power / (2 * (E + 1) ** (a - 1))  # (28)
+
+        def weight(shares: list[Fraction], y: tuple[int, ...]) -> Fraction:
+            return 1 + (E - 1) * sum((u for u, bit in zip(shares, y, strict=True) if bit), Fraction(0))
+
+        closed = largest([(weight(row, y), weight(p, y)) for row in own for y in sets])
+        assert lip(*reports(counts, rows)) == closed
+
+    check()
+
+
+def conditional_reporting(counts: Counts, E: Fraction) -> dict[tuple[int, int], list[Fraction]]:
+    """Algorithm 1, draw by draw: P(y|s,x), with e^α where e^α0 is printed."""
+    own, c = given_secret(counts), len(counts)
+    rows = {}
+    for s, x in product(range(c), range(len(counts[0]))):
+        row = [Fraction(0)] * len(counts[0])
+        for other in range(c):
+            told = (E if other == s else Fraction(1)) / (E + c - 1)
+            for y in range(len(row)):
+                row[y] += told * (Fraction(x == y) if other == s else own[other][y])
+        rows[s, x] = row
+    return rows
+
+
+def told_by(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> tuple[Rows, list[Fraction]]:
+    own, total = given_secret(counts), sum(map(sum, counts))
+    a = len(counts[0])
+    told = [[sum(own[s][x] * rows[s, x][y] for x in range(a)) for y in range(a)] for s in range(len(counts))]
+    mass = [Fraction(sum(row), total) for row in counts]
+    return told, [sum(p * row[y] for p, row in zip(mass, told, strict=True)) for y in range(a)]
+
+
+@paper("Funnel Prop 1", "Funnel Prop 2", "Funnel (30), (31)")
+def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
+    @tries(full)
+    @given(priors(), LEVELS)
+    def check(counts: Counts, E: Fraction) -> None:
+        rows = conditional_reporting(counts, E)
+        told, average = told_by(counts, rows)
+        own, p, c = given_secret(counts), shares(counts), len(counts)
+        everyone = [sum(column) for column in zip(*own, strict=True)]
+        L = largest(
+            [((E - 1) * row[x] + everyone[x], (E - 1) * p[x] + everyone[x]) for row in own for x in range(len(p))]
+        )
+        assert lip(told, average) == L <= E
+        assert secret_ldp(told) <= E
+        for s, y in product(range(c), range(len(p))):
+            assert told[s][y] == (E * own[s][y] + everyone[y] - own[s][y]) / (E + c - 1)
+
+    check()
+
+
+@paper("Funnel (43) corrected", "Funnel Algorithm 1 corrected")
+def test_what_is_missing_in_algorithm_1_and_in_43() -> None:
+    """DESIGN §9.18: rows sum to 1 only with e^α in the denominator and with δ_xy beside e^α."""
+    counts, E = [[3, 1, 2], [1, 4, 1]], Fraction(3)
+    own = given_secret(counts)
+    for (s, x), row in conditional_reporting(counts, E).items():
+        assert sum(row) == 1
+        right = [(E * (x == y) + own[1 - s][y]) / (E + 1) for y in range(3)]
+        assert row == right
+        assert sum((E + own[1 - s][y]) / (E + 1) for y in range(3)) != 1  # without δ_xy
+    assert E / (E + 1) + 1 / (1 + 1) != 1  # s̃ with e^α0 = 1 in the second line
+
+
+@paper("Funnel §VI.B information")
+def test_the_information_of_conditional_reporting_needs_the_average_over_secrets() -> None:
+    """DESIGN §9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); as it sees S, it may tell more of X than the best without."""
+    found = 0
+    rng = random.Random(18)
+    for _ in range(12):
+        counts = [[rng.randint(1, 9) for _ in range(2)] for _ in range(2)]
+        epsilon = Fraction(rng.randint(1, 8), 20)
+        E = conditional_level(counts, Fraction(*level_for(epsilon)))
+        rows, total = conditional_reporting(counts, E), sum(map(sum, counts))
+        both = [
+            [sum(Fraction(counts[s][x], total) * rows[s, x][y] for s in range(2)) for y in range(2)] for x in range(2)
+        ]
+        ends = [sum(column) for column in zip(*both, strict=True)]
+        told = sum(float(v) * math.log(v / sum(row) / ends[y]) for row in both for y, v in enumerate(row) if v)
+        request = DesignRequest(
+            Prior.from_rows(counts),
+            (Claim("lip", level_for(epsilon), tuple(map(tuple, counts))),),
+            objective="information",
+            accept_identity=True,
+            accept_unidentifiable=True,
+        )
+        found += told > design(request).information * (1 + 1e-6)
+        needed = worst_lip(counts, rows)
+        assert needed <= Fraction(*level_for(epsilon))
+    assert found
+
+
+def conditional_level(counts: Counts, ratio: Fraction) -> Fraction:
+    """The largest e^α up to 10^6, in millionths, with L ≤ ratio, by bisection."""
+    low, high = 10**6, 10**12
+    while high - low > 1:
+        middle = (low + high) // 2
+        kept = worst_lip(counts, conditional_reporting(counts, Fraction(middle, 10**6))) <= ratio
+        low, high = (middle, high) if kept else (low, middle)
+    return Fraction(low, 10**6)
+
+
+def worst_lip(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> Fraction:
+    return lip(*told_by(counts, rows))
+
+
+@paper("Funnel §VI.A OUE at a = 16")
+def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
+    """DESIGN §9.16: "infeasible" is said of a 2^a table; the level needs the two weights only, here at a = 200."""
+    mechanism = UnaryMechanism(bits=48, answers=200, keep=1 << 47, flip=1 << 46)
+    joint = tuple(tuple(1 + (x * (s + 1)) % 7 for x in range(200)) for s in range(2))
+    assert worst(mechanism, Claim("lip", (1, 1), joint)).ratio is not None
+
+
+@paper("Funnel (26), zero cells")
+def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
+    """DESIGN §9.19: LIP(identity) is infinite, and GRR's level grows without bound but slowly."""
+    counts = [[5, 0, 3], [1, 4, 2]]
+    identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
+    told, _ = reports(counts, identity)
+    assert min(min(row) for row in told) == 0
+    levels = [lip(*reports(counts, grr_rows(3, Fraction(10) ** k))) for k in range(1, 7)]
+    assert all(1 < u < v for u, v in pairwise(levels))
+    assert levels[-1] > 10**4
+
+
+@paper("Funnel (51) corrected")
+def test_inverting_conditional_reporting_needs_the_true_share_of_the_secret() -> None:
+    """DESIGN §9.18: with P(y|x) of the published p_S estimates of X are biased where p_S has changed."""
+    published, truth, E = [[3, 1], [1, 3]], [[9, 3], [1, 3]], Fraction(3)
+    rows = conditional_reporting(published, E)
+
+    def channel(counts: Counts) -> Rows:
+        p = shares(counts)
+        total = sum(map(sum, counts))
+        return [
+            [sum(Fraction(counts[s][x], total) * rows[s, x][y] for s in range(2)) / p[x] for y in range(2)]
+            for x in range(2)
+        ]
+
+    seen = [sum(p * row[y] for p, row in zip(shares(truth), channel(truth), strict=True)) for y in range(2)]
+
+    def inverted(table: Rows) -> Fraction:
+        return (seen[0] - table[1][0]) / (table[0][0] - table[1][0])
+
+    assert inverted(channel(truth)) == shares(truth)[0]
+    assert inverted(channel(published)) != shares(truth)[0]

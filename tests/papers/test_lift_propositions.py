@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lift's Propositions 1, 3-6 and A1 in their true forms (DESIGN §9.20), on random lifts in fractions.
+
+The printed forms fail on the instances stored here and in test_lift. A report's lifts l_s > 0 with Σ P(s) l_s = 1 are
+drawn as they come from any mechanism: a second distribution of the secret over the first.
+"""
+
+import math
+from fractions import Fraction
+from itertools import chain, combinations
+
+import pytest
+from frankly_server.design import Prior
+from frankly_server.design.lift.bounds import breach_levels, max_lift_from, min_lift_from, of_alip
+from frankly_server.design.lift.measures import measure_lift
+from frankly_server.design.measures import breach
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.papers.exact import tries
+from tests.papers.registry import paper
+
+Lifts = tuple[list[Fraction], list[Fraction]]
+
+
+@st.composite
+def one_report(draw: st.DrawFn) -> Lifts:
+    """P(s) and P(s|y)/P(s)."""
+    size = draw(st.integers(2, 6))
+    before, after = (draw(st.lists(st.integers(1, 200), min_size=size, max_size=size)) for _ in range(2))
+    p = [Fraction(n, sum(before)) for n in before]
+    return p, [Fraction(n, sum(after)) / v for n, v in zip(after, p, strict=True)]
+
+
+@st.composite
+def channels(draw: st.DrawFn) -> tuple[list[list[int]], Prior]:
+    secrets, answers, reports = (draw(st.integers(2, 4)) for _ in range(3))
+    joint = draw(
+        st.lists(st.lists(st.integers(1, 99), min_size=answers, max_size=answers), min_size=secrets, max_size=secrets)
+    )
+    rows = draw(
+        st.lists(st.lists(st.integers(1, 30), min_size=reports, max_size=reports), min_size=answers, max_size=answers)
+    )
+    scale = math.lcm(*map(sum, rows))
+    return [[w * scale // sum(row) for w in row] for row in rows], Prior.from_rows(joint)
+
+
+def pair(value: Fraction) -> tuple[int, int]:
+    return value.as_integer_ratio()
+
+
+@paper("Lift Prop 1", "Lift Prop 1.2", "Lift Prop 1.3", "Lift Prop 1.4")
+def test_proposition_1(full: bool) -> None:
+    """T, χ², I, Sibson, Arimoto (any order, below 1 too) and LDP of the secret, at the levels a channel really has."""
+    orders = (0.2, 1, 1.5, 2, 20, math.inf)
+
+    @tries(full)
+    @given(channels())
+    def check(drawn: tuple[list[list[int]], Prior]) -> None:
+        weights, prior = drawn
+        columns = list(zip(*weights, strict=True))
+        told = [
+            [
+                sum(n * w for n, w in zip(row, column, strict=True)) * Fraction(prior.total, sum(row))
+                for column in columns
+            ]
+            for row in prior.joint
+        ]
+        average = [sum(n * w for n, w in zip(prior.shares, column, strict=True)) for column in columns]
+        lifts = [[u / v for u, v in zip(row, average, strict=True)] for row in told]
+        m, M = min(map(min, lifts)), max(map(max, lifts))
+        true, found = of_alip(pair(1 / m), pair(M)), measure_lift(weights, prior, orders)
+        assert found["total_variation"] <= float(true.total_variation) * (1 + 1e-12)
+        assert found["chi2"] <= float(true.chi2_divergence) * (1 + 1e-12)
+        for order in found["sibson"]:
+            assert max(found["sibson"][order], found["arimoto"][order]) <= true.information * (1 + 1e-9) + 1e-14
+        assert max(max(column) / min(column) for column in zip(*lifts, strict=True)) <= true.secret_ldp == M / m
+        if M > 1 > m:
+            assert true.total_variation == (M - 1) * (1 - m) / (M - m)
+            assert true.chi2_divergence == (M - 1) * (1 - m)
+
+    check()
+
+
+@paper("Lift Prop 1.3")
+def test_proposition_13_as_printed_is_false_below_one() -> None:
+    """α/(α−1)·ε_u is negative for α < 1, where the informations are positive."""
+    found = measure_lift([[3, 1], [1, 3]], Prior.from_rows([[1, 1], [1, 2]]), (0.5,))
+    level = math.log(max(found["max_lift"]))
+    for name in ("sibson", "arimoto"):
+        assert found[name]["0.5"] > 0 > 0.5 / (0.5 - 1) * level
+
+
+@paper("Lift Prop 3", "Lift Prop 3.1", "Lift Prop 3.2", "Lift Prop 3.3")
+def test_proposition_3(full: bool) -> None:
+    @tries(full)
+    @given(one_report(), st.integers(1, 6))
+    def check(drawn: Lifts, alpha: int) -> None:
+        p, lift = drawn
+        m, M = min(lift), max(lift)
+        true = of_alip(pair(1 / m), pair(M))
+        assert sum(u * abs(v - 1) for u, v in zip(p, lift, strict=True)) <= true.l1
+        assert sum(u * (v - 1) ** 2 for u, v in zip(p, lift, strict=True)) <= true.chi2
+        assert sum(u * v**alpha for u, v in zip(p, lift, strict=True)) <= Fraction(true.alpha) ** alpha
+
+    check()
+
+
+@paper("Lift Prop 5", "Lift Prop 5.1", "Lift Prop 5.2", "Lift Prop 5.3")
+def test_proposition_5(full: bool) -> None:
+    @tries(full)
+    @given(one_report(), st.integers(1, 6))
+    def check(drawn: Lifts, alpha: int) -> None:
+        p, lift = drawn
+        m, M = min(lift), max(lift)
+        true = of_alip(pair(1 / m), pair(M))
+        assert true.l1_inverse == max(1 / m - 1, 1 - 1 / M)
+        assert sum(u * abs(1 / v - 1) for u, v in zip(p, lift, strict=True)) <= true.l1_inverse
+        assert sum(u * (1 / v - 1) ** 2 for u, v in zip(p, lift, strict=True)) <= true.chi2_inverse
+        assert sum(u / v**alpha for u, v in zip(p, lift, strict=True)) <= Fraction(true.alpha_inverse) ** alpha
+
+    check()
+
+
+@paper("Lift Prop 4", "Lift Prop 4.1", "Lift Prop 4.2", "Lift Prop 4.3")
+def test_proposition_4(full: bool) -> None:
+    """What an average promises of the largest lift, with the root that 4.2 lacks."""
+
+    @tries(full)
+    @given(one_report(), st.integers(2, 6))
+    def check(drawn: Lifts, alpha: int) -> None:
+        p, lift = drawn
+        M = max(lift)
+        mass = float(p[lift.index(M)])
+        averages = {
+            "l1": sum(u * abs(v - 1) for u, v in zip(p, lift, strict=True)),
+            "chi2": sum(u * (v - 1) ** 2 for u, v in zip(p, lift, strict=True)),
+            "alpha": math.pow(sum(u * v**alpha for u, v in zip(p, lift, strict=True)), 1 / alpha),
+        }
+        for name, value in averages.items():
+            assert float(M) <= max_lift_from(name, float(value), mass, alpha) * (1 + 1e-12)
+
+    check()
+
+
+@paper("Lift Prop 6", "Lift Prop 6.1", "Lift Prop 6.2", "Lift Prop 6.3")
+def test_proposition_6(full: bool) -> None:
+    """What an inverse average promises of the least lift, with the roots that 6.2 lacks."""
+
+    @tries(full)
+    @given(one_report(), st.integers(2, 6))
+    def check(drawn: Lifts, alpha: int) -> None:
+        p, lift = drawn
+        m = min(lift)
+        mass = float(p[lift.index(m)])
+        averages = {
+            "l1": sum(u * abs(1 / v - 1) for u, v in zip(p, lift, strict=True)),
+            "chi2": sum(u * (1 / v - 1) ** 2 for u, v in zip(p, lift, strict=True)),
+            "alpha": math.pow(sum(u / v**alpha for u, v in zip(p, lift, strict=True)), 1 / alpha),
+        }
+        for name, value in averages.items():
+            assert float(m) >= min_lift_from(name, float(value), mass, alpha) * (1 - 1e-12)
+
+    check()
+
+
+@paper("Lift Prop A1")
+def test_proposition_a1(full: bool) -> None:
+    """Levels that keep (1−ρ₂)/(1−ρ₁) ≤ Ψ and Λ ≤ ρ₂/ρ₁: no event goes up past ρ₂ from ρ₁, nor down past ρ₁ from ρ₂."""
+    met = 0
+
+    @tries(full)
+    @given(one_report(), st.fractions(Fraction(1, 50), Fraction(48, 50), max_denominator=50), st.integers(1, 99))
+    def check(drawn: Lifts, low: Fraction, percent: int) -> None:
+        nonlocal met
+        p, lift = drawn
+        high = low + (1 - low) * Fraction(percent, 100)
+        least, most = breach_levels(low, high)
+        # Pull the lifts towards 1 until they keep both levels: a mixture with the constant report.
+        down = [(1 - least) / (1 - v) for v in lift if v < 1]
+        up = [(most - 1) / (v - 1) for v in lift if v > 1]
+        pull = min([Fraction(1), *down, *up])
+        told = [1 + pull * (v - 1) for v in lift]
+        assert least <= min(told) <= max(told) <= most
+        for event in chain.from_iterable(combinations(range(len(p)), k) for k in range(1, len(p))):
+            before, after = sum(p[s] for s in event), sum(p[s] * told[s] for s in event)
+            assert before > low or after <= high
+            assert before < high or after >= low
+            met += before <= low or before >= high
+
+    check()
+    assert met > 0
+
+
+@paper("Lift Prop A1, printed proof")
+def test_the_downward_breach_needs_both_levels() -> None:
+    """The printed proof uses Ψ alone for the way down: lifts that keep it, and not Λ, let an event fall past ρ₁."""
+    low, high = Fraction(1, 2), Fraction(3, 5)
+    least, most = breach_levels(low, high)
+    told = [least, (1 - high * least) / (1 - high)]
+    assert told[1] > most
+    assert min(told) >= least
+    assert high * told[0] < low
+    # The same as a mechanism: two equal answers beside a prior that gives exactly these lifts.
+    prior = Prior.from_rows([[48, 72], [52, 28]])
+    found = breach([[1, 0], [0, 1]], prior, high)
+    assert found.lowest == pytest.approx(Fraction(12, 25))

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thesis, chapter 3: sanitised responses, products of sanitisations, and how wrong a private answer must be.
+
+All in fractions: E stands for e^ε, and every set of outputs is tried.
+"""
+
+import random
+from fractions import Fraction
+
+import pytest
+from frankly_protocol.audit import Claim, worst
+from frankly_server.design.sanitisation import delta_needed, error_bound, error_bound_discrete
+
+from tests.frankly_server.maths import random_mechanism
+from tests.papers.exact import different, distribution, needed_delta, power
+from tests.papers.registry import paper
+
+
+def parents(seed: int, count: int, most: int = 3) -> list[tuple[list[list[Fraction]], Fraction, Fraction]]:
+    """Mechanisms for one person, a level, and the δ they need there."""
+    rng, found = random.Random(seed), []
+    for _ in range(count):
+        m = rng.randint(2, most)
+        table = [distribution(rng, m) for _ in range(m)]
+        E = 1 + Fraction(rng.randint(0, 30), 10)
+        found.append((table, E, needed_delta(table, different(m), E)))
+    return found
+
+
+@paper("Thesis Appendix A")
+def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
+    """DESIGN §9.4: from three outputs on, δ is Σ_j max(0, P_ij − E·P_kj); single outputs alone ask for less."""
+    rng, apart = random.Random(31), 0
+    for _ in range(100):
+        mechanism = random_mechanism(rng, 3, 3, 8)
+        table = [[Fraction(w, 256) for w in row] for row in mechanism.weights]
+        E = 1 + Fraction(rng.randint(0, 30), 10)
+        delta = needed_delta(table, different(3), E)
+        positive = max(sum(max(0, u - E * v) for u, v in zip(table[x], table[z], strict=True)) for x, z in different(3))
+        assert delta == positive
+        found = worst(mechanism, Claim("dp", E.as_integer_ratio(), delta=(0, 1)))
+        assert found.ratio == delta_needed(mechanism, E) == delta
+        single = max(max(u - E * v for u, v in zip(table[x], table[z], strict=True)) for x, z in different(3))
+        assert single <= delta
+        apart += max(0, single) < delta
+    assert apart > 10
+
+
+@paper("Thesis Thm 3.4")
+def test_what_is_made_of_a_private_report_stays_private() -> None:
+    rng = random.Random(34)
+    for table, E, delta in parents(34, 60):
+        made_of = [distribution(rng, 3) for _ in table[0]]
+        made = [[sum(u * made_of[y][z] for y, u in enumerate(row)) for z in range(3)] for row in table]
+        assert needed_delta(made, different(len(table)), E) <= max(delta, 0)
+
+
+@paper("Thesis Thm 3.5", "Thesis Cor 4.3", "Thesis Lemma 3.3")
+def test_a_product_needs_the_delta_of_its_parent() -> None:
+    """Both ways: for databases of two or three people that differ in one, all sets of outputs, the same δ."""
+    for table, E, delta in parents(35, 12, most=2):
+        assert needed_delta(*power(table, 2), E) == max(delta, 0)
+    for table, E, delta in parents(36, 2):
+        if len(table) == 2:
+            rows, near = power(table, 3)
+            positive = max(sum(max(0, u - E * v) for u, v in zip(rows[i], rows[j], strict=True)) for i, j in near)
+            assert positive == max(delta, 0)
+    for table, E, delta in parents(37, 30):
+        rows, near = power(table, 2)
+        positive = max(sum(max(0, u - E * v) for u, v in zip(rows[i], rows[j], strict=True)) for i, j in near)
+        assert positive == max(delta, 0)  # every set: the positive part is the worst of them
+
+
+def metric(rng: random.Random, m: int) -> list[list[Fraction]]:
+    """Points on a line and in a star, so that the triangle inequality holds."""
+    at, arm = [rng.randint(0, 9) for _ in range(m)], [rng.randint(1, 5) for _ in range(m)]
+    return [[Fraction(0 if i == j else abs(at[i] - at[j]) + arm[i] + arm[j]) for j in range(m)] for i in range(m)]
+
+
+@paper("Thesis Thm 3.6", "Thesis Thm 3.7", "Thesis Lemma 3.5", "Thesis Def 3.6")
+def test_how_wrong_a_private_answer_must_be() -> None:
+    rng = random.Random(38)
+    for table, E, needed in parents(38, 100, most=5):
+        m = len(table)
+        far = metric(rng, m)
+        error = max(sum(u * far[x][y] for y, u in enumerate(row)) for x, row in enumerate(table))
+        diameter = max(map(max, far))
+        nearest = min(far[i][j] for i, j in different(m))
+        delta = max(needed, Fraction(0))
+        assert error >= error_bound(E, delta, diameter) == diameter * (1 - delta) / (2 * (1 + E))
+        assert error >= error_bound_discrete(E, delta, m, nearest) == nearest * (m - 1) * (1 - delta) / (m - 1 + E)
+        assert error > 0 or delta == 1
+
+
+@paper("Thesis Example 3.7", "Thesis Example 3.8")
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+def test_the_symmetric_mechanism_needs_exactly_its_delta_and_is_as_right_as_can_be(m: int) -> None:
+    for E, delta in ((Fraction(3, 2), Fraction(0)), (Fraction(2), Fraction(1, 10)), (Fraction(9), Fraction(2, 5))):
+        p = (1 - delta) / (m - 1 + E)
+        table = [[1 - (m - 1) * p if i == j else p for j in range(m)] for i in range(m)]
+        assert needed_delta(table, different(m), E) == delta
+        assert (m - 1) * p == (m - 1) * (1 - delta) / (m - 1 + E)  # its error is the bound of Theorem 3.7
+        less = [
+            [u + (Fraction(1, 10**9) * (m - 1 if i == j else -1)) for j, u in enumerate(row)]
+            for i, row in enumerate(table)
+        ]
+        assert needed_delta(less, different(m), E) > delta
