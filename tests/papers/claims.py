@@ -42,7 +42,7 @@ Thm 3.6 | Error ≥ diam·(1−δ)/(2(1+E)) | design/sanitisation.py |
 Thm 3.7 | Error ≥ κ(m−1)(1−δ)/(m−1+E) | design/sanitisation.py |
 Example 3.7 | p = (1−δ)/(m−1+E) needs exactly δ | design/sanitisation.py |
 Example 3.8 | Its error is the bound of Thm 3.7 | design/sanitisation.py |
-Appendix A | δ binds sets of outputs: Σ_j max(0, P_ij − E·P_kj) ≤ δ; its code tests single outputs | frankly_protocol/audit/notions.py | +
+Appendix A | δ binds sets of outputs; its code tests single ones | frankly_protocol/audit/notions.py | +
 Thm 4.1 | Sets inside {P(Y_d) > P(Y_d')} decide | design/sanitisation.py |
 Example 4.2 | 924 checks, not 1,092 | design/sanitisation.py | !
 Example 4.3 | One constant C | |
@@ -51,13 +51,13 @@ Thm 4.2 | A class that holds as a whole holds for its subsets | design/sanitisat
 Cor 4.1 | With δ = 0 the classes decide; with δ > 0 they do not | design/sanitisation.py |
 Prop 4.1 | C = (1 + (m−1)/e^k)^n | design/sanitisation.py |
 Cor 4.2 | For the Hamming distance one set decides | design/sanitisation.py |
-Thm 4.3 | Private iff e^k is in [(1−(m−1)δ)/(E+δ), (E+(m−1)δ)/(1−δ)] | design/sanitisation.py |
+Thm 4.3 | (1−(m−1)δ)/(E+δ) ≤ e^k ≤ (E+(m−1)δ)/(1−δ) | design/sanitisation.py |
 (4.10) | The lower end clamps at 0 | design/sanitisation.py | +
 Thm 4.4 | Bounds of the error, both attained | design/sanitisation.py |
 (4.14) | The same, per person | design/sanitisation.py |
 Thm 4.5 | The exponential mechanism is the product sanitisation | design/families/sanitisation.py |
 (4.16) | e^k = 1 + 1/p − m | design/sanitisation.py |
-Thm 4.6 | Private iff p is in [(1−δ)/(E+m−1), min(1/(m−1), (E+δ)/(1+(m−1)E))] | design/sanitisation.py |
+Thm 4.6 | (1−δ)/(E+m−1) ≤ p ≤ min(1/(m−1), (E+δ)/(1+(m−1)E)) | design/sanitisation.py |
 Thm 4.7 | Bounds of the product's error | design/sanitisation.py |
 Thm 4.8 | p = (1−δ)/(E+m−1) errs least of all | design/families/sanitisation.py |
 Lemma 5.1 | Columns are not negative | design/ldp_polytope.py |
@@ -85,13 +85,13 @@ Thm 5.10 | For m ≤ 3 there are no others | design/ldp_polytope.py |
 Thm 6.1, (6.4) | The estimator of one share | estimate/decoder.py |
 Cor 6.1, (6.6) | It is unbiased; its variance | design/objectives.py |
 (6.7) | The margin's factor at 95% is √20; 4.5 is a rounding | estimate/margins.py | !
-(6.8) | The largest variance is at π clamped to [0, 1]; 1/(4k²n) is a bound | estimate/worst_case.py | +
+(6.8) | Largest variance at π clamped to [0, 1]; 1/(4k²n) is a bound | estimate/worst_case.py | +
 (6.9), (6.10) | Warner's error and its largest | design/families/randomised_response.py |
-(6.11), (6.12) | Mangat's error; its largest is (1−p_m)/(p_m n) for p_m ≤ ½ | design/families/randomised_response.py | +
+(6.11), (6.12) | Mangat's error; largest (1−p_m)/(p_m n) if p_m ≤ ½ | design/families/randomised_response.py | +
 Thm 6.2 | E/(E+1) is best for two answers | design/families/randomised_response.py |
 Lemma 6.1 | The optimum lies on the boundary | design/families/binary.py |
 (6.21) | r_δ(0) = 1 + e^−ε(δ − ½) | design/families/binary.py | +
-Lemma 6.2 | Along the boundary the least variance is at an end; the second derivative has exponent 6 | design/families/binary.py | +
+Lemma 6.2 | Least at an end of the boundary; derivative with exponent 6 | design/families/binary.py | +
 Lemma 6.3 | Which side of the boundary is better | design/families/binary.py |
 Thm 6.3 | The optimum on the closure of p00, p11 ≥ ½ | design/families/binary.py |
 Cor 6.3 | The same for π ≥ ½ | design/families/binary.py |
@@ -102,7 +102,7 @@ Thm 6.4 | It is P(1 given report 1) where p00 + p11 > 1 | design/measures/levels
 Cor 6.4 | P(1 given report 0) where p00 + p11 < 1 | design/measures/levels.py |
 (6.28), (6.30) | Warner's parameter for a violation | design/families/randomised_response.py |
 §6.4.2 | Mangat's: (α−π)/(α(1−π)) | design/families/randomised_response.py |
-Thm 6.5 | Mangat is at least as efficient; a bracket and 1/n are missing, the ratio of maxima is larger | | +
+Thm 6.5 | Mangat is as efficient at least; a bracket and 1/n are missing | | +
 Thm 6.6 | Without sampling Mangat errs by (1−π)(1−p_m)/(p_m n) | estimate/figures.py |
 (6.31) | Its largest; Figure 6.3's gap at small p_m is an artefact | estimate/figures.py | +
 §6.5.1 | Without sampling Warner errs by (1/(4(2p_w−1)²) − ¼)/n | estimate/figures.py |
@@ -134,7 +134,7 @@ Thm 4 | False: factors with ε^j do not give Σε^j-SRLIP | design/sequential.py
 Figure 5 | The information of Theorem 4's product | |
 (24) | LIP level of any mechanism | design/measures/levels.py |
 (25), (26) | Of randomised response | design/families/randomised_response.py |
-(26), zero cells | With zero cells LIP(identity) is infinite and α finite for every level | design/families/randomised_response.py | +
+(26), zero cells | LIP(identity) is infinite, α finite for every level | design/families/randomised_response.py | +
 (27), (28), (29) | Of unary encoding | design/families/sets.py |
 §VI.A OUE at a = 16 | Infeasible only as a table of 2^a reports | frankly_protocol/audit/sets.py | +
 Algorithm 1 corrected | e^α where e^α0 is printed | design/families/conditional_reporting.py | +
@@ -142,7 +142,7 @@ Prop 1 | LIP level of Conditional Reporting, L(α) | design/families/conditional
 Prop 2 | It is α-LDP of the secret, L(α) ≤ α | design/families/conditional_reporting.py |
 (30), (31) | The formulas of both | design/families/conditional_reporting.py |
 (43) corrected | δ_xy beside e^α | design/families/conditional_reporting.py | +
-§VI.B information | I(X;Y) averages over secrets; may exceed the best mechanism that sees X only | design/families/conditional_reporting.py | +
+§VI.B information | I(X;Y) averages over S; may exceed Opt-LIP | design/families/conditional_reporting.py | +
 (51) corrected | Unbiased only if the published p_S is the true one | design/families/conditional_reporting.py | +
 """,
 )
@@ -175,7 +175,7 @@ Thm 5 | δ₂ = ln(1 + 2(e^ε₂ − 1)/d) | design/robust/independent_reporting
 Thm 6 | I = I(S;Y¹) + I(U;Y² beside Y¹) | design/robust/independent_reporting.py |
 (82) | Several local maxima in ε₂, often best at an end | design/robust/independent_reporting.py | +
 Example 5 | Its figures, with the rad of Theorem 1 | design/robust/independent_reporting.py |
-Table 2 | SRR as printed (42 × 6: .0045 for .005); IR .219, .134, .032 for .512, .169, .055 | design/robust/independent_reporting.py | !
+Table 2 | SRR (42 × 6: .0045); IR .219, .134, .032 for .512, .169, .055 | design/robust/independent_reporting.py | !
 Table 2, PolyOpt | .727, .723, .719 for 2 × 5, .374 for 5 × 2 | design/programme.py |
 Figure 2 | Independent Reporting on Adult | design/robust/independent_reporting.py |
 """,

@@ -6,9 +6,10 @@ from tests.papers.registry import collect
 
 _HEAD = """# What the papers claim, and what became of it
 
-Written by `python -m tests.papers --write`; a test keeps it up to date. *holds*: as printed. *holds corrected*: in the form given here, which is the one in use;
-what was wrong with the printed one is in [errata.md](errata.md). *printed value wrong*: a number or count that does not come out.
-Code is below `server/frankly_server/` (`design/`, `estimate/`) or `shared/`. E = e^ε, m = e^−ε_l and M = e^ε_u in Lift, and m values or attributes in the thesis.
+Written by `python -m tests.papers --write`; a test keeps it up to date. *holds*: as printed. *holds corrected*: in the
+form given here, which is the one in use; what was wrong with the printed one is in [errata.md](errata.md). *printed
+value wrong*: a number or count that does not come out. Code is below `server/frankly_server/` or `shared/`. E = e^ε;
+in Lift m = e^−ε_l and M = e^ε_u, in the thesis m is the number of values.
 """
 
 

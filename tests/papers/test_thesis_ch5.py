@@ -12,6 +12,8 @@ from itertools import combinations, permutations, product
 
 import pytest
 from frankly_server.design import Prior
+from frankly_server.design.ldp_polytope import extreme_points, loose_entries
+from frankly_server.design.ldp_polytope import is_extreme as said_extreme
 from frankly_server.design.vertices import extreme_rays
 
 from tests.frankly_server.maths import rays_of
@@ -76,6 +78,13 @@ def is_extreme(A: Matrix, level: Fraction = E) -> bool:
     return inside(A, level) and rank(tight) == m * m
 
 
+def listed(m: int) -> set[Matrix]:
+    """The package's list, each row scaled to 1."""
+    return {
+        tuple(tuple(Fraction(v, sum(row)) for v in row) for row in A) for A in extreme_points(m, E.as_integer_ratio())
+    }
+
+
 def without_loose_entries(m: int) -> int:
     """How many matrices of D̃' ∪ D̃ there are: the m constant ones, and k patterns in any k of the m columns."""
     patterns = [p for p in product((1, E), repeat=m) if len(set(p)) == 2]
@@ -108,6 +117,7 @@ def test_all_extreme_points_up_to_three_answers(m: int, count: int) -> None:
     found = polytope(m)
     assert len(found) == len(set(found)) == count == without_loose_entries(m)
     assert all(is_extreme(A) for A in found)
+    assert set(found) == listed(m)
     for A in found:
         assert len(used(A)) == 1 or not loose(A)
 
@@ -123,6 +133,7 @@ def test_four_answers_have_no_others() -> None:
     """Exact enumeration in sixteen variables: what the thesis saw in simulations holds at this level."""
     found = polytope(4)
     assert len(found) == 904
+    assert set(found) == listed(4)
     assert all(len(used(A)) == 1 or not loose(A) for A in found)
 
 
@@ -214,6 +225,9 @@ def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) 
     assert is_extreme(A, level)
     assert loose(A, level) == [(4, 2)]
     assert (rank(A), len(used(A))) == (4, 4)
+    whole = [[int(v * (3 + 2 * e) * 20) for v in row] for row in A]
+    assert said_extreme(whole, level.as_integer_ratio())
+    assert loose_entries(whole, level.as_integer_ratio()) == ((4, 2),)
     # The loose column is a mixture of rays of the cone: as a mechanism with more reports it has no loose entry.
     n, d = level.as_integer_ratio()
     rays = rays_of("ldp", (n, d), Prior.from_rows([[1, 1, 1, 1, 1]]))

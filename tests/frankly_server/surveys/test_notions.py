@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every notion can be asked for in a survey file, and what is published keeps it by the definitions."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import exp_upper
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
+from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
+from jsonschema import Draft202012Validator
+
+from tests.frankly_protocol.audit.definitions import needed
+from tests.frankly_protocol.samples import NOW
+from tests.frankly_server.surveys.samples import value
+
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
+CHOICES = [{"id": name, "label": {"en": name.title()}} for name in ("no", "yes")]
+PAIR = [{"id": name, "text": {"en": f"{name}?"}, "choices": CHOICES} for name in ("first", "second")]
+PRIOR = {"secret": "affair", "secrets": ["no", "yes"], "source": "a pilot"}
+JOINT = [["40", "30", "20", "10"], ["10", "25", "25", "40"]]
+OTHER = [["30", "30", "30", "10"], ["20", "20", "25", "35"]]
+ROBUST = {"order": "2", "n": "400", "beta": "0.05"}
+ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "ldp": ({"notion": "ldp", "epsilon": "1"}, ["ldp"]),
+    "secret-ldp": ({"notion": "secret-ldp", "epsilon": "0.5", "joint": JOINT}, ["secret-ldp"]),
+    "lip": ({"notion": "lip", "epsilon": "0.3", "joint": JOINT}, ["lip"]),
+    "lip with a backstop": ({"notion": "lip", "epsilon": "0.3", "ceiling_cap": "3", "joint": JOINT}, ["lip", "ldp"]),
+    "lip under two priors": (
+        {"notion": "lip", "epsilon": "0.3", "joint": JOINT, "priors": [{**PRIOR, "joint": OTHER}]},
+        ["lip", "lip"],
+    ),
+    "alip": (
+        {"notion": "alip", "epsilon_low": "0.4", "epsilon_high": "0.2", "ceiling_cap": "3", "joint": JOINT},
+        ["alip", "ldp"],
+    ),
+    "alip, one side": (
+        {"notion": "alip", "epsilon_low": "inf", "epsilon_high": "0.2", "ceiling_cap": "3", "joint": JOINT},
+        ["alip", "ldp"],
+    ),
+    "srlip": (
+        {"notion": "srlip", "epsilon": "0.5", "attributes": ["2", "2"], "ceiling_cap": "3", "joint": JOINT},
+        ["srlip", "ldp"],
+    ),
+    "rldp": (
+        {"notion": "rldp", "epsilon": "1", "robust": ROBUST, "joint": [["100", "90"], ["60", "150"]]},
+        ["rldp"],
+    ),
+    "dpv": ({"notion": "dpv", "dpv": "0.6", "sensitive": "yes", "ceiling_cap": "3", "joint": JOINT}, ["dpv", "ldp"]),
+    "dp": ({"notion": "dp", "epsilon": "1", "delta": "0.05", "mechanism": "product-sanitisation"}, ["dp"]),
+    "unary": ({"notion": "ldp", "epsilon": "1", "mechanism": "oue"}, ["ldp"]),
+    "unary under a prior": ({"notion": "lip", "epsilon": "0.4", "mechanism": "oue", "joint": JOINT}, ["lip"]),
+    "subset": ({"notion": "ldp", "epsilon": "1", "mechanism": "subset-selection"}, ["ldp"]),
+    "several": (
+        {
+            "notions": [{"notion": "lip", "epsilon": "0.4"}, {"notion": "secret-ldp", "epsilon": "0.6"}],
+            "ceiling_cap": "3",
+            "joint": JOINT,
+        },
+        ["lip", "secret-ldp", "ldp"],
+    ),
+}
+
+
+def definition(asked: dict[str, Any]) -> SurveyDefinition:
+    block = {"id": "both", "questions": PAIR, "accept_unidentifiable": "true", **asked}
+    joint = block.pop("joint", None)
+    if joint is not None:
+        block["prior"] = {**PRIOR, "joint": joint}
+    return parse_value(value({("blocks",): [block], ("budget",): "20"}))
+
+
+def published(asked: dict[str, Any]) -> SurveyDocument:
+    read = definition(asked)
+    assert SurveyDefinition.from_json(read.to_json()) == read
+    place = Place("ab" * 16, 1, None, NOW, "https://ask.example/v1/surveys/x/reports")
+    return draft_document(read, draft_blocks(read), place)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
+    asked, notions = ASKED[name]
+    document = published(asked)
+    Draft202012Validator(SCHEMA).validate(json.loads(document.payload()))
+    (block,) = document.blocks
+    assert [promise.claim.notion for promise in block.promises] == notions
+    for promise in block.promises:
+        for field, ratio in needed(block.mechanism, promise.claim).items():
+            level = getattr(promise.claim, field)
+            assert level is None or (ratio is not None and ratio <= Fraction(*level))
+        if promise.secret is not None:
+            assert (promise.secret, promise.source) == ("affair", "a pilot")
+    epsilon = asked.get("epsilon")
+    if epsilon is not None:
+        first = block.promises[0].claim.level
+        assert first is not None
+        assert 1 < Fraction(*first) <= exp_upper(Fraction(epsilon))
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"notion": "alip", "epsilon_low": "1", "joint": JOINT}, "field_missing", "blocks[0].epsilon_high"),
+    (
+        {"notion": "alip", "epsilon_low": "inf", "epsilon_high": "inf", "joint": JOINT},
+        "eps_out_of_range",
+        "blocks[0].epsilon_low",
+    ),
+    ({"notion": "srlip", "epsilon": "1", "joint": JOINT}, "field_missing", "blocks[0].attributes"),
+    (
+        {"notion": "srlip", "epsilon": "1", "attributes": ["2", "3"], "joint": JOINT},
+        "field_type",
+        "blocks[0].attributes",
+    ),
+    ({"notion": "dpv", "joint": JOINT}, "field_missing", "blocks[0].dpv"),
+    ({"notion": "dpv", "dpv": "0.6", "sensitive": "nobody", "joint": JOINT}, "field_type", "blocks[0].sensitive"),
+    ({"notion": "lip", "epsilon": "1", "delta": "0.1", "joint": JOINT}, "field_unknown", "blocks[0].delta"),
+    ({"notion": "rldp", "epsilon": "1", "joint": [["100", "90"], ["60", "150"]]}, "field_missing", "blocks[0].robust"),
+    (
+        {"notion": "ldp", "epsilon": "1", "priors": [{**PRIOR, "joint": OTHER}], "joint": [["9", "1", "9", "9"]] * 2},
+        "prior_small_cells",
+        "blocks[0].prior.joint[0][1]",
+    ),
+    (
+        {"notion": "lip", "epsilon": "1", "joint": JOINT, "priors": [{**PRIOR, "joint": [["3", "9", "9", "9"]] * 2}]},
+        "prior_small_cells",
+        "blocks[0].priors[0].joint[0][0]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "code", "field"), BAD, ids=range(len(BAD)))
+def test_levels_that_do_not_fit_are_named(asked: dict[str, Any], code: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        published(asked)
+    assert (refused.value.code, refused.value.field) == (code, field)
