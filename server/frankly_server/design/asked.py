@@ -16,7 +16,9 @@ from frankly_server.design.families import PAIRS, Explicit
 from frankly_server.design.families.base import REGIONS
 from frankly_server.design.lift.criteria import MAX_ORDER, MEASURES
 from frankly_server.design.prior import Prior
-from frankly_server.design.robust.bounds import lower_bounds
+from frankly_server.design.robust.balls import confidence_ball
+from frankly_server.design.robust.bounds import ball_bounds
+from frankly_server.design.robust.polyhedra import box_claims
 from frankly_server.records import flag, number, record, whole
 
 LEVELS = frozenset("epsilon epsilon_low epsilon_high delta dpv attributes robust diagonal sensitive".split())
@@ -24,6 +26,7 @@ EXPLICIT = frozenset("p00 p11 alpha region lift_measure lift_order".split())
 _MOST_CEILING = Fraction(20)
 _OWN = frozenset({"p00", "p11", "alpha"})
 """With one of these a family is built at its own parameters, and notions may leave their level open."""
+_POLYHEDRA = ("simplex", "box")
 _FIXED = "super-binary-mangat"
 """A family without a parameter, for which that is always so."""
 _LEVEL_OF = {"alip": ("epsilon_low", "epsilon_high"), "dpv": ("dpv",)}
@@ -77,7 +80,7 @@ class Asked:
         if notion == "dp":
             return [promises.differential(_epsilon(given, field), _delta(given, field))]
         if notion == "rldp":
-            return [self._robust(given, field)]
+            return self._robust(given, field)
         claims = [_OF_A_PRIOR[notion](prior, given, field) for prior in (self._public, *self._others)]
         if not self._paired:
             return claims
@@ -88,14 +91,26 @@ class Asked:
         pairs = [promises.pairs(prior).joint for prior in (self._public, *self._others)]
         return [replace(claim, joint=joint) for claim, joint in zip(claims, pairs, strict=True)]
 
-    def _robust(self, given: Mapping[str, Any], field: str) -> Claim:
+    @property
+    def joints(self) -> set[tuple[tuple[int, ...], ...]]:
+        """The counts that the request itself holds, as claims carry them."""
+        priors = (self._public, *self._others)
+        return {prior.joint for prior in priors} | {promises.pairs(prior).joint for prior in priors if self._paired}
+
+    def _robust(self, given: Mapping[str, Any], field: str) -> list[Claim]:
         if self._others:
             words = "rldp takes its uncertainty from robust, not from a list of priors"
             raise InvalidInput(Problem.UNSUPPORTED, words, "priors")
-        ball = record(_needed(given, "robust", field), {"order", "n", "beta"}, field=field + "robust")
-        bounds = lower_bounds(self._public.joint, ball["order"], ball["n"], ball["beta"])
+        ball = record(_needed(given, "robust", field), {"order", "n", "beta"}, {"polyhedra"}, field + "robust")
+        made = confidence_ball(self._public.joint, ball["order"], ball["n"], ball["beta"])
         diagonal = flag(given.get("diagonal", False), field + "diagonal")
-        return promises.robust(bounds, _epsilon(given, field), diagonal=diagonal)
+        if ball.get("polyhedra", "simplex") not in _POLYHEDRA:
+            raise InvalidInput(Problem.UNSUPPORTED, "the polyhedra are simplex and box", field + "robust.polyhedra")
+        if ball.get("polyhedra") != "box":
+            return [promises.robust(ball_bounds(made), _epsilon(given, field), diagonal=diagonal)]
+        if diagonal:
+            raise InvalidInput(Problem.UNSUPPORTED, "diagonal belongs to the polyhedra simplex", field + "diagonal")
+        return list(box_claims(made, _epsilon(given, field)))
 
 
 def read_prior(value: Any) -> Prior:

@@ -22,7 +22,6 @@ from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measures import measure
 from frankly_server.design.measuring import finite, read_targets
-from frankly_server.design.prior import Prior
 from frankly_server.records import flag, number, record, whole
 
 _REQUIRED = frozenset({"prior"})
@@ -58,16 +57,16 @@ def design_json(
     """Design a mechanism from a JSON request.
 
     In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for none; delta;
-    attributes; robust {"order", "n", "beta"} and diagonal; dpv and sensitive), or notions, a list of such objects that
-    must all be kept; optional priors (every prior-based notion holds under each of them too), ceiling_cap (nats: ε-LDP
-    of the answer beside the rest), mechanism with its own parameters (p00, p11, alpha in nats: with one of these no
-    level need be given, and the levels that hold are told; region, lift_measure, lift_order), objective (variance,
-    information, hamming), targets (rows of numbers, one per answer, or "shares"), criterion ("total" or "worst"),
-    variance_cap (with the objective information), frontier (2 to 200 points between least variance and most
-    information), method ("auto", or "vertices" to list every ray exactly), limits {"seconds": 60, "gap": 1e-6,
-    "memory": 1024 megabytes}, and two that default to true because nothing is published here and the answer says so:
-    accept_identity (false refuses a mechanism that sends answers unchanged) and accept_unidentifiable (false gives up
-    at most 1% of the objective to make every share estimable).
+    attributes; robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv and sensitive), or
+    notions, a list of such objects that must all be kept; optional priors (every prior-based notion holds under each of
+    them too), ceiling_cap (nats: ε-LDP of the answer beside the rest), mechanism with its own parameters (p00, p11,
+    alpha in nats: with one of these no level need be given, and the levels that hold are told; region, lift_measure,
+    lift_order), objective (variance, information, hamming), targets (rows of numbers, one per answer, or "shares"),
+    criterion ("total" or "worst"), variance_cap (with the objective information), frontier (2 to 200 points between
+    least variance and most information), method ("auto", or "vertices" to list every ray exactly), limits {"seconds":
+    60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is published here and the
+    answer says so: accept_identity (false refuses a mechanism that sends answers unchanged) and accept_unidentifiable
+    (false gives up at most 1% of the objective to make every share estimable).
     timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
     stopped : once true, the best so far is returned, as when time is up.
 
@@ -95,7 +94,7 @@ def design_json(
         limits=_limits(given.get("limits", {}), timer, progress, stopped),
     )
     points = _points(given)
-    body = _design_body(design(request), asked.prior, request.criterion)
+    body = _design_body(design(request), asked, request.criterion)
     return body | ({} if points is None else _frontier(points, request))
 
 
@@ -147,8 +146,8 @@ def _limits(value: Any, timer: Callable[[], float], progress: Progress | None, s
     return limits if progress is None else replace(limits, progress=progress)
 
 
-def _design_body(found: Design, prior: Prior, criterion: str) -> dict[str, Any]:
-    rows = kinds.rows_of(found.mechanism)
+def _design_body(found: Design, asked: Asked, criterion: str) -> dict[str, Any]:
+    rows, prior = kinds.rows_of(found.mechanism), asked.prior
     informative = found.objective == "information"
     body = {
         **_mechanism_body(found.mechanism, rows),
@@ -163,7 +162,7 @@ def _design_body(found: Design, prior: Prior, criterion: str) -> dict[str, Any]:
     }
     parameters = {
         "mechanism": found.mechanism_name,
-        "claims": [_claim_body(claim) for claim in found.claims],
+        "claims": [_claim_body(claim, asked) for claim in found.claims],
         "objective": found.objective,
         "value": found.value,
         "bound": found.bound,
@@ -202,8 +201,8 @@ def _or_null(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _claim_body(claim: Claim) -> dict[str, Any]:
-    """Return what is promised, but for the priors, which the request holds: enough to verify the weights again."""
+def _claim_body(claim: Claim, asked: Asked) -> dict[str, Any]:
+    """Return what is promised, but for priors that the request holds: enough to verify the weights again."""
     kept = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         kept["low_level"] = _pair(claim.low_level)
@@ -211,6 +210,8 @@ def _claim_body(claim: Claim) -> dict[str, Any]:
         value = getattr(claim, name)
         if value is not None:
             kept[name] = value
+    if claim.joint is not None and claim.joint not in asked.joints:
+        kept["joint"] = [list(row) for row in claim.joint]
     return kept | ({"diagonal": claim.diagonal} if claim.notion == "rldp" else {})
 
 

@@ -73,7 +73,10 @@ def _check_notions(request: DesignRequest) -> None:
         words = "an optimum needs a level for every notion; only families with explicit parameters can do without"
         raise InvalidInput(Problem.FIELD_MISSING, words, "epsilon")
     notions = {claim.notion for claim in request.claims}
-    if request.mechanism == "polyopt" and "rldp" not in notions:
+    boxes = (
+        sum(claim.notion == "secret-ldp" for claim in request.claims) > 1
+    )  # rldp over polyhedra other than simplices
+    if request.mechanism == "polyopt" and "rldp" not in notions and not boxes:
         raise InvalidInput(Problem.UNSUPPORTED, "polyopt is the optimum under rldp: ask for that notion", "notion")
     if request.mechanism == "non-robust" and not notions <= {"secret-ldp", "lip", "alip", "ldp"}:
         words = "non-robust trusts the counts: ask for secret-ldp, lip or alip, and for rldp use polyopt"

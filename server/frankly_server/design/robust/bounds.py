@@ -41,6 +41,17 @@ def ball_bounds(ball: Ball) -> Bounds:
     return tuple(_row_bounds(ball, s, Fraction(sum(row), total)) for s, row in enumerate(ball.counts))
 
 
+def complement_bounds(ball: Ball) -> Bounds:
+    """Return (k, 2^48) with k/2^48 ≤ min (1 − P(u|s)) over the ball: what all values but u keep together."""
+    total, rows = sum(map(sum, ball.counts)), []
+    for s, row in enumerate(ball.counts):
+        mass = Fraction(sum(row), total)
+        find = _finder(ball, s, mass) if mass else None
+        others = [Fraction(sum(row) - n, sum(row) or 1) for n in row]
+        rows.append(tuple((find(rho) if find and rho else 0, 1 << BITS) for rho in others))
+    return tuple(rows)
+
+
 def says_nothing(bounds: Bounds) -> bool:
     """Whether all bounds are 0: the claim then protects under every distribution, as the radius is too large to use."""
     return not any(k for row in bounds for k, _ in row)
