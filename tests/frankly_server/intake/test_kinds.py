@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of every kind of mechanism: accepted as they travel, kept as they came, counted, and never repeated."""
+
+import json
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.report import Report
+from frankly_server.analysis import Analysis
+from frankly_server.intake import Intake
+from frankly_server.store import Database
+from frankly_server.store.counts import NO_NUMBER
+
+from tests.frankly_protocol.every_kind import KINDS, block
+from tests.frankly_protocol.samples import NOW
+from tests.frankly_server.samples import SURVEY, published
+
+TRUTHS = [0] * 30 + [1] * 10 + [2] * 15 + [3] * 25
+
+
+@pytest.fixture
+def document(database: Database) -> SurveyDocument:
+    """A published survey with a block of every kind."""
+    return published(database, *(block(kind, "ldp", name=kind) for kind in KINDS))
+
+
+def _reports(document: SurveyDocument) -> list[Report]:
+    """One report for every truth, all blocks telling the same."""
+    rng = Random(3)
+    found = []
+    for number, truth in enumerate(TRUTHS):
+        symbols = tuple(_symbol(each.mechanism, truth, rng) for each in document.blocks)
+        found.append(Report(document.digest, f"{number:032x}", symbols))
+    return found
+
+
+def _symbol(mechanism: Any, truth: int, rng: Random) -> Any:
+    return mechanism.symbol_json(mechanism.sample(truth, rng.getrandbits))
+
+
+def test_reports_of_every_kind_are_kept_as_they_came_and_counted(database: Database, document: SurveyDocument) -> None:
+    intake, sent = Intake(database, FixedClock(NOW)), _reports(document)
+    outcomes = [intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent]
+    outcomes += [intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent]
+    assert Counter(outcomes) == {"accepted": len(sent), "duplicate": len(sent)}
+    with database.reading("check") as tx:
+        kept = {row.id: row.symbols for row in tx.reports.scan(SURVEY)}
+        assert kept == {report.id: report.symbols for report in sent}
+        assert tx.counts.recount(SURVEY) == []
+        counted = tx.counts.of_document(document.digest)
+    by_block = Counter({(key.block, key.symbol): n for key, n in counted.items()})
+    dense = [each.mechanism.kind for each in document.blocks].index("dense")
+    for i in range(len(document.blocks)):
+        assert sum(n for (at, _), n in by_block.items() if at == i) == len(sent)
+        if i != dense:
+            assert by_block[i, NO_NUMBER] == len(sent)
+    assert {symbol for at, symbol in by_block if at == dense} == {report.symbols[dense] for report in sent}
+
+
+def test_shares_are_estimated_from_every_kind(database: Database, document: SurveyDocument) -> None:
+    intake, sent = Intake(database, FixedClock(NOW)), _reports(document)
+    assert len(sent) >= document.min_reports
+    for report in sent:
+        intake.accept(SURVEY, report.to_bytes(document.report_length))
+    asked = {q["id"]: q for q in Analysis(database).estimates(SURVEY)["questions"]}
+    assert set(asked) == {f"{kind}-{part}" for kind in KINDS for part in "ab"}
+    assert {question["status"] for question in asked.values()} == {"ok"}
+    # Unary, by hand: an answer's share is (how often its bit was 1 − flip) / (keep − flip); yes to a is answer 2 or 3.
+    unary = list(KINDS).index("unary")
+    masks = [int(str(report.symbols[unary]), 16) for report in sent]
+    shares = [(sum(mask >> x & 1 for mask in masks) / len(masks) - 3 / 16) / (8 / 16 - 3 / 16) for x in range(4)]
+    rows = [row["estimate"] for row in asked["unary-a"]["rows"]]
+    assert rows == pytest.approx([shares[0] + shares[1], shares[2] + shares[3]])
+
+
+BAD: list[tuple[int, Any, str, str]] = [
+    (1, 3, "y_type", "y[1]"),
+    (1, "10", "y_type", "y[1]"),
+    (1, [1], "y_type", "y[1]"),
+    (2, "f", "symbol_unknown", "y[2]"),
+    (2, "1", "symbol_unknown", "y[2]"),
+    (3, 0, "y_type", "y[3]"),
+    (3, [0, 2], "symbol_unknown", "y[3][1]"),
+    (3, [0], "symbol_unknown", "y[3]"),
+    (0, "1", "y_type", "y[0]"),
+    (0, 3, "symbol_unknown", "y[0]"),
+]
+
+
+@pytest.mark.parametrize(("at", "symbol", "code", "field"), BAD)
+def test_symbols_of_another_kind_are_refused_by_place(
+    sqlite: Database, at: int, symbol: Any, code: str, field: str
+) -> None:
+    document = published(sqlite, *(block(kind, "ldp", name=kind) for kind in KINDS))
+    assert list(KINDS) == ["dense", "unary", "subset", "product"]
+    body = json.loads(_reports(document)[0].to_bytes(0))
+    body["y"][at] = symbol
+    intake = Intake(sqlite, FixedClock(NOW))
+    with pytest.raises(InvalidInput) as refused:
+        intake.accept(SURVEY, json.dumps(body).encode())
+    assert (refused.value.code, refused.value.field) == (code, field)
+    assert intake.refusals(SURVEY) == {("2026-06-01", code): 1}
