@@ -107,8 +107,9 @@ class Check:
 class Rows:
     """The numbers of a figure, to be looked up."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[Row], draws: int = 0) -> None:
         self.all = list(rows)
+        self._draws = draws
 
     def curve(self, panel: str, curve: str) -> dict[float, Row]:
         """Return the rows of a curve by x."""
@@ -118,6 +119,13 @@ class Rows:
         """Return the y of a curve at x; nan where there is none."""
         found = self.curve(panel, curve).get(x)
         return math.nan if found is None else found.y
+
+    def error(self, panel: str, curve: str, x: float) -> float:
+        """Return the standard error of a mean over the draws whose range is one standard deviation; else 0."""
+        row = self.curve(panel, curve).get(x)
+        if row is None or row.high is None or self._draws < 2:
+            return 0.0
+        return (row.high - row.y) / math.sqrt(self._draws)
 
     def has(self, panel: str, curve: str, x: float) -> bool:
         """Whether a curve has a point at x."""

@@ -61,7 +61,7 @@ def make(
     every = tuple(figure.rows(run))
     rows = tuple(row for row in every if row.panel != SECONDS)
     timed = tuple(row for row in every if row.panel == SECONDS)
-    checks = tuple(_told(check, quick) for check in figure.checks(Rows(rows)))
+    checks = tuple(_told(check, quick) for check in figure.checks(Rows(rows, count)))
     head = header(figure, run)
     return Made(
         figure,

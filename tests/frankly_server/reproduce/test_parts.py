@@ -168,6 +168,13 @@ def test_one_curve_below_another() -> None:
     assert math.isnan(rows.y("a", "high", 3))
 
 
+def test_the_error_of_a_mean() -> None:
+    values = RNG.normal(size=25).tolist()
+    rows = Rows([average("a", "mean", 1.0, values), Row("a", "alone", 1.0, 2.0)], draws=25)
+    assert rows.error("a", "mean", 1.0) == pytest.approx(np.std(values, ddof=1) / 5)
+    assert rows.error("a", "alone", 1.0) == rows.error("a", "nothing", 1.0) == 0.0
+
+
 @pytest.mark.parametrize(
     ("values", "log"),
     [([0.0, 1.0], False), ([3.0], False), ([-5.0, -4.9], False), ([1e-3, 10.0], True), ([2.0, 3.0], True), ([], False),
