@@ -2,7 +2,7 @@
 """Draw once and write it down, in one transaction, before any socket is touched (docs/protocol.md §7, steps 1 to 4)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import Clock, format_time
@@ -10,6 +10,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import ClockError, RandomnessError
 from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.report import Report, SymbolJson
+from frankly_protocol.trust.tokens import check_token
 
 from frankly_sdk.answer import Answer
 from frankly_sdk.errors import BudgetExceeded, SurveyClosed, UnknownChoice
@@ -19,11 +20,15 @@ from frankly_sdk.store import Sealed, Store
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One respondent's answers: a name as `Store.respondent_name` gives it, the truth, and the public answers."""
+    """One respondent's answers: a name as `Store.respondent_name` gives it, the truth, and the public answers.
+
+    token : what the document's token rule asks for, None if it has none.
+    """
 
     respondent: str
     truth: Answer
     public: Answer
+    token: str | None = field(default=None, repr=False)
 
     def fault(self, document: SurveyDocument) -> UnknownChoice | None:
         """Return what is wrong with the answers, None if nothing is; it is returned so that no frame holds them."""
@@ -69,6 +74,7 @@ class Sealing:
         if store.answer(document.survey, row.respondent) is not None:
             return None
         self._require_open()
+        check_token(document.token, document.survey, row.token)
         self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=store.spent(row.respondent))
         form = document.form_level
         store.reserve(document.survey, document.digest, document.collect_url, length, form, row.respondent)
@@ -85,7 +91,7 @@ class Sealing:
         randbits = self.randbits
         try:
             symbols = tuple(_symbol(block, row.truth.row(block), randbits) for block in self.document.blocks)
-            return Report(self.document.digest, f"{randbits(128):032x}", symbols, row.public.public())
+            return Report(self.document.digest, f"{randbits(128):032x}", symbols, row.public.public(), row.token)
         except Exception:  # noqa: BLE001
             return None
         except BaseException as interruption:  # noqa: BLE001

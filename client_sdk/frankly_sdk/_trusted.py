@@ -11,7 +11,7 @@ from datetime import datetime
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope, pae
-from frankly_protocol.errors import DocumentRejected, Equivocation, RollbackDetected, UnsupportedDocument
+from frankly_protocol.errors import DocumentRejected, Equivocation, RollbackDetected
 from frankly_protocol.trust import Role
 
 from frankly_sdk.link import SurveyLink, require_secure
@@ -61,8 +61,6 @@ def accept_survey(
     envelope = Envelope.from_bytes(data, SURVEY_TYPE)  # (1) (2)
     payload = envelope.verify(publisher.keys, publisher.threshold)  # (3)
     document = SurveyDocument.parse(payload)  # (4) (5)
-    if document.token is not None:
-        raise UnsupportedDocument("this survey wants a token with every report, which this app cannot send", "token")
     if document.survey != link.survey:
         raise DocumentRejected("pin", "this is another survey's document", "survey")
     require_secure(document.collect_url, "collect_url")

@@ -151,19 +151,22 @@ class Client:
         *,
         strata: Mapping[str, str] | None = None,
         respondent: str = "",
+        token: str | None = None,
         patience_s: float = 10,
     ) -> Receipt:
         """Randomise, seal, then send. The answers themselves are not kept anywhere.
 
         choices : question id → choice id, every question exactly once. strata : the same for public questions.
         respondent : on a device that many people answer on, a key for each of them: one answer and one ledger per key.
+        token : for surveys that ask for one; it leaves with the report and is erased with it.
         patience_s : how long to keep trying before returning ``queued``; the sealed bytes are sent again at the next
         start or `flush`. With 0, this call waits for nothing.
 
         Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before), SurveyClosed,
-        PolicyRefused, StoreError, RandomnessError. Delivery problems come back in the receipt.
+        InvalidInput(token_invalid), PolicyRefused, StoreError, RandomnessError. Delivery problems come back in the
+        receipt.
         """
-        row = Row("", Answer.of(choices), Answer.of(strata or {}))
+        row = Row("", Answer.of(choices), Answer.of(strata or {}), token)
         del choices, strata
         parts = self._parts
         if parts is None:

@@ -6,7 +6,7 @@ from typing import Self
 from frankly_protocol.clock import Clock
 
 from frankly_server.analysis import Analysis
-from frankly_server.intake import Intake
+from frankly_server.intake import Intake, Invites
 from frankly_server.keys import Access, Keyring
 from frankly_server.log import LogService
 from frankly_server.settings import Settings
@@ -28,6 +28,7 @@ class Services:
         self.surveys = Surveys(settings, database, self.keys, clock)
         self.intake = Intake(database, clock)
         self.log = LogService(database, self.keys, clock)
+        self.invites = Invites(database)
         self.analysis = Analysis(database)
 
     @classmethod

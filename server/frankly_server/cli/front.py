@@ -19,6 +19,7 @@ _VERBS = {
     "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
     "migrate": ("frankly_server.cli.database:migrate", "Create the tables, or bring them up to date."),
     "survey": ("frankly_server.cli.survey:survey", "Apply, publish and list surveys."),
+    "tokens": ("frankly_server.cli.tokens:tokens", "Make invite tokens for a survey."),
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
     "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),
     "restore": ("frankly_server.cli.backup:restore", "Fill an empty database from a backup."),

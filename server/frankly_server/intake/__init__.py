@@ -3,5 +3,6 @@
 
 from frankly_server.intake.intake import Intake
 from frankly_server.intake.storing import Outcome
+from frankly_server.intake.tokens import Invites
 
-__all__ = ["Intake", "Outcome"]
+__all__ = ["Intake", "Invites", "Outcome"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
-from frankly_protocol.trust.tokens import INVITE_BYTES, InviteVerifier, RsaPssVerifier, TokenVerifier, encode_token
+from frankly_protocol.trust.tokens import INVITE_BYTES, TokenVerifier, encode_token, token_verifier
 
 from frankly_server.store import Database, Transaction
 
@@ -41,9 +41,7 @@ class TokenDoor:
         """Return the door for a rule; raises InvalidInput(token_invalid) for an issuer's key that cannot be used."""
         if rule is None:
             return cls(None, invited=False)
-        if rule.kind == "invite" or rule.key is None:
-            return cls(InviteVerifier(), invited=True)
-        return cls(RsaPssVerifier(rule.key), invited=False)
+        return cls(token_verifier(rule), invited=rule.kind == "invite")
 
     def spend(self, survey: str, token: str | None) -> Spend | None:
         """Return what a report's token would spend, None if none is asked for; raises InvalidInput(token_invalid)."""

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.tokens import TokenRule
 
 INVITE_BYTES = NONCE_BYTES = PREFIX_BYTES = 32
 KEY_BITS = (2048, 4096)
@@ -78,6 +79,25 @@ class RsaPssVerifier:
         except InvalidSignature:
             raise _invalid() from None
         return hashlib.sha256(message).hexdigest()
+
+
+def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str | None:
+    """Return the hash under which a report's token is spent, None if the survey's rule asks for none.
+
+    Raises InvalidInput(token_invalid) for a token that is missing, surplus or false.
+    """
+    if rule is None:
+        if token is not None:
+            raise InvalidInput(Problem.TOKEN_INVALID, "this survey takes no token", "token")
+        return None
+    if token is None:
+        raise InvalidInput(Problem.TOKEN_INVALID, "this survey needs the token you were given", "token")
+    return token_verifier(rule).spend_hash(survey, token)
+
+
+def token_verifier(rule: TokenRule) -> TokenVerifier:
+    """Return what judges the tokens of a rule; raises InvalidInput(token_invalid) for a key that cannot be used."""
+    return InviteVerifier() if rule.key is None else RsaPssVerifier(rule.key)
 
 
 def token_message(survey: str, nonce: bytes) -> bytes:

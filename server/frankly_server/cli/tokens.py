@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly tokens`: single-use invites, shown once."""
+
+import click
+
+from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.opening import open_services
+
+
+@click.command()
+@click.argument("name")
+@click.option("--count", type=click.IntRange(1, 100_000), required=True, help="How many tokens to make.")
+@json_option
+def tokens(name: str, count: int, as_json: bool) -> None:
+    """Make invite tokens for the survey called NAME, one a line; each opens it for one report.
+
+    Only their hashes are kept. Whoever keeps a list of who got which token, and watches reports arrive, can tell whose
+    noisy report is whose: hand them out unseen, or let an outside issuer sign tokens blindly (docs/protocol.md §10).
+    """
+    with open_services() as services:
+        made = services.invites.make(name, count)
+    if as_json:
+        write_json({"tokens": made})
+        return
+    for token in made:
+        click.echo(token)
+    remarks().print(f"{len(made)} token(s), shown once.", markup=False)

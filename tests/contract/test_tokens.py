@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device with a token is counted once; without one, nothing is drawn."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.tokens import TokenRule
+from frankly_sdk import Client
+from frankly_sdk.transport import Reply
+
+from tests.frankly_protocol.samples import NOW, ldp_block, survey
+from tests.frankly_server.log.sites import Place
+
+ORIGIN = "https://collect.example"
+DOCUMENT = replace(survey(ldp_block()), token=TokenRule("invite"))
+LINK = f"{ORIGIN}/s/{DOCUMENT.survey}#{DOCUMENT.digest.replace(':', '=')}"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    found = Place.make(tmp_path)
+    found.publish(DOCUMENT)
+    yield found
+    found.services.close()
+
+
+class Network:
+    """A transport into the application that keeps what was sent."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.posted: list[bytes] = []
+
+    def get(self, url: str, limit: int) -> Reply:
+        answer = self.place.http.get(url.removeprefix(ORIGIN))
+        return Reply(answer.status_code, answer.mimetype, None, answer.data)
+
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
+        self.posted.append(body)
+        answer = self.place.http.post(url.removeprefix(ORIGIN), data=body, content_type="application/json")
+        return Reply(answer.status_code, answer.mimetype, None, answer.data)
+
+    def close(self) -> None:
+        pass
+
+
+def answered(network: Network, store: Path, token: str | None) -> Any:
+    options: dict[str, Any] = {"transport": network, "clock": FixedClock(NOW), "sleep": lambda _s: None, "spread_s": 0}
+    with Client.open(LINK, store, **options) as client:
+        return client.answer({"affair": "yes"}, token=token)
+
+
+def test_a_token_is_good_for_one_report_of_the_one_length(place: Place, tmp_path: Path) -> None:
+    network = Network(place)
+    first, second = place.services.invites.make(DOCUMENT.survey, 2)
+    assert answered(network, tmp_path / "a.db", first).code == "accepted"
+    refused = answered(network, tmp_path / "b.db", first)
+    assert (refused.status, refused.code) == ("refused", "token_spent")
+    assert answered(network, tmp_path / "c.db", second).code == "accepted"
+    assert {len(body) for body in network.posted} == {DOCUMENT.report_length}
+    assert place.services.invites.count(DOCUMENT.survey) == (2, 2)
+    for store in ("a.db", "b.db", "c.db"):
+        kept = (tmp_path / store).read_bytes()
+        assert first.encode() not in kept
+        assert second.encode() not in kept
+
+
+@pytest.mark.parametrize("token", [None, "", "x", "A" * 42])
+def test_without_a_token_nothing_is_drawn_or_sent(place: Place, tmp_path: Path, token: str | None) -> None:
+    network = Network(place)
+    with pytest.raises(InvalidInput) as refused:
+        answered(network, tmp_path / "a.db", token)
+    assert refused.value.code == "token_invalid"
+    assert network.posted == []
+    (good,) = place.services.invites.make(DOCUMENT.survey, 1)
+    assert answered(network, tmp_path / "a.db", good).code == "accepted"
