@@ -234,7 +234,9 @@ def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
 def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
     mechanism, level = _grr(3)
     asked = (question("affair", "no", "yes", "unsure"),)
-    block = Block("affair", asked, mechanism, (Promise(Claim("ldp", level)),), (1,) * 3, ceiling(mechanism), "grr", None)
+    block = Block(
+        "affair", asked, mechanism, (Promise(Claim("ldp", level)),), (1,) * 3, ceiling(mechanism), "grr", None
+    )
     first = put(sqlite, survey(ldp_block("affair", "1")))
     second = put(sqlite, survey(block, version=2, prev=first.digest))
     _receive(sqlite, first, [[130, 70]])

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint tables, combinations, ratios, strata, versions, formats, and results that replay byte for byte."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_server.analysis import Analysis, encode, replay
+from frankly_server.analysis.formats import COLUMNS, to_csv, to_parquet
+from frankly_server.store import Database
+
+from tests.frankly_protocol.samples import ldp_block, question, survey
+from tests.frankly_server.samples import SURVEY, put, row
+
+
+def _receive(
+    database: Database, document: SurveyDocument, cells: dict[tuple[int, ...], int], stratum: str = ""
+) -> None:
+    """Store whole reports and count them, as intake does."""
+    from dataclasses import replace
+
+    rows = [
+        replace(row(*symbols, document=document.digest), strata=stratum)
+        for symbols, n in cells.items()
+        for _ in range(n)
+    ]
+    with database.transaction("receive") as tx:
+        tx.reports.add_many(rows)
+        tx.counts.add(rows)
+
+
+PAIRS = {(0, 0): 90, (0, 1): 40, (1, 0): 30, (1, 1): 60}
+
+
+@pytest.fixture
+def two(sqlite: Database) -> Database:
+    _receive(sqlite, put(sqlite, survey(ldp_block("affair", "1"), ldp_block("marriage", "2"))), PAIRS)
+    return sqlite
+
+
+def _inverse(on: float) -> np.ndarray:
+    return np.linalg.inv(np.array([[on, 1 - on], [1 - on, on]]))
+
+
+def test_a_cross_tab_is_the_pair_table_decoded_on_both_sides(two: Database) -> None:
+    (told,) = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"])["questions"]
+    on = [float(np.exp(e) / (1 + np.exp(e))) for e in (1, 2)]
+    pairs = np.array([[90, 40], [30, 60]]) / 220
+    expected = _inverse(on[0]) @ pairs @ _inverse(on[1]).T
+    found = np.array([r["estimate"] for r in told["rows"]]).reshape(2, 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert [r["choice"] for r in told["rows"]][:2] == ["no × no", "no × yes"]
+    # Its variance from the sample of 220 decoded reports, computed report by report.
+    decoded = np.array([
+        np.outer(_inverse(on[0])[:, y], _inverse(on[1])[:, z]).ravel() for (y, z), n in PAIRS.items() for _ in range(n)
+    ])  # fmt: skip
+    np.testing.assert_allclose([r["se"] for r in told["rows"]], decoded.std(axis=0, ddof=1) / np.sqrt(220), rtol=1e-9)
+    one_way = Analysis(two).estimates(SURVEY)["questions"]
+    np.testing.assert_allclose(found.sum(axis=1), [r["estimate"] for r in one_way[0]["rows"]], atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=0), [r["estimate"] for r in one_way[1]["rows"]], atol=1e-12)
+
+
+def test_combinations_and_ratios(two: Database) -> None:
+    wanted = {"affair": {"yes minus no": {"yes": 1, "no": -1}, "odds": {"of": {"yes": 1}, "over": {"no": 1}}}}
+    plain = Analysis(two).estimates(SURVEY)["questions"][0]
+    (told,) = Analysis(two).estimates(SURVEY, targets=wanted)["questions"]
+    no, yes = (r["estimate"] for r in plain["rows"])
+    difference, odds = told["rows"]
+    assert difference["estimate"] == pytest.approx(yes - no)
+    assert difference["se"] == pytest.approx(2 * plain["rows"][0]["se"])  # the shares mirror each other
+    assert odds["estimate"] == pytest.approx(yes / no)
+    # d(p/(1−p)) = dp/(1−p)²
+    assert odds["se"] == pytest.approx(plain["rows"][0]["se"] / no**2)
+    assert "delta_method" in odds["flags"]
+
+
+def test_strata_stand_apart_and_small_ones_show_no_number(sqlite: Database) -> None:
+    asked = survey(ldp_block("affair", "1"))
+    from dataclasses import replace
+
+    document = put(sqlite, replace(asked, strata=(question("region", "north", "south"),)))
+    _receive(sqlite, document, {(0,): 60, (1,): 40}, '{"region":"north"}')
+    _receive(sqlite, document, {(0,): 7, (1,): 4}, '{"region":"south"}')
+    found = Analysis(sqlite).estimates(SURVEY, by="region")
+    assert [(q["by"], q["status"], q["n"]) for q in found["questions"]] == [
+        ({"region": "north"}, "ok", 100),
+        ({"region": "south"}, "insufficient", 11),
+    ]
+    assert found["questions"][1]["rows"] == []
+    assert {r["by"] for r in found["questions"][0]["rows"]} == {"region=north"}
+    cells = {cell[1]: cell[3] for cell in found["inputs"]["documents"][0]["cells"]}
+    assert cells['{"region":"south"}'] is None, "counts of a group that is too small must not travel"
+    assert replay(json.loads(encode(found))) == encode(found)
+    lines = list(csv.DictReader(io.StringIO(to_csv(found).decode())))
+    assert [line["status"] for line in lines] == ["ok", "ok", "insufficient"]
+    assert lines[2]["estimate"] == ""
+
+
+METHODS = (
+    "clt",
+    "chebyshev",
+    "chebyshev_plugin",
+    "hoeffding",
+    "exact",
+    "simultaneous",
+    "simultaneous_plugin",
+    "sequence",
+)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_replays_byte_for_byte(two: Database, method: str) -> None:
+    found = Analysis(two).estimates(SURVEY, method=method, level=0.9)
+    saved = encode(found)
+    assert replay(json.loads(saved)) == saved
+    for r in found["questions"][0]["rows"]:
+        assert r["method"] == method
+        assert r["lo"] < r["estimate"] < r["hi"]
+
+
+def test_a_changed_count_does_not_replay(two: Database) -> None:
+    body = json.loads(encode(Analysis(two).estimates(SURVEY)))
+    body["inputs"]["documents"][0]["cells"][0][3][0][-1] += 1
+    assert replay(body) != encode(body)
+
+
+BROKEN: dict[str, Any] = {
+    "no inputs": {}, "a list": [], "null": None, "a text": "x",
+    "inputs of another": {"inputs": {"code": "0.0.0-other", "documents": [], "request": {}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_no_result_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        replay(BROKEN[name])
+    assert refused.value.code == "json_invalid"
+
+
+def test_parquet_holds_the_same_lines(two: Database) -> None:
+    found = Analysis(two).estimates(SURVEY)
+    table = parquet.read_table(io.BytesIO(to_parquet(found)))
+    assert tuple(table.column_names) == COLUMNS
+    assert table.column("estimate").to_pylist() == [r["estimate"] for q in found["questions"] for r in q["rows"]]
+
+
+BAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "an unknown question": ({"targets": ["height"]}, "targets_invalid", "targets"),
+    "a question twice": ({"targets": ["affair", "affair"]}, "targets_invalid", "targets"),
+    "a number": ({"targets": 5}, "targets_invalid", "targets"),
+    "nothing": ({"targets": {}}, "targets_invalid", "targets"),
+    "an unknown choice": ({"targets": {"affair": {"x": {"maybe": 1}}}}, "targets_invalid", "targets.affair.x"),
+    "a text as number": ({"targets": {"affair": {"x": {"yes": "one"}}}}, "targets_invalid", "targets.affair.x"),
+    "not finite": ({"targets": {"affair": {"x": {"yes": "NaN"}}}}, "field_type", "targets.affair.x"),
+    "no combination": ({"targets": {"affair": {"x": []}}}, "targets_invalid", "targets.affair.x"),
+    "an unknown group": ({"by": "height"}, "strata_invalid", "by"),
+    "an unknown method": ({"method": "guess"}, "field_type", "method"),
+    "a sequence of everybody": ({"method": "sequence", "census": True}, "unsupported", "method"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refusals(two: Database, name: str) -> None:
+    options, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as refused:
+        Analysis(two).estimates(SURVEY, **options)
+    assert (refused.value.code, refused.value.field) == (code, field)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Combining, plotting and handing on: sums, ratios, joint tables, HTML, pandas, Arrow, and doing without them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server.cli import front
+from frankly_server.client import Analyst, Estimate, Estimates
+
+from tests.frankly_server.client.conftest import Served
+
+
+@pytest.fixture(scope="module")
+def found(served: Served) -> Estimates:
+    return Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)
+
+
+def test_sums_and_differences_are_the_servers_own(served: Served, found: Estimates) -> None:
+    analyst = Analyst(served.url, served.site.analyst_key)
+    wanted = {"drinks": {"at all": {"weekly": 1, "daily": 1}, "more": {"daily": 1, "weekly": -1}}}
+    total, more = analyst.estimates(served.site.survey, targets=wanted)
+    for mine, theirs in (
+        (found.sum("drinks", ["weekly", "daily"]), total),
+        (found.diff("drinks", "daily", "weekly"), more),
+    ):
+        assert mine.estimate == pytest.approx(theirs.estimate)
+        assert mine.se == pytest.approx(theirs.se)
+        assert mine.margin == pytest.approx(theirs.margin)
+        assert (mine.n, mine.documents) == (theirs.n, theirs.documents)
+
+
+def test_a_ratio_is_the_servers_own(served: Served, found: Estimates) -> None:
+    wanted = {"drinks": {"r": {"of": {"daily": 1}, "over": {"daily": 1, "weekly": 1}}}}
+    (theirs,) = Analyst(served.url, served.site.analyst_key).estimates(served.site.survey, targets=wanted)
+    mine = found.ratio("drinks", {"daily": 1}, {"daily": 1, "weekly": 1})
+    assert (mine.estimate, mine.se) == (pytest.approx(theirs.estimate), pytest.approx(theirs.se))
+    assert "delta_method" in mine.flags
+
+
+def test_a_cross_tab_adds_up_to_its_margins(found: Estimates) -> None:
+    table = found.crosstab("smokes", "drinks")
+    assert len(table) == 6
+    cells = np.array([r.estimate for r in table]).reshape(2, 3)
+    np.testing.assert_allclose(cells.sum(axis=1), [r.estimate for r in found.of("smokes")], atol=1e-12)
+    np.testing.assert_allclose(cells.sum(axis=0), [r.estimate for r in found.of("drinks")], atol=1e-12)
+
+
+def test_pictures_and_tables_show_every_row(found: Estimates) -> None:
+    assert len(ElementTree.fromstring(found.plot("drinks")).findall(".//{*}rect")) == 3
+    page = ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
+    assert len(page.findall(".//tr")) == 1 + len(found)
+    assert page.find(".//caption") is not None
+    assert sum("±" in "".join(line.itertext()) for line in page.findall(".//tr")) == len(found)
+
+
+def test_pandas_and_arrow_hold_the_rows(found: Estimates) -> None:
+    frame, table = found.to_pandas(), found.to_arrow()
+    assert list(frame.columns) == table.column_names == list(Estimate.__dataclass_fields__)
+    assert frame["estimate"].tolist() == table.column("estimate").to_pylist() == [r.estimate for r in found]
+
+
+def test_nothing_heavy_is_imported_until_asked_for() -> None:
+    heavy = ("pandas", "pyarrow", "numpy", "scipy")
+    code = f"import sys, frankly_server.client; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("module", ["pandas", "pyarrow"])
+def test_without_them_the_way_out_is_named(found: Estimates, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InvalidInput, match=module):
+        found.to_pandas() if module == "pandas" else found.to_arrow()
+    assert found.to_csv()
+
+
+def test_what_there_is_not_is_refused(found: Estimates) -> None:
+    for ask in (
+        lambda: found.of("height"),
+        lambda: found.sum("drinks", ["gin"]),
+        lambda: found.lincom("drinks", {}),
+        lambda: Estimates.from_json(found.body).crosstab("smokes", "drinks"),
+    ):
+        with pytest.raises(InvalidInput):
+            ask()
+
+
+def test_a_saved_result_replays(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    monkeypatch.setenv("FRANKLY_API_KEY", served.site.analyst_key)
+    where = ["--url", served.url]
+    assert front.run(["estimates", served.site.survey, *where, "--result", "--method", "exact"]) == 0
+    saved = capsys.readouterr().out
+    (tmp_path / "result.json").write_bytes(saved.encode())
+    assert front.run(["replay", str(tmp_path / "result.json")]) == 0
+    assert "the same" in capsys.readouterr().out
+    (tmp_path / "result.json").write_bytes(json.dumps(json.loads(saved) | {"n": 61}, sort_keys=True).encode())
+    assert front.run(["replay", str(tmp_path / "result.json"), "--json"]) == 6
+    assert json.loads(capsys.readouterr().err)["code"] == "integrity"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_other_formats_over_http(served: Served, form: str) -> None:
+    answer = served.site.estimates(f"?format={form}")
+    assert answer.status_code == 200
+    assert answer.data[:4] == (b"ques" if form == "csv" else b"PAR1")

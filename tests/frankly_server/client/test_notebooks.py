@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every notebook runs, cell by cell, against a real server."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_server.client import Estimates
+
+from tests.frankly_server.client.conftest import Served
+
+NOTEBOOKS = ("first_estimates", "tables_and_evidence")
+
+
+def run(file: Path) -> dict[str, Any]:
+    """Execute the code cells in order, in one namespace."""
+    names: dict[str, Any] = {}
+    for i, cell in enumerate(json.loads(file.read_text())["cells"]):
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), f"{file.name}[{i}]", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs(
+    served: Served, root: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable, value in (
+        ("FRANKLY_URL", served.url), ("FRANKLY_API_KEY", served.site.analyst_key), ("SURVEY", served.site.survey),
+    ):  # fmt: skip
+        monkeypatch.setenv(variable, value)
+    names = run(root / "examples" / "notebooks" / f"{name}.ipynb")
+    assert isinstance(names["estimates"], Estimates)
+    shown = capsys.readouterr().out
+    if name == "first_estimates":
+        assert names["picture"].startswith("<svg")
+        assert shown.count("±") == 3 + 2 * len(names["estimates"])
+        assert "delta_method" in shown
+    else:
+        assert len(names["table"]) == 6
+        assert "the same again" in shown
+
+
+def test_no_notebook_is_left_out(root: Path) -> None:
+    assert {file.stem for file in (root / "examples" / "notebooks").glob("*.ipynb")} == set(NOTEBOOKS)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebooks_hold_no_outputs(root: Path, name: str) -> None:
+    cells = json.loads((root / "examples" / "notebooks" / f"{name}.ipynb").read_text())["cells"]
+    assert all(not cell.get("outputs") for cell in cells)

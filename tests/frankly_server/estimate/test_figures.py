@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Likeliest shares, intervals, efficiency, cost, pooling and words, each against an independent computation."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.estimate import estimate
+from frankly_server.estimate.contrasts import lincom, ratio
+from frankly_server.estimate.evidence import TwoValues
+from frankly_server.estimate.identifiable import in_words
+from frankly_server.estimate.intervals import exact, hoeffding, sequence_of_two, widest
+from frankly_server.estimate.likelihood import GAP, likeliest
+from frankly_server.estimate.pooling import matrices, pooled_covariance
+from scipy import optimize, stats
+
+from tests.frankly_server.estimate.test_worst_case import grid
+from tests.frankly_server.maths import random_mechanism
+
+WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
+
+
+def log_likelihood(Q: np.ndarray, counts: np.ndarray, p: np.ndarray) -> np.ndarray:
+    return np.sum(counts * np.log(np.maximum(p @ Q, 1e-300)), axis=-1) / counts.sum()
+
+
+def test_nothing_on_a_grid_is_likelier_and_the_gap_bounds_it() -> None:
+    rng, points = random.Random(91), grid(3, 60)
+    iterated = 0
+    for _ in range(40):
+        mechanism = random_mechanism(rng, 3, rng.choice([3, 4, 5]))
+        counts = np.array([rng.randrange(30) for _ in range(mechanism.reports)], dtype=float) + 1
+        Q = np.array(mechanism.weights) / 2.0**48
+        found = likeliest(Q, counts, None)
+        assert found.shares.sum() == pytest.approx(1)
+        assert found.shares.min() >= 0
+        assert np.max(log_likelihood(Q, counts, points)) <= log_likelihood(Q, counts, found.shares) + found.gap + 1e-12
+        iterated += found.converged
+    assert iterated == 40
+
+
+@pytest.mark.parametrize("answers", [2, 3, 5])
+def test_closed_forms_of_randomised_response_agree_with_iteration(answers: int) -> None:
+    rng = np.random.default_rng(answers)
+    Q = (np.eye(answers) * 2 + 1) / (answers + 2)
+    for _ in range(30):
+        counts = rng.integers(0, 12, answers).astype(float)
+        counts[0] += 1
+        unbiased = np.linalg.solve(Q.T, counts / counts.sum())
+        closed = likeliest(Q, counts, unbiased)
+        assert closed.closed_form
+        doubled = np.hstack([Q, Q]) / 2  # the same mechanism in twice the symbols, for which no form is known
+        iterated = likeliest(doubled, np.concatenate([counts, counts]), None)
+        assert not iterated.closed_form
+        assert iterated.gap <= GAP
+        np.testing.assert_allclose(closed.shares, iterated.shares, atol=2e-3)
+
+
+def test_clopper_pearson_is_scipys_through_the_map_with_either_slope() -> None:
+    two = TwoValues(Fraction(-1, 2), Fraction(3, 2), 7)
+    reference = stats.binomtest(7, 20).proportion_ci(0.95, "exact")
+    assert exact(two, 20, 0.95) == pytest.approx((-0.5 + 2 * reference.low, -0.5 + 2 * reference.high))
+    found = estimate(WARNER, [13, 7])
+    assert found.margins.exact is not None
+    (low, high), (low_1, high_1) = found.margins.exact  # type: ignore[misc]
+    assert (low, high) == pytest.approx((1 - high_1, 1 - low_1))
+    assert (low_1, high_1) == pytest.approx((-0.5 + 2 * reference.low, -0.5 + 2 * reference.high))
+
+
+def test_exact_covers_every_truth_by_enumeration() -> None:
+    n = 12
+    for q in np.linspace(0, 1, 41):
+        chances = stats.binom.pmf(range(n + 1), n, q)
+        held = sum(
+            chance for k, chance in enumerate(chances)
+            if (e := exact(TwoValues(Fraction(0), Fraction(1), k), n, 0.9))[0] <= q <= e[1]
+        )  # fmt: skip
+        assert held >= 0.9 - 1e-9
+
+
+def test_a_sequence_is_where_the_mixture_is_below_its_limit() -> None:
+    low, high = sequence_of_two(TwoValues(Fraction(0), Fraction(1), 30), 100, 0.95)
+    for q in (low, high):
+        # ∫ u^30 (1−u)^70 du = 1/(101 · C(100, 30))
+        assert stats.binom.pmf(30, 100, q) * 101 == pytest.approx(0.05, rel=1e-6)
+    assert low < exact(TwoValues(Fraction(0), Fraction(1), 30), 100, 0.95)[0]
+
+
+def test_hoeffding_by_hand() -> None:
+    assert hoeffding((Fraction(-1, 2), Fraction(3, 2)), 200, 0.95) == pytest.approx(2 * np.sqrt(np.log(40) / 400))
+
+
+def test_the_largest_of_correlated_normals() -> None:
+    assert widest(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.95) == pytest.approx(stats.norm.isf(0.025), rel=0.05)
+    independent = stats.norm.isf((1 - 0.95 ** (1 / 3)) / 2)
+    assert independent * 0.995 <= widest(np.eye(3), 0.95) <= stats.norm.isf(0.05 / 6) + 1e-12
+
+
+def test_cost_and_efficiency_of_warner_by_hand() -> None:
+    found = estimate(WARNER, [500, 500])
+    # Openly ¼ per report; randomised ¼/(½)² = 1.
+    assert found.design_effect == pytest.approx((4, 4))
+    assert found.privacy_cost == pytest.approx((0.75, 0.75))
+    assert found.efficiency == pytest.approx((1, 1))  # one parameter, one frequency: nothing is lost
+
+
+def test_no_decoder_is_more_efficient_than_the_bound() -> None:
+    rng = random.Random(95)
+    for _ in range(20):
+        mechanism = random_mechanism(rng, 3, 6)
+        found = estimate(mechanism, [rng.randrange(20, 60) for _ in range(6)])
+        assert all(v is None or 0 < v <= 1 + 1e-9 for v in found.efficiency)
+
+
+def test_pooling_beats_the_best_single_version_in_200_random_pairs() -> None:
+    rng = np.random.default_rng(96)
+    for _ in range(200):
+        a = int(rng.integers(2, 5))
+        covariances = [(M := rng.normal(size=(a, a + 2))) @ M.T for _ in range(2)]
+        weights = matrices(covariances)
+        np.testing.assert_allclose(sum(weights), np.eye(a), atol=1e-9)
+        together = np.diagonal(pooled_covariance(weights, covariances))
+        assert np.all(together <= np.minimum(*map(np.diagonal, covariances)) * (1 + 1e-9))
+        # No other weights do better for the first target: a convex problem solved by scipy.
+        best = optimize.minimize(
+            lambda b, C=covariances: b @ C[0] @ b + (np.eye(len(b))[0] - b) @ C[1] @ (np.eye(len(b))[0] - b),
+            np.zeros(a),
+        ).fun
+        assert together[0] == pytest.approx(best, rel=1e-5)
+
+
+def test_lincom_and_ratio_by_hand() -> None:
+    C = [[0.04, -0.01], [-0.01, 0.09]]
+    assert lincom([1, -1], [0.5, 0.2], C).se == pytest.approx(np.sqrt(0.04 + 0.09 + 0.02))
+    found = ratio((0.5, 2.0), [[0.04, -0.01], [-0.01, 0.09]])
+    assert found.se == pytest.approx(np.sqrt(0.04 + 2 * 0.25 * 0.01 + 0.0625 * 0.09) / 2)
+    assert found.flags == ("delta_method",)
+    assert "denominator_unsure" in ratio((0.5, 0.2), C).flags
+
+
+def test_what_can_and_cannot_be_told_in_words() -> None:
+    deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
+    found = in_words(deficient, ["never", "some", "often"])
+    assert found.rank == 2
+    assert found.can == ("the share of never", "the share of some + often")
+    assert found.cannot == ("often against some",)
+    assert in_words(WARNER, ["no", "yes"]).cannot == ()
