@@ -3,7 +3,7 @@
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -45,6 +45,8 @@ class DenseMechanism:
 
     bits: int
     weights: Weights
+    # Of every row at once, when the first is asked for: a row of its own would be a trace of who was asked.
+    _thresholds: list[tuple[int, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if type(self.bits) is not int or not MIN_BITS <= self.bits <= MAX_BITS:
@@ -103,8 +105,11 @@ class DenseMechanism:
         Every cumulative threshold is compared, so the work done does not depend on the draw. There is no fallback:
         RandomnessError if the operating system gives no bits.
         """
+        if not self._thresholds:
+            self._thresholds[:] = [tuple(accumulate(row)) for row in self.weights]
         u = draw(self.bits, randbits)
-        return sum(u >= threshold for threshold in list(accumulate(self.weights[truth]))[:-1])
+        # The last threshold is 2^bits, which no draw reaches.
+        return sum(map(u.__ge__, self._thresholds[truth]))
 
     def symbols(self) -> Iterator[int]:
         """Yield every symbol, in the order of the columns."""

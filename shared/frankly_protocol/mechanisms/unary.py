@@ -81,15 +81,21 @@ class UnaryMechanism:
         k, f = (self.keep, self.flip) if self.keep > self.flip else (D - self.keep, D - self.flip)
         found: Fraction = Fraction(k, f) * (D**a - (D - f) ** a) if f else Fraction(k * a * D ** (a - 1))
         nobody: int = (D - k) * (D - f) ** (a - 1)
-        return (found + nobody) / (a * D**a)
+        whole: int = a * D**a
+        return (found + nobody) / whole
 
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits.
 
-        Every bit takes one draw and one comparison, whichever answer is true.
+        All bits are decided by one draw, `bits` of it each from the lowest on, and one comparison each, whichever
+        answer is true.
         """
-        chances = (self.flip, self.keep)
-        return sum((draw(self.bits, randbits) < chances[x == truth]) << x for x in range(self.answers))
+        size, mask, k = self.bits, self.denominator - 1, self.answers
+        u = draw(size * k, randbits)
+        draws = [u >> shift & mask for shift in range(0, size * k, size)]
+        ones = "".join(map("01".__getitem__, map(self.flip.__gt__, reversed(draws))))
+        here = 1 << truth
+        return int(ones, 2) & ~here | here * (draws[truth] < self.keep)
 
     def probability(self, symbol: int, x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""
