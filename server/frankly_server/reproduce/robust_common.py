@@ -30,8 +30,6 @@ from frankly_server.reproduce.optimum import most_informative, table_of, weights
 PEOPLE, BETA = 32_561, "0.05"
 SEED = "robust-synthetic"
 SHAPES = ((2, 5), (5, 2), (15, 16), (42, 6))
-SMALL = 16
-"""Answers (s, u) up to which the paper computes PolyOpt and NR."""
 POLYOPT, POLYOPT_PRINTED = "PolyOpt", "PolyOpt, s₁ = s₂ kept (as printed)"
 IR, IR_BALL, SRR, GRR, NR = "IR", "IR, bounds value by value (ours)", "SRR", "GRR", "NR"
 QUICKLY = {"a quick run": "alphabets of 2×3, 3×2, 3×4 and 4×3"}
@@ -73,11 +71,6 @@ class Estimate:
         """P̂(s, u), shape (secrets · values,)."""
         flat = np.array(self.counts, dtype=float).ravel()
         return np.asarray(flat / flat.sum())
-
-    @property
-    def small(self) -> bool:
-        """Whether PolyOpt and NR are within the paper's reach."""
-        return len(self.shares) <= SMALL
 
     def table(self, name: str, epsilon: Fraction, steps: int) -> Matrix:
         """Return Q(y|s,u) of a mechanism, shape (answers, reports)."""
