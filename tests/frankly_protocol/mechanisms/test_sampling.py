@@ -116,6 +116,12 @@ def test_chances_symbols_and_counts_are_those_of_the_definition(mechanism: Mecha
 
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=repr)
+def test_the_best_guess_takes_the_likeliest_answer_of_every_report(mechanism: Mechanism) -> None:
+    best = sum((max(column) for column in table(mechanism).values()), Fraction(0))
+    assert mechanism.guess == best / mechanism.answers
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=repr)
 def test_the_table_of_a_small_mechanism_is_the_mechanism(mechanism: Mechanism) -> None:
     dense = as_dense(mechanism)
     if dense is None:

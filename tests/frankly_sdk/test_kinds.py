@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind and every notion on a device: explained in words, answered, and sent as its kind writes symbols."""
+
+import json
+from pathlib import Path
+
+import pytest
+from frankly_protocol.audit import NOTIONS
+from frankly_protocol.report import Report
+from frankly_sdk import Policy
+from frankly_sdk.explain import explain
+
+from tests.frankly_protocol.every_kind import KINDS, block
+from tests.frankly_protocol.samples import survey
+from tests.frankly_sdk.fakes import FakeServer
+
+SAID = {
+    "ldp": "Nobody’s odds between two answers of yours change by more than ×",
+    "dp": "whatever they know, except with a chance of at most ",
+    "secret-ldp": "Nobody’s odds about your “secret” change by more than ×",
+    "lip": "Nobody’s belief about your “secret” changes by more than ×",
+    "alip": "Nobody’s belief about your “secret” grows by more than ×",
+    "srlip": "even for those who know some of your answers here",
+    "rldp": "as long as this published table is true: counts of 100 people.",
+    "dpv": "% that your “secret” is “mid”, as long as this published table is true: a made-up table.",
+}
+WORDS = {
+    "dense": "What leaves is a symbol that does not stand for one answer:",
+    "unary": "for the true one a yes with a chance of 50.0%, for any other with a chance of 18.8%.",
+    "subset": "What leaves is a random set of 2 of the 4 answers; the true one is among them with a chance of 68.8%.",
+    "product": "  if your answer is no / yes: 0 and 0 with a chance of ",
+}
+SHAPES = {"dense": "0–2", "unary": "<1 hex digits>", "subset": "<1 hex digits>", "product": "[0–1,0–1]"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_promise_of_every_kind_is_said(kind: str) -> None:
+    document = survey(block(kind, *NOTIONS))
+    told = explain(document, ("00" * 32,))
+    for notion in NOTIONS:
+        assert SAID[notion] in str(told)
+    assert WORDS[kind] in str(told)
+    assert f'"y":[{SHAPES[kind]}]' in told.leaves
+    assert len(told.example) == document.report_length
+    assert Report.from_bytes(told.example).doc == document.digest
+    assert told.blocks[0].blind <= told.blocks[0].guess <= 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_leaves_as_a_symbol_of_its_kind(tmp_path: Path, kind: str) -> None:
+    document = survey(block(kind, "lip", "ldp", name="q"))
+    server = FakeServer(document=document)
+    with server.open(tmp_path / "s.db", policy=Policy(cap="20")) as client:
+        client.answer({"q-a": "yes", "q-b": "no"})
+    (posted,) = server.posted
+    assert len(posted) == document.report_length
+    (symbol,) = json.loads(posted)["y"]
+    mechanism = document.blocks[0].mechanism
+    assert mechanism.probability(mechanism.check_symbol(symbol), 2) > 0  # type: ignore[arg-type]
