@@ -109,7 +109,7 @@ def drilled(order: Sequence[str]) -> Drill:
 def test_every_order_of_rotations_is_walked_from_every_version(order: tuple[str, ...], full: bool) -> None:
     drill = drilled(order)
     newest = drill.chain[-1]
-    for known in (None, *drill.chain) if full else (drill.chain[0], drill.chain[ORDERS.index(order) % 7]):
+    for known in (None, *drill.chain) if full else (drill.chain[ORDERS.index(order) % 7],):
         assert walk(newest, known, lambda: drill.chain, NOW) == drill.documents[-1]
 
 
