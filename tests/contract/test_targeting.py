@@ -88,7 +88,7 @@ MODES: list[tuple[str, dict[str, bool]]] = [(PIN, {}), (LINK, {}), (PIN, {"requi
 def test_targeted_devices_refuse_and_the_others_notice_nothing(
     place: Place, tmp_path: Path, link: str, policy: dict[str, bool], full: bool
 ) -> None:
-    devices, targeted = (1000, 10) if full else (20, 4)
+    devices, targeted = (1000, 10) if full else (10, 3)
     own = own_document(place)
     found = [
         Device(place, own if i < targeted else None).opens(tmp_path / f"{i}.db", link, **policy) for i in range(devices)
