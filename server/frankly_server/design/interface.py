@@ -203,7 +203,7 @@ def _or_null(value: Any) -> Any:
 
 def _claim_body(claim: Claim, asked: Asked) -> dict[str, Any]:
     """Return what is promised, but for priors that the request holds: enough to verify the weights again."""
-    kept = {"notion": claim.notion, "level": _pair(claim.level)}
+    kept: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         kept["low_level"] = _pair(claim.low_level)
     for name in ("attributes", "lower_bounds", "sensitive", "delta"):
