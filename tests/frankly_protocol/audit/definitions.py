@@ -190,7 +190,7 @@ def structured_over(draw: st.DrawFn, sizes: tuple[int, ...]) -> Mechanism:
 @st.composite
 def structured_cases(draw: st.DrawFn) -> tuple[Mechanism, Claim]:
     """A mechanism that is no table and a claim of it at the least level, with the data its notion needs."""
-    sizes = draw(st.sampled_from([(2,), (3,), (5,), (2, 2), (2, 3), (3, 2), (2, 2, 2)]))
+    sizes = draw(st.sampled_from([(2,), (3,), (4,), (2, 2)]))  # larger ones: test_kinds
     return draw(structured_over(sizes)), draw(claims(sizes))
 
 

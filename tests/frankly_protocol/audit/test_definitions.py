@@ -39,7 +39,7 @@ def refusal(mechanism: Mechanism, *claims: Claim) -> DocumentRejected | None:
     return None
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(ANY)
 def test_what_is_needed_is_what_the_definition_says(case: Case) -> None:
     assert worst(*case).needed == needed(*case)
@@ -84,7 +84,7 @@ def test_all_small_lower_bounds(diagonal: bool) -> None:
         assert worst(mechanism, claim).needed == needed(mechanism, claim)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(ANY)
 def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
     mechanism, claim = case
@@ -100,7 +100,7 @@ def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
         assert ratio_at(mechanism, claim, place) == ("endless" if side.ratio is None else side.ratio)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(ANY)
 def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> None:
     mechanism, claim = case
