@@ -205,8 +205,10 @@ def posteriors(sets: Sets, joint: Joint, sensitive: int) -> Iterator[Candidate]:
     own, everybody = joint[sensitive], [sum(column) for column in zip(*joint, strict=True)]
     mass, total = sum(own), sum(everybody)
     cells = [_Cell(x, a, c) for x, (a, c) in enumerate(zip(own, everybody, strict=True))]
-    # Averaged over the reports the ratio is 1, so some report reaches 1; the search begins there.
-    yield Candidate(mass, total, sets.some(), (sensitive, AVERAGE))
+    # Averaged over the reports the ratio is 1, so the search begins there; if no report exceeds it, every one that
+    # people with mass under the prior send has it, for example one that speaks for an answer with mass.
+    likely = next(x for x, n in enumerate(everybody) if n)
+    yield Candidate(mass, total, sets.some([likely]), (sensitive, AVERAGE))
     if found := _Search(sets).better(cells, mass, total):
         n, d, symbol = found
         yield Candidate(n * mass, d * total, symbol, (sensitive, AVERAGE))

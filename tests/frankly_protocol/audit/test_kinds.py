@@ -156,6 +156,14 @@ def test_what_is_needed_in_thousands_of_cases(part: int) -> None:
         assert ratio == oracle(mechanism, claim), (mechanism, claim)
 
 
+def test_a_posterior_that_nothing_changes_is_shown_by_a_report_that_is_sent() -> None:
+    """Only answer 2 has mass, and its bit is never 1: a report with that bit would show nothing."""
+    claim = Claim("dpv", ONE, ((0, 0, 1), (0, 0, 1)), sensitive=0)
+    found = worst(UnaryMechanism(4, 3, 0, 1), claim)
+    assert found.ratio == Fraction(1, 2)
+    assert table(UnaryMechanism(4, 3, 0, 1))[found.report][2] > 0
+
+
 RR = DenseMechanism(4, ((12, 4), (4, 12)))
 
 
