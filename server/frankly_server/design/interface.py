@@ -22,6 +22,7 @@ from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measures import measure
 from frankly_server.design.measuring import finite, read_targets
+from frankly_server.design.robust import says_nothing
 from frankly_server.records import flag, number, record, whole
 
 _REQUIRED = frozenset({"prior"})
@@ -72,8 +73,8 @@ def design_json(
 
     Out: kind, bits, weights (params for other kinds than dense), matrix (null beyond 1024 reports of another kind,
     whose columns are listed in symbols), information, information_bound (null unless it was the objective),
-    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters. What cannot be computed
-    for very many reports is null.
+    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters, warnings in words. What
+    cannot be computed for very many reports is null.
 
     Raises InvalidInput, naming the field.
     """
@@ -175,7 +176,19 @@ def _design_body(found: Design, asked: Asked, criterion: str) -> dict[str, Any]:
         **{key: value for key, value in found.parameters.items() if key not in ("answers", "reports")},
     }
     measures = kinds.levels(found.mechanism, prior) if rows is None else measure(rows, prior)
-    return {**_known(body), "measures": finite(measures), "parameters": _known(parameters)}
+    warnings = _warnings(found)
+    return {**_known(body), "measures": finite(measures), "parameters": _known(parameters), "warnings": warnings}
+
+
+def _warnings(found: Design) -> list[str]:
+    """Return what a person should know before using this design (BAD_INPUTS 9, 16)."""
+    empty = any(claim.lower_bounds is not None and says_nothing(claim.lower_bounds) for claim in found.claims)
+    told = {
+        "answers are sent unchanged: the claims allow it under the prior, not under a false one": found.identity,
+        "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "
+        "price of LDP; take counts of more people, or a larger beta": empty,
+    }
+    return [words for words, true in told.items() if true]
 
 
 def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ JOINT = [[120, 300, 500], [50, 20, 30]]
 DESIGN = {"prior": {"joint": JOINT}, "notion": "lip", "epsilon": "0.2"}
 OUT = {
     "kind", "bits", "weights", "matrix", "information", "information_bound", "normalised_information", "variance",
-    "gap", "certified", "rank", "identifiable", "measures", "parameters",
+    "gap", "certified", "rank", "identifiable", "measures", "parameters", "warnings",
 }  # fmt: skip
 MEASURES = {
     "lip", "alip_low", "alip_high", "secret_ldp", "answer_ldp", "ceiling", "information_secret", "information",
@@ -184,3 +184,12 @@ def test_bad_measures(given: Any, code: str, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
         measure_json(read(given))
     assert (caught.value.code, caught.value.field) == (code, field)
+
+
+def test_what_a_person_should_know_is_told() -> None:
+    assert design_json(read(DESIGN))["warnings"] == []
+    (unchanged,) = design_json(read(DESIGN | {"epsilon": "5"}))["warnings"]
+    assert "unchanged" in unchanged
+    few = {"prior": {"joint": [[1, 1], [1, 1]]}, "notion": "rldp", "epsilon": "1"}
+    (empty,) = design_json(read(few | {"robust": {"order": 0.5, "n": 1, "beta": "0.05"}}))["warnings"]
+    assert "lower bound is 0" in empty
