@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final, Literal, Self
 from frankly_protocol import canonical
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.tokens import TokenRule
+from frankly_protocol.trust.tokens import token_verifier
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from frankly_server.design.families import PAIRS
@@ -164,11 +166,38 @@ class BlockDefinition(Levels):
             raise custom(Problem.FIELD_MISSING, "a prior with several rows needs the names secret and secrets")
 
 
+class TokensDefinition(Part):
+    """What a report must carry to be counted: an invite of ours, or a token of an outside issuer under its key.
+
+    key : the issuer's RSA key, DER SubjectPublicKeyInfo in base64url without padding; none for invites.
+    """
+
+    kind: Literal["invite", "rsa-pss"]
+    key: str | None = None
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        if (self.key is None) != (self.kind == "invite"):
+            words = "an outside issuer's tokens need its key, invites have none"
+            raise custom(Problem.DEFINITION_INVALID, words)
+        try:
+            token_verifier(self.rule)
+        except InvalidInput:
+            words = "the issuer's key is RSA of 2048 to 4096 bits, DER in base64url without padding"
+            raise custom(Problem.DEFINITION_INVALID, words) from None
+        return self
+
+    @property
+    def rule(self) -> TokenRule:
+        """The rule as it stands in the document."""
+        return TokenRule(self.kind, self.key)
+
+
 class SurveyDefinition(Part):
     """A survey as its admin writes it; budget is the most the whole form may cost, in nats.
 
     Times that are left out are settled when a version is published: it opens at once, closes 90 days later and expires
-    30 days after that.
+    30 days after that. tokens : what a report must carry; none if anybody may report.
     """
 
     name: Slug
@@ -181,6 +210,7 @@ class SurveyDefinition(Part):
     min_reports: Whole = 100
     budget: Budget
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
+    tokens: TokensDefinition | None = None
     blocks: Annotated[tuple[BlockDefinition, ...], Field(min_length=1, max_length=100)]
 
     @model_validator(mode="after")

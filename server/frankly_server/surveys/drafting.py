@@ -83,6 +83,7 @@ def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock],
             min_reports=definition.min_reports,
             strata=tuple(_question(question) for question in definition.strata),
             blocks=tuple(drafted.block for drafted in blocks),
+            token=definition.tokens.rule if definition.tokens else None,
         )
         # Read back from the bytes and verified as a device will: nothing else decides what is signed.
         document = SurveyDocument.parse(document.payload())
