@@ -20,6 +20,7 @@ from frankly_protocol.mechanisms.base import (
     require_keys,
     unknown,
 )
+from frankly_protocol.mechanisms.lanes import Thresholds
 from frankly_protocol.problems import Problem
 
 Weights = tuple[tuple[int, ...], ...]
@@ -46,7 +47,7 @@ class DenseMechanism:
     bits: int
     weights: Weights
     # Of every row at once, when the first is asked for: a row of its own would be a trace of who was asked.
-    _thresholds: list[tuple[int, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _thresholds: list[Thresholds] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if type(self.bits) is not int or not MIN_BITS <= self.bits <= MAX_BITS:
@@ -106,10 +107,9 @@ class DenseMechanism:
         RandomnessError if the operating system gives no bits.
         """
         if not self._thresholds:
-            self._thresholds[:] = [tuple(accumulate(row)) for row in self.weights]
-        u = draw(self.bits, randbits)
-        # The last threshold is 2^bits, which no draw reaches.
-        return sum(map(u.__ge__, self._thresholds[truth]))
+            # The last threshold is 2^bits, which no draw reaches.
+            self._thresholds.append(Thresholds.of(self.bits, [tuple(accumulate(row)) for row in self.weights]))
+        return self._thresholds[0].passed(draw(self.bits, randbits), truth)
 
     def symbols(self) -> Iterator[int]:
         """Yield every symbol, in the order of the columns."""

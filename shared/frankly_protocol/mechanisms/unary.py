@@ -3,7 +3,7 @@
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from frankly_protocol.mechanisms.base import (
     require_whole,
     unknown,
 )
+from frankly_protocol.mechanisms.lanes import Fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class UnaryMechanism:
     answers: int
     keep: int
     flip: int
+    _fields: list[Fields] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_whole(self.bits, MIN_BITS, MAX_BITS, "bits")
@@ -90,12 +92,12 @@ class UnaryMechanism:
         All bits are decided by one draw, `bits` of it each from the lowest on, and one comparison each, whichever
         answer is true.
         """
-        size, mask, k = self.bits, self.denominator - 1, self.answers
-        u = draw(size * k, randbits)
-        draws = [u >> shift & mask for shift in range(0, size * k, size)]
-        ones = "".join(map("01".__getitem__, map(self.flip.__gt__, reversed(draws))))
+        if not self._fields:
+            self._fields.append(Fields.of(self.bits, self.answers, self.flip))
+        u = draw(self.bits * self.answers, randbits)
+        own = u >> self.bits * truth & self.denominator - 1
         here = 1 << truth
-        return int(ones, 2) & ~here | here * (draws[truth] < self.keep)
+        return self._fields[0].below(u) & ~here | here * (own < self.keep)
 
     def probability(self, symbol: int, x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""
