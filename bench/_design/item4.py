@@ -15,7 +15,7 @@ from _design.row import Progress, Row
 SECRETS, ANSWERS, QUICK_SECRETS, QUICK_ANSWERS = 15, 200, 4, 24
 EPSILONS, QUICK_EPSILONS = tuple(range(1, 9)), (2, 4)
 LIMIT_S, QUICK_LIMIT_S = 60.0, 6.0
-_SEARCH = 0.8
+_SEARCH = 0.7
 """Share of the limit left to the search: rounding and the exact verification come after it."""
 
 

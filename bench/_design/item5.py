@@ -26,7 +26,7 @@ SECRETS, ATTRIBUTES, QUICK_ATTRIBUTES = 2, (3, 3, 4), (2, 2, 2)
 PRIORS, QUICK_PRIORS = 10, 2
 EPSILONS, QUICK_EPSILONS = ("0.5", "1", "1.5", "2"), ("0.5", "2")
 LIMIT_S, LOOSE_BELOW, LOOSE_GAP = 60.0, 1.0, 0.05
-_SEARCH = 0.97
+_SEARCH = 0.93
 """Share of the limit left to the search: rounding and the exact verification come after it."""
 _ROUNDING = 1e-9
 

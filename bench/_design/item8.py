@@ -17,7 +17,7 @@ from _design.draws import KINDS, Draw, draw
 from _design.row import Progress, Row
 
 DESIGNS, QUICK_DESIGNS, QUICK_ANSWERS, ANSWERS = 1000, 24, 8, 16
-LIMIT_S, QUICK_LIMIT_S = 20.0, 3.0
+LIMIT_S, QUICK_LIMIT_S = 4.0, 3.0
 MOST_ETA = Fraction(1, 10**6)
 _ROUNDING = 1e-8
 _SAME = 1e-6
