@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Decoder, decoder, shares, weights_of
+from frankly_server.estimate.likelihood import fit_p
 
 FloatArray = NDArray[np.float64]
 Exact = tuple[Fraction | None, ...]
@@ -69,10 +70,19 @@ class Evidence(Protocol):
         """Return, for each known target whose score takes two values only, these."""
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return (Q of shape (answers, reports), counts), or None where the reports themselves were not kept."""
+        """Return (columns of Q, each up to a factor, shape (answers, seen), counts), None where symbols were not kept.
 
-    def fit(self) -> float | None:
-        """Return the p-value of reports that carry a known sum, where `likelihood` cannot tell; else None."""
+        Symbols that nobody sent may be left out: what is likeliest does not depend on them.
+        """
+
+    def law(self) -> FloatArray | None:
+        """Return Q whole, shape (answers, reports), or None where that is too large to list."""
+
+    def fit(self, best: FloatArray | None) -> float | None:
+        """Return the p-value of a test whether such reports can come from the mechanism; None if nothing can be tested.
+
+        best : the likeliest shares, where known.
+        """
 
 
 class TableEvidence:
@@ -138,9 +148,13 @@ class TableEvidence:
         """See Evidence."""
         return self._Q, np.array(self._counts, dtype=np.float64)
 
-    def fit(self) -> float | None:
+    def law(self) -> FloatArray | None:
         """See Evidence."""
-        return None
+        return self._Q
+
+    def fit(self, best: FloatArray | None) -> float | None:
+        """See Evidence."""
+        return None if best is None else fit_p(self._Q, np.array(self._counts, dtype=np.float64), best, self.rank)
 
 
 def _floats(rows: Sequence[Sequence[Fraction]], width: int) -> FloatArray:

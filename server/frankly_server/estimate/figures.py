@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from frankly_server.estimate import intervals
 from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.likelihood import Likeliest, fisher_bound, fit_p, likeliest
+from frankly_server.estimate.likelihood import Likeliest, fisher_bound, likeliest
 from frankly_server.estimate.margins import Margins, Pairs, Values, chebyshev_factor, normal_quantile, times
 from frankly_server.estimate.poisoning import poisoning
 from frankly_server.estimate.projection import onto_simplex
@@ -222,21 +222,18 @@ class Figures:
         return self._spread([t / o if o > 1e-12 else math.inf for t, o in zip(total, openly, strict=True)])
 
     def _efficiency(self) -> Values:
-        likelihood = self.found.likelihood()
-        if likelihood is None or self._nearest is None:
+        law = self.found.law()
+        if law is None or self._nearest is None:
             return (None,) * self.targets
-        bound = fisher_bound(likelihood[0], self.found.W, self._nearest)
+        bound = fisher_bound(law, self.found.W, self._nearest)
         total = self._truth_moments @ self._nearest - (self.found.W @ self._nearest) ** 2
         if bound is None or np.any(total <= 0):
             return (None,) * self.targets
         return self._spread(list(np.minimum(1.0, bound / total)))
 
     def _fit(self) -> float | None:
-        likelihood, best = self.found.likelihood(), self._likeliest
-        if likelihood is not None and best is not None:
-            fit = fit_p(*likelihood, best.shares, self.found.rank)
-        else:
-            fit = self.found.fit()
+        best = self._likeliest
+        fit = self.found.fit(None if best is None else best.shares) if self.found.n else None
         if fit is not None and fit < DOES_NOT_FIT:
             self.flags.append("reports_do_not_fit")
         return fit

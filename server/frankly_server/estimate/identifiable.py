@@ -9,7 +9,7 @@ from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechan
 
 from frankly_server import rational
 from frankly_server.estimate.decoder import estimable
-from frankly_server.estimate.sets import chances
+from frankly_server.estimate.set_law import chances
 
 
 @dataclass(frozen=True, slots=True)

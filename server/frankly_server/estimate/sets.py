@@ -6,33 +6,42 @@ it [Wang et al. 2017, eq. 2]. How often each answer, and each pair of answers, w
 and of d dᵀ need: the symbols themselves, of which there may be 2^answers, are not kept.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import erfc, sqrt
 
 import numpy as np
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import SubsetMechanism
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.evidence import Exact, TwoValues
+from frankly_server.estimate.projection import onto_simplex
+from frankly_server.estimate.set_fit import set_fit
+from frankly_server.estimate.set_law import SetMechanism, chances, held_together, set_columns, set_law
 
 FloatArray = NDArray[np.float64]
-SetMechanism = UnaryMechanism | SubsetMechanism
+MOST_SEEN = 1 << 18
+"""Different sets times answers of which the likeliest shares are sought."""
+MOST_LISTED = 1 << 10
+"""Symbols of a mechanism that is listed whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetCounts:
     """n reports; pairs[x][z] of them held both x and z, pairs[x][x] held x. Merges by addition.
 
+    symbols : (mask, how many) of the sets themselves, where they were kept: only the likeliest shares need them.
+
     Raises InvalidInput(counts_invalid) unless the table is square, symmetric, whole and within 0 … n.
     """
 
     n: int
     pairs: tuple[tuple[int, ...], ...]
+    symbols: tuple[tuple[int, int], ...] | None = None
 
     def __post_init__(self) -> None:
         if type(self.n) is not int or self.n < 0:
@@ -55,20 +64,15 @@ class SetCounts:
             for x in held:
                 for z in held:
                     pairs[x][z] += n
-        return cls(sum(symbols.values()), tuple(map(tuple, pairs)))
+        return cls(sum(symbols.values()), tuple(map(tuple, pairs)), tuple(sorted(symbols.items())))
 
     def __add__(self, other: "SetCounts") -> "SetCounts":
         added = zip(self.pairs, other.pairs, strict=True)
-        return SetCounts(self.n + other.n, tuple(tuple(a + b for a, b in zip(x, z, strict=True)) for x, z in added))
-
-
-def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
-    """Return (q1, q0): the chances that the true answer, and another one, is in the set."""
-    if isinstance(mechanism, UnaryMechanism):
-        return Fraction(mechanism.keep, mechanism.denominator), Fraction(mechanism.flip, mechanism.denominator)
-    inside = Fraction(mechanism.inside, mechanism.denominator)
-    # Without the truth all `size` places go to the others, with it one fewer: on average size − inside of them.
-    return inside, (mechanism.size - inside) / (mechanism.answers - 1)
+        pairs = tuple(tuple(a + b for a, b in zip(x, z, strict=True)) for x, z in added)
+        if self.symbols is None or other.symbols is None:
+            return SetCounts(self.n + other.n, pairs)
+        symbols = Counter(dict(self.symbols)) + Counter(dict(other.symbols))
+        return SetCounts(self.n + other.n, pairs, tuple(sorted(symbols.items())))
 
 
 class SetEvidence:
@@ -173,20 +177,25 @@ class SetEvidence:
             found.append(TwoValues(zero, one, count) if w > 0 else TwoValues(one, zero, self.n - count))
         return found
 
-    def likelihood(self) -> None:
-        """Return None: the sets themselves were not kept."""
-
-    def fit(self) -> float | None:
-        """Return the p-value of the number of answers in all sets, whose law does not depend on the truth (unary)."""
-        if isinstance(self._mechanism, SubsetMechanism) or not self.n:
+    def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
+        """See Evidence; None too where so many different sets came in that looking at each would take seconds."""
+        symbols = self._counts.symbols
+        if not symbols or self.rank < self.answers or len(symbols) * self.answers > MOST_SEEN:
             return None
-        q1, q0 = float(self._q1), float(self._q0)
-        mean = q1 + (self.answers - 1) * q0
-        variance = q1 * (1 - q1) + (self.answers - 1) * q0 * (1 - q0)
-        seen = sum(self._counts.pairs[x][x] for x in range(self.answers))
-        if variance == 0:
-            return 1.0 if seen == round(self.n * mean) else 0.0
-        return erfc(abs(seen - self.n * mean) / sqrt(2 * self.n * variance))
+        seen = set_columns(self._mechanism, [mask for mask, _ in symbols])
+        return seen, np.array([n for _, n in symbols], dtype=np.float64)
+
+    def law(self) -> FloatArray | None:
+        """See Evidence."""
+        return set_law(self._mechanism) if self._mechanism.reports <= MOST_LISTED else None
+
+    def fit(self, best: FloatArray | None) -> float | None:
+        """See Evidence; from the counts of pairs alone (`set_fit`)."""
+        p = self.shares
+        if p is None:
+            return None
+        near = onto_simplex(np.array([float(v) for v in p if v is not None])) if best is None else best
+        return set_fit(self._mechanism, self.n, np.array(self._counts.pairs, dtype=np.float64), near)
 
     def _rates(self) -> FloatArray:
         return np.array([[c / max(self.n, 1) for c in row] for row in self._counts.pairs])
@@ -197,11 +206,5 @@ class SetEvidence:
     def _covariances(self) -> tuple[float, float, float, float]:
         """Return the covariances of membership given x: of x; of another z; of x and z; of z and another z'."""
         q1, q0 = float(self._q1), float(self._q0)
-        if isinstance(self._mechanism, UnaryMechanism):
-            return q1 * (1 - q1), q0 * (1 - q0), 0.0, 0.0
-        m, size = self.answers - 1, self._mechanism.size
-        both = q1 * (size - 1) / m
-        among = 0.0
-        if m > 1:
-            among = (q1 * (size - 1) * (size - 2) + (1 - q1) * size * (size - 1)) / (m * (m - 1))
-        return q1 * (1 - q1), q0 * (1 - q0), both - q1 * q0, among - q0 * q0
+        without, with_truth = held_together(self._mechanism, 2)
+        return q1 * (1 - q1), q0 * (1 - q0), with_truth - q1 * q0, without - q0 * q0

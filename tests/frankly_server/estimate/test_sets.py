@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports that are sets: the likeliest shares, efficiency and the fit, by listing every symbol and by simulation."""
+
+from math import exp
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
+from frankly_server.estimate import SetCounts, estimate
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.set_fit import _covariance
+
+from tests.frankly_server.estimate.test_worst_case import grid
+
+BITS = 16
+OUE = UnaryMechanism(BITS, 4, 1 << (BITS - 1), round(2**BITS / (exp(1) + 1)))
+HALF = SubsetMechanism(BITS, 4, 2, round(2**BITS * exp(1) / (exp(1) + 1)))
+WIDE = SubsetMechanism(BITS, 6, 2, round(2**BITS * 0.7))
+KINDS: dict[str, Any] = {"unary": OUE, "subset": HALF, "subset of six": WIDE}
+P = {4: np.array([0.6, 0.25, 0.15, 0.0]), 6: np.array([0.4, 0.3, 0.1, 0.1, 0.1, 0.0])}
+
+
+def law(mechanism: Any) -> tuple[list[int], np.ndarray]:
+    symbols = list(mechanism.symbols())
+    Q = np.array([[float(mechanism.probability(y, x)) for y in symbols] for x in range(mechanism.answers)])
+    return symbols, Q / Q.sum(axis=1, keepdims=True)
+
+
+def drawn(mechanism: Any, p: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, SetCounts]:
+    symbols, Q = law(mechanism)
+    counts = rng.multinomial(n, p @ Q)
+    seen = {y: int(c) for y, c in zip(symbols, counts, strict=True) if c}
+    return counts, SetCounts.of_symbols(mechanism.answers, seen)
+
+
+def fit_of(mechanism: Any, tally: SetCounts) -> float | None:
+    return evidence_of(mechanism, tally, shares(mechanism.answers), None).fit(None)
+
+
+@pytest.mark.parametrize("name", ["unary", "subset"])
+def test_nothing_on_a_grid_is_likelier(name: str) -> None:
+    mechanism, rng, points = KINDS[name], np.random.default_rng(1), grid(4, 20)
+    _, Q = law(mechanism)
+    for n in (30, 3000):
+        counts, tally = drawn(mechanism, P[4], n, rng)
+        found = estimate(mechanism, tally)
+        assert found.mle_gap is not None
+        best = np.array(found.mle, dtype=float)
+        assert best.sum() == pytest.approx(1)
+        assert best.min() >= 0
+
+        def mean_log(p: np.ndarray, counts: np.ndarray = counts, n: int = n) -> np.ndarray:
+            return np.asarray(np.log(p @ Q) @ counts / n)
+
+        assert mean_log(points).max() <= mean_log(best) + found.mle_gap + 1e-12
+
+
+def test_sets_that_do_not_show_the_truth_change_nothing() -> None:
+    """flip = 0: the empty set is alike for all; half of the people send it."""
+    mechanism = UnaryMechanism(4, 3, 8, 0)
+    found = estimate(mechanism, SetCounts.of_symbols(3, {0: 40, 1: 20, 2: 15, 4: 5}))
+    assert found.mle == pytest.approx((0.5, 0.375, 0.125), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_efficiency_is_the_fisher_bound_of_all_symbols(name: str) -> None:
+    mechanism, rng = KINDS[name], np.random.default_rng(2)
+    _, Q = law(mechanism)
+    found = estimate(mechanism, drawn(mechanism, P[mechanism.answers], 5000, rng)[1])
+    p = np.array(found.projected, dtype=float)
+    # Of shares that sum to one, on their free coordinates: the last is one less the others.
+    free = Q[:-1] - Q[-1]
+    bound = np.linalg.inv((free / (p @ Q)) @ free.T)
+    symbols = np.array(law(mechanism)[0])
+    q = np.array([[float(mechanism.probability(y, x)) for y in symbols] for x in range(len(p))])
+    held = (symbols >> 0) & 1
+    q1, q0 = q[0] @ held, q[1] @ held
+    score = (held - q0) / (q1 - q0)
+    variance = (p @ q) @ score**2 - p[0] ** 2
+    assert found.efficiency[0] == pytest.approx(bound[0, 0] / variance, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_covariance_of_pairs_is_that_of_all_symbols(name: str) -> None:
+    mechanism = KINDS[name]
+    a, p = mechanism.answers, P[mechanism.answers]
+    symbols, Q = law(mechanism)
+    groups = [(x,) for x in range(a)] + [(x, z) for x in range(a) for z in range(x + 1, a)]
+    held = np.array([[all(y >> x & 1 for x in group) for y in symbols] for group in groups], dtype=float)
+    mean = held @ (p @ Q)
+    expected = (held * (p @ Q)) @ held.T - np.outer(mean, mean)
+    members = np.array([[float(x in group) for x in range(a)] for group in groups])
+    np.testing.assert_allclose(_covariance(mechanism, members, p), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
+    """At most 1% of honest surveys are flagged; 5% of fakes that all send one most profitable set, in at least 95%."""
+    mechanism, rng, n = KINDS[name], np.random.default_rng(3), 20_000
+    p, runs, symbols = P[mechanism.answers], 2000 if full else 100, law(mechanism)[0]
+    best = 0b0001 if name == "unary" else 0b0011  # all sets with answer 0 in them raise its share alike
+    alarms, found, uniform, counts = 0, 0, [], SetCounts.of_symbols(mechanism.answers, {})
+    for _ in range(runs):
+        fit = fit_of(mechanism, drawn(mechanism, p, n, rng)[1])
+        assert fit is not None
+        uniform.append(fit)
+        alarms += fit < 0.001
+        attacked = drawn(mechanism, p, n - n // 20, rng)[0]
+        attacked[symbols.index(best)] += n // 20
+        counts = SetCounts.of_symbols(mechanism.answers, dict(zip(symbols, map(int, attacked), strict=True)))
+        found += (fit_of(mechanism, counts) or 0) < 0.001
+    assert "reports_do_not_fit" in estimate(mechanism, counts).flags
+    assert alarms / runs <= 0.01
+    assert found / runs >= 0.95
+    # A p-value of one half is exceeded by half of the surveys; unary doubles the smaller of two, so by more.
+    assert np.mean(np.array(uniform) < 0.5) <= 0.5 + 4 * 0.5 / runs**0.5
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "testable"),
+    [
+        (SubsetMechanism(BITS, 4, 1, 50000), False),  # randomised response: as many reports as answers
+        (SubsetMechanism(BITS, 3, 2, 60000), False),
+        (HALF, True),
+        (OUE, True),
+        (SubsetMechanism(BITS, 40, 20, 45000), True),  # pairs among the 24 most frequent answers
+    ],
+)
+def test_where_nothing_is_to_spare_nothing_is_fit_of(mechanism: Any, testable: bool) -> None:
+    rng = np.random.default_rng(4)
+    truths = rng.integers(0, mechanism.answers, 400)
+    draws: dict[int, int] = {}
+    for truth in truths:
+        y = mechanism.sample(int(truth), lambda k: int.from_bytes(rng.bytes(k // 8 + 1), "big") & ((1 << k) - 1))
+        draws[y] = draws.get(y, 0) + 1
+    fit = estimate(mechanism, SetCounts.of_symbols(mechanism.answers, draws)).fit_p
+    assert (fit is not None) == testable
+    assert fit is None or fit > 1e-4
+
+
+def test_counts_of_pairs_alone_give_all_but_the_likeliest() -> None:
+    _, tally = drawn(OUE, P[4], 2000, np.random.default_rng(5))
+    whole, pairs = estimate(OUE, tally), estimate(OUE, SetCounts(tally.n, tally.pairs))
+    assert pairs.unbiased == whole.unbiased
+    assert pairs.se == whole.se
+    assert whole.mle[0] is not None
+    assert pairs.mle == (None,) * 4
+    assert pairs.mle_gap is None
+    assert (pairs.fit_p or 0) == pytest.approx(whole.fit_p, abs=0.05)
