@@ -14,7 +14,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.web import analyst, headers, logs, models, openapi, problems, public, reading
+from frankly_server.web import analyst, headers, limits, logs, metrics, models, openapi, problems, public, reading
 from frankly_server.web.openapi import declare
 
 
@@ -55,8 +55,11 @@ def create_app(settings: Settings, *, clock: Clock | None = None, services: Serv
     openapi.configure(app)
     headers.register(app)
     problems.register(app)
-    app.register_blueprint(public.blueprint(bound, settings))
-    app.register_blueprint(analyst.blueprint(bound))
+    metrics.register(app)
+    limits.register(app)
+    allowed = limits.Limits(settings)
+    app.register_blueprint(public.blueprint(bound, settings, allowed))
+    app.register_blueprint(analyst.blueprint(bound, allowed))
     _add_description(app)
     return app
 

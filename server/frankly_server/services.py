@@ -58,5 +58,6 @@ class Services:
         self.database.check()
 
     def close(self) -> None:
-        """Close the database's connections; using a service opens new ones."""
+        """Write what is still in memory and close the database's connections; using a service opens new ones."""
+        self.intake.close()
         self.database.close()

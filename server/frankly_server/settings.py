@@ -43,6 +43,19 @@ class Settings(BaseSettings):
     report_limit_bytes: int = Field(default=64 * 2**10, ge=2**10, le=2**20, description="largest single report")
     batch_limit: int = Field(default=1000, ge=1, le=10_000, description="most reports in one batch")
     threads: int = Field(default=8, ge=1, le=64, description="requests served at the same time")
+    survey_rate_per_s: float = Field(
+        default=2000, gt=0, le=1e6, allow_inf_nan=False, description="requests stored per second, by survey and process"
+    )
+    key_rate_per_s: float = Field(
+        default=20,
+        gt=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="estimates asked for per second, by API key and process",
+    )
+    metrics_token: SecretStr | None = Field(
+        default=None, min_length=32, description="what Prometheus sends to read /metrics; without it there is none"
+    )
     debug: bool = Field(default=False, description="must stay off; there is no debug mode")
 
     @field_validator("debug")

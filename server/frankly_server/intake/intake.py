@@ -13,6 +13,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
 from frankly_server.intake.admission import Admission
+from frankly_server.intake.refusals import Refusals
 from frankly_server.intake.storing import Admitted, Outcome, keep
 from frankly_server.intake.together import Together
 from frankly_server.store import Database, StoreUnavailable
@@ -25,6 +26,7 @@ class Intake:
         self._database = database
         self._clock = clock
         self._admissions: dict[str, Admission] = {}  # by digest; documents never change
+        self._refusals = Refusals(database)
         self._singles: Together[Admitted, Outcome | InvalidInput] = Together(self._keep)
 
     def accept(self, survey_id: str, body: bytes) -> Outcome:
@@ -67,8 +69,13 @@ class Intake:
 
     def refusals(self, survey_id: str) -> dict[tuple[str, str], int]:
         """Return (UTC day, problem code) -> how many reports were refused."""
+        self._refusals.flush()
         with self._database.reading("refusals") as tx:
             return tx.days.of_survey(survey_id)
+
+    def close(self) -> None:
+        """Write the counts of refusals that are still in memory."""
+        self._refusals.flush()
 
     def _keep(self, rows: Sequence[Admitted]) -> list[Outcome | InvalidInput]:
         with self._database.transaction("accept reports") as tx:
@@ -106,11 +113,11 @@ class Intake:
     def _count_refusals(self, survey_id: str, refusals: Iterable[InvalidInput]) -> None:
         """Add to the day's counters of a published survey; a database that is down must not hide the refusal."""
         try:
-            if self._is_published(survey_id):
-                with self._database.transaction("count refusal") as tx:
-                    tx.days.add(survey_id, self._today(), _by_code(refusals))
+            published = self._is_published(survey_id)
         except StoreUnavailable:  # logged by the store
             return
+        if published:
+            self._refusals.add(survey_id, self._today(), refusals)
 
     def _today(self) -> str:
         return self._clock.now().date().isoformat()

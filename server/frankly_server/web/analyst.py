@@ -14,6 +14,7 @@ from frankly_server.analysis.formats import to_csv, to_parquet
 from frankly_server.estimate.margins import METHODS
 from frankly_server.services import Services
 from frankly_server.web import auth, models, reading
+from frankly_server.web.limits import Limits
 from frankly_server.web.openapi import Query, declare
 
 CSV, PARQUET = "text/csv; charset=utf-8", "application/vnd.apache.parquet"
@@ -39,8 +40,8 @@ _QUERY = (
 )
 
 
-def blueprint(services: Services) -> APIBlueprint:
-    """Return the routes of analysts, bound to `services`."""
+def blueprint(services: Services, limits: Limits) -> APIBlueprint:
+    """Return the routes of analysts, bound to `services`; each question draws on its key's limit."""
     routes = APIBlueprint("analyst", __name__)
 
     @routes.get("/v1/surveys/<survey_id>/estimates")
@@ -63,7 +64,7 @@ def blueprint(services: Services) -> APIBlueprint:
         Below the survey's minimum of reports a question says `insufficient` and carries no number. The JSON holds all
         that is needed to compute it again: `frankly replay`.
         """
-        auth.require_role(services, auth.ANALYST_ROLES)
+        limits.questions.take(auth.require_role(services, auth.ANALYST_ROLES).prefix)
         asked = reading.query({item.name for item in _QUERY})
         form = _format(asked.get("format", "json"))
         found = services.analysis.estimates(

@@ -5,18 +5,21 @@ from flask import request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.keys.access import Principal
 from frankly_server.services import Services
 
 ANALYST_ROLES = frozenset({"analyst", "admin"})
 
 
-def require_role(services: Services, roles: frozenset[str]) -> None:
-    """Let the request pass if its API key holds one of `roles`.
+def require_role(services: Services, roles: frozenset[str]) -> Principal:
+    """Let the request pass if its API key holds one of `roles`; return who holds the key.
 
     Raises InvalidInput: unauthenticated without a valid key, forbidden for a valid key of another role.
     """
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise InvalidInput(Problem.UNAUTHENTICATED, "send the header Authorization: Bearer followed by an API key")
-    if services.access.authenticate(token.strip()).role not in roles:
+    principal = services.access.authenticate(token.strip())
+    if principal.role not in roles:
         raise InvalidInput(Problem.FORBIDDEN, f"this needs a key of one of the roles: {', '.join(sorted(roles))}")
+    return principal

@@ -42,6 +42,10 @@ class KeysChain(Shape):
     chain: list[str] = Field(min_length=1, max_length=257)
 
 
+class MetricsText(RootModel[str]):
+    """Counters in Prometheus' text format."""
+
+
 class LogText(RootModel[str]):
     """A text of the transparency log, in the forms of C2SP."""
 
@@ -217,6 +221,6 @@ class SurveyEstimates(Shape):
 
 
 ALL = (
-    Health, Envelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit, Report, Receipt, Batch, BatchReceipt,
-    ReportAnswer, SurveyEstimates, OpenApi,
+    Health, MetricsText, Envelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit, Report, Receipt, Batch,
+    BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi,
 )  # fmt: skip

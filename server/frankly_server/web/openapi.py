@@ -27,8 +27,15 @@ _EVERYWHERE = (Problem.BAD_REQUEST, Problem.FIELD_UNKNOWN, Problem.METHOD_NOT_AL
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "The Bearer scheme."}},
     405: {"Allow": {"schema": {"type": "string"}, "description": "The methods this address knows."}},
-    # A rate limiter in front of the server may answer this; devices must obey it.
-    429: {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
+    # Ours, or that of a proxy in front of the server; devices must obey it.
+    429: {
+        "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."},
+        "RateLimit-Policy": {"schema": {"type": "string"}, "description": "Which limit: quota q in w seconds."},
+        "RateLimit": {
+            "schema": {"type": "string"},
+            "description": "What is left (r), and in how many seconds more (t).",
+        },
+    },
     503: {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What devices use: health, keys, signed documents, reports. No key, no cookie, no state between requests."""
+"""What devices use: keys, signed documents, reports; and health. No key, no cookie, no state between requests."""
 
 from typing import Any
 
@@ -12,8 +12,9 @@ from frankly_protocol.trust import write_chain
 
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.web import models, reading, transparency
+from frankly_server.web import health, metrics, models, reading, transparency
 from frankly_server.web.headers import PUBLIC_FOREVER
+from frankly_server.web.limits import Limits
 from frankly_server.web.openapi import Query, declare
 
 _REPORT_PROBLEMS = (
@@ -28,24 +29,15 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(json.dumps(value, allow_nan=False), status=status, content_type=reading.JSON)
 
 
-def blueprint(services: Services, settings: Settings) -> APIBlueprint:
-    """Return the routes of devices, bound to `services`."""
+def blueprint(services: Services, settings: Settings, limits: Limits) -> APIBlueprint:
+    """Return the routes of devices, bound to `services`; reports draw on `limits`."""
     routes = APIBlueprint("public", __name__)
-    _add_health(routes, services)
+    health.add_to(routes, services)
+    metrics.add_to(routes, settings)
     _add_documents(routes, services)
-    _add_reports(routes, services, settings)
+    _add_reports(routes, services, settings, limits)
     transparency.add_to(routes, services)
     return routes
-
-
-def _add_health(routes: APIBlueprint, services: Services) -> None:
-    @routes.get("/health")
-    @declare(routes, "health", answers={200: ("Ready to answer.", reading.JSON, models.Health)})
-    def health() -> Response:
-        """Tell whether the server can answer: it asks the database, and checks the schema."""
-        reading.query(())
-        services.check_health()
-        return answer({"status": "ok"})
 
 
 def _add_documents(routes: APIBlueprint, services: Services) -> None:
@@ -89,7 +81,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         return response
 
 
-def _add_reports(routes: APIBlueprint, services: Services, settings: Settings) -> None:
+def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, limits: Limits) -> None:
     @routes.post("/v1/surveys/<survey_id>/reports")
     @declare(
         routes,
@@ -108,9 +100,13 @@ def _add_reports(routes: APIBlueprint, services: Services, settings: Settings) -
         """
         reading.query(())
         survey = reading.survey_id(survey_id)
+        limits.reports.check(survey)
         if reading.content_type({reading.JSON, reading.BATCH_JSON}) == reading.BATCH_JSON:
-            return _batch(services, settings, survey)
+            done = _batch(services, settings, survey)
+            limits.reports.spend(survey)
+            return done
         outcome = services.intake.accept(survey, reading.body(settings.report_limit_bytes))
+        limits.reports.spend(survey)
         return answer({"status": outcome.status, "id": outcome.id}, 201 if outcome.status == "accepted" else 200)
 
 

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Prometheus may read: how many requests of which route ended how, and how fast; nothing of their content.
+
+Labels are route templates, methods, statuses and names of ours: no survey, no key, no address can become one, and
+their number is bounded. Counts are of one process: scrape every replica by itself.
+"""
+
+import hmac
+import resource
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from apiflask import APIBlueprint
+from flask import Flask, Response, current_app, g, has_app_context, request
+from frankly_protocol import __version__
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.settings import Settings
+from frankly_server.web import models, reading
+from frankly_server.web.logs import method_name
+from frankly_server.web.openapi import declare
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_NAME = "frankly_metrics"
+
+
+class Metrics:
+    """Counters of one process. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._answers: Counter[tuple[str, str, int]] = Counter()
+        self._within: Counter[tuple[str, float]] = Counter()
+        self._seconds: Counter[str] = Counter()
+        self._limited: Counter[str] = Counter()
+        self._in_flight = 0
+
+    def begin(self) -> None:
+        """Count a request that arrived."""
+        with self._guard:
+            self._in_flight += 1
+
+    def end(self) -> None:
+        """Count a request as gone."""
+        with self._guard:
+            self._in_flight -= 1
+
+    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count an answer; `route` is a template, `method` a known name."""
+        with self._guard:
+            self._answers[route, method, status] += 1
+            self._seconds[route] += seconds  # type: ignore[assignment]  # a Counter adds floats as well
+            for edge in SECONDS:
+                self._within[route, edge] += seconds <= edge
+
+    def limited(self, kind: str) -> None:
+        """Count a request that met a rate limit."""
+        with self._guard:
+            self._limited[kind] += 1
+
+    def text(self) -> str:
+        """Return everything in Prometheus' text format 0.0.4."""
+        with self._guard:
+            answers, within, seconds = dict(self._answers), dict(self._within), dict(self._seconds)
+            limited, in_flight = dict(self._limited), self._in_flight
+        lines = _head("frankly_requests_total", "counter", "Answers by route, method and status.")
+        for (route, method, status), n in sorted(answers.items()):
+            lines.append(f'frankly_requests_total{{route="{route}",method="{method}",status="{status}"}} {n}')
+        lines += _head("frankly_request_seconds", "histogram", "Time from request to answer.")
+        for route in sorted(seconds):
+            total = sum(n for (name, _, _), n in answers.items() if name == route)
+            for edge in SECONDS:
+                lines.append(f'frankly_request_seconds_bucket{{route="{route}",le="{edge:g}"}} {within[route, edge]}')
+            lines.append(f'frankly_request_seconds_bucket{{route="{route}",le="+Inf"}} {total}')
+            lines.append(f'frankly_request_seconds_sum{{route="{route}"}} {seconds[route]:.6f}')
+            lines.append(f'frankly_request_seconds_count{{route="{route}"}} {total}')
+        lines += _head("frankly_limited_total", "counter", "Requests that met a rate limit, by its kind.")
+        lines += [f'frankly_limited_total{{limit="{kind}"}} {n}' for kind, n in sorted(limited.items())]
+        lines += _one("frankly_requests_in_flight", "gauge", "Requests being worked on.", in_flight)
+        lines += _process()
+        return "\n".join(lines) + "\n"
+
+
+def count_limited(kind: str) -> None:
+    """Count a request of this application that met a rate limit."""
+    if has_app_context() and _NAME in current_app.extensions:
+        current_app.extensions[_NAME].limited(kind)
+
+
+def register(app: Flask) -> None:
+    """Count every request of the application."""
+    found = app.extensions[_NAME] = Metrics()
+
+    def begin() -> None:
+        g.counted_from = time.monotonic()
+        found.begin()
+
+    def finish(response: Response) -> Response:
+        route = request.url_rule.rule if request.url_rule else "none"
+        seconds = time.monotonic() - g.counted_from
+        found.answered(route, method_name(request.method), response.status_code, seconds)
+        return response
+
+    def gone(_error: BaseException | None) -> None:
+        if "counted_from" in g:
+            found.end()
+
+    app.before_request(begin)
+    app.after_request(finish)
+    app.teardown_request(gone)
+
+
+def add_to(routes: APIBlueprint, settings: Settings) -> None:
+    """Add GET /metrics. It exists if FRANKLY_METRICS_TOKEN is set; it works while the database is down."""
+
+    @routes.get("/metrics")
+    @declare(
+        routes,
+        "metrics",
+        answers={200: ("Prometheus' text format 0.0.4.", CONTENT_TYPE, models.MetricsText)},
+        problems=(Problem.UNAUTHENTICATED, Problem.NOT_FOUND),
+    )
+    def metrics() -> Response:
+        """Return counters for monitoring, to who sends `Authorization: Bearer` and the token of FRANKLY_METRICS_TOKEN.
+
+        A server without such a token has no metrics.
+        """
+        reading.query(())
+        if settings.metrics_token is None:
+            raise InvalidInput(Problem.NOT_FOUND, "metrics are off; set FRANKLY_METRICS_TOKEN to have them")
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogatepass")
+        wanted = f"Bearer {settings.metrics_token.get_secret_value()}".encode()
+        if not hmac.compare_digest(given, wanted):
+            raise InvalidInput(Problem.UNAUTHENTICATED, "send the header Authorization: Bearer and the metrics token")
+        return Response(current_app.extensions[_NAME].text(), content_type=CONTENT_TYPE)
+
+
+def _process() -> list[str]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return [
+        *_one("process_cpu_seconds_total", "counter", "CPU time.", round(used.ru_utime + used.ru_stime, 3)),
+        *_one("process_resident_memory_bytes", "gauge", "Memory.", pages * resource.getpagesize()),
+        *_head("frankly_build_info", "gauge", "The version that runs."),
+        f'frankly_build_info{{version="{__version__}"}} 1',
+    ]
+
+
+def _head(name: str, kind: str, words: str) -> list[str]:
+    return [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
+
+
+def _one(name: str, kind: str, words: str, value: float) -> list[str]:
+    return [*_head(name, kind, words), f"{name} {value}"]
