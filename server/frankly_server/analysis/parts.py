@@ -31,22 +31,22 @@ from frankly_server.estimate.estimator import nothing_yet
 from frankly_server.estimate.inputs import Tally as Counts
 from frankly_server.estimate.margins import Values
 from frankly_server.estimate.pooling import matrices
+from frankly_server.store import is_masked
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one document says: its blocks, the symbols together, and the wanted targets over the joint answers."""
+    """What one document says: its blocks, the symbols together, and the wanted targets over the joint answers.
+
+    tally : symbols together -> how many of the n reports; for one block of large sets, pairs of positions x ≤ z.
+    """
 
     blocks: tuple[Block, ...]
+    n: int
     tally: Tally
     targets: Targets
-
-    @property
-    def n(self) -> int:
-        """How many reports there are."""
-        return sum(self.tally.values())
 
     @property
     def mechanism(self) -> Mechanism:
@@ -81,7 +81,12 @@ class Part:
             return dict(self.tally)
         if isinstance(mechanism, DenseMechanism):
             return [self.tally.get((y,), 0) for y in range(mechanism.reports)]
-        return SetCounts.of_symbols(mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()})
+        if is_masked(mechanism):
+            return SetCounts.of_symbols(mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()})
+        pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
+        for (x, z), n in self.tally.items():
+            pairs[x][z] = pairs[z][x] = n
+        return SetCounts(self.n, tuple(map(tuple, pairs)))
 
 
 @dataclass(frozen=True, slots=True)

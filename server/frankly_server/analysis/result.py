@@ -153,13 +153,15 @@ def _keys(source: Received, table: Table, by: str | None, choice: str | None) ->
 
 def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
     tally: dict[tuple[int, ...], int] = {}
+    n_reports = 0
     for key in keys:
+        n_reports += source.cells[key].n
         for symbols, n in (source.cells[key].tally or {}).items():
             tally[symbols] = tally.get(symbols, 0) + n
     positions = blocks_of(source.document, table.questions) or ()
     blocks = tuple(source.document.blocks[i] for i in positions)
     targets = rational.product(part_targets(table), cell_weights(blocks, table))
-    return Part(blocks, tally, targets)
+    return Part(blocks, n_reports, tally, targets)
 
 
 def _block_ids(table: Table) -> str:

@@ -6,13 +6,14 @@ from frankly_server.store.backup import BackupBroken, Contents
 from frankly_server.store.backup import restore as restore_backup
 from frankly_server.store.backup import save as save_backup
 from frankly_server.store.backup import verify as read_back
-from frankly_server.store.counts import CountKey, Difference
+from frankly_server.store.counts import CountKey, Difference, PairKey
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.log import LogEntry
 from frankly_server.store.migrate import downgrade, upgrade
 from frankly_server.store.reports import ReportRow
+from frankly_server.store.statistics import Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow
 
 __all__ = [
@@ -23,13 +24,18 @@ __all__ = [
     "Database",
     "Difference",
     "DocumentRow",
+    "Layout",
     "LogEntry",
+    "PairKey",
     "ReportRow",
     "StoreUnavailable",
     "SurveyRow",
     "Transaction",
     "UnsafeStore",
     "downgrade",
+    "is_masked",
+    "is_set",
+    "members",
     "read_back",
     "restore_backup",
     "save_backup",

@@ -1,29 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts per (document, block, stratum, symbol): all that estimates read, kept in step with the reports.
+"""Counts of symbols and of pairs of symbols: all that estimates read, kept in step with the reports.
 
-A PostgreSQL writer holds the rows it adds to until its commit is on disk. So that reporters do not queue behind each
-other, every key has several slots there; which one a report takes follows from its id, and readers add them up.
+What is counted of a report is said in `statistics`. A PostgreSQL writer holds the rows it adds to until its commit is
+on disk. So that reporters do not queue behind each other, every key has several slots there; which one a report takes
+follows from its id, and readers add them up.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, delete, func, select
+from frankly_protocol.errors import FranklyError
+from sqlalchemy import Connection, Table, delete, func, select
 
 from frankly_server.store.reports import ReportRow, Reports
-from frankly_server.store.schema import counts, documents
+from frankly_server.store.schema import counts, documents, pair_counts
+from frankly_server.store.statistics import NO_NUMBER, Layout
 from frankly_server.store.upsert import add_to
 
-_SLOTS: Final = 64
-NO_NUMBER: Final = -1
+_SLOTS: Final = {counts: 64, pair_counts: 16}
+"""Fewer for pairs: they have far more keys, each of which readers find in every slot."""
+_CHUNK: Final = 10_000
+_layouts: Final[dict[str, Layout]] = {}  # by digest; documents never change
 
 
 class CountKey(NamedTuple):
     """What is counted: ``block`` is a position from 0, ``stratum`` as in ReportRow.strata.
 
-    symbol : a table's symbol; NO_NUMBER stands for all the symbols of another kind together, which are too many to be
-    counted one by one: they are read from the reports.
+    symbol : a table's symbol, a product's or a small set's as one number; NO_NUMBER stands for all the symbols of a
+    larger set together.
     """
 
     document: str
@@ -32,56 +38,139 @@ class CountKey(NamedTuple):
     symbol: int
 
 
+class PairKey(NamedTuple):
+    """Symbols of two blocks (block < other) that came together; or two positions in one set, ``other`` being its block.
+
+    A position paired with itself is counted whenever the set holds it.
+    """
+
+    document: str
+    block: int
+    other: int
+    stratum: str
+    symbol: int
+    other_symbol: int
+
+
 class Difference(NamedTuple):
     """A count that is not what the reports say."""
 
-    key: CountKey
+    key: CountKey | PairKey
     counted: int
     reports: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    singles: Counter[CountKey] = field(default_factory=Counter)
+    pairs: Counter[PairKey] = field(default_factory=Counter)
+
+    def tables(self) -> Iterable[tuple[Table, Mapping[Any, int]]]:
+        """Return what belongs into which table, always in the same order: see `Counts.add`."""
+        return ((counts, self.singles), (pair_counts, self.pairs))
+
+
 class Counts:
-    """The `counts` table within one transaction."""
+    """The `counts` and `pair_counts` tables within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, rows: Iterable[ReportRow]) -> None:
-        """Count newly inserted reports; call it once, in the transaction that inserted them."""
+        """Count newly inserted reports, one statement a table; call it once, in the transaction that inserted them."""
         rows = list(rows)
         if not rows:
             return
-        slot = 0 if self._connection.dialect.name == "sqlite" else int(rows[0].id[:2], 16) % _SLOTS
-        # Sorted: transactions that meet in a slot take its rows in one order and cannot deadlock.
-        values = [{**key._asdict(), "slot": slot, "n": n} for key, n in sorted(_tally(rows).items())]
-        add_to(self._connection, counts, values)
+        first = 0 if self._connection.dialect.name == "sqlite" else int(rows[0].id[:2], 16)
+        for table, found in self._tally(rows).tables():
+            # Sorted: transactions that meet in a slot take its rows in one order and cannot deadlock.
+            if values := _values(found, first % _SLOTS[table]):
+                add_to(self._connection, table, values)
 
     def of_document(self, digest: str) -> Mapping[CountKey, int]:
         """Return the counts of one document, slots added up."""
-        keys = (counts.c.document, counts.c.block, counts.c.stratum, counts.c.symbol)
-        found = select(*keys, func.sum(counts.c.n)).where(counts.c.document == digest).group_by(*keys)
-        return {CountKey(*key): int(n) for *key, n in self._connection.execute(found)}
+        return self._kept(counts, CountKey, counts.c.document == digest)
+
+    def pairs(self, digest: str, block: int, other: int) -> Mapping[PairKey, int]:
+        """Return the counts of pairs of two blocks, or of a set's positions if both are its block; none if not kept."""
+        wanted = pair_counts.c.document == digest, pair_counts.c.block == block, pair_counts.c.other == other
+        return self._kept(pair_counts, PairKey, *wanted)
 
     def erase(self, digest: str) -> int:
         """Delete the counts of a document; return how many rows there were."""
-        return int(self._connection.execute(delete(counts).where(counts.c.document == digest)).rowcount)
+        return sum(
+            int(self._connection.execute(delete(table).where(table.c.document == digest)).rowcount)
+            for table in (counts, pair_counts)
+        )
 
     def recount(self, survey_id: str) -> list[Difference]:
         """Compare the counts of a survey with its reports, one by one; an empty list if they agree."""
-        told = _tally(Reports(self._connection).scan(survey_id))
-        kept: dict[CountKey, int] = {}
-        for digest in self._connection.scalars(select(documents.c.digest).where(documents.c.survey == survey_id)):
-            kept.update(self.of_document(digest))
-        return [
-            Difference(key, kept.get(key, 0), told.get(key, 0))
-            for key in sorted(kept.keys() | told.keys())
-            if kept.get(key, 0) != told.get(key, 0)
-        ]
+        told = self._tally(Reports(self._connection).scan(survey_id))
+        singles: dict[CountKey, int] = {}
+        pairs: dict[PairKey, int] = {}
+        for digest in self._digests(survey_id):
+            singles.update(self.of_document(digest))
+            pairs.update(self._kept(pair_counts, PairKey, pair_counts.c.document == digest))
+        return [*_differences(singles, told.singles), *_differences(pairs, told.pairs)]
+
+    def rebuild(self, survey_id: str) -> int:
+        """Count every report of a survey again, in place of the counts there were; return how many reports there are.
+
+        Writers of any survey wait until the transaction ends, on PostgreSQL readers do not.
+        """
+        if self._connection.dialect.name != "sqlite":  # there a writing transaction is alone anyway
+            # Nobody may stand between a report and its counts: who holds rows is waited for, and the scan begins later.
+            self._connection.exec_driver_sql("LOCK TABLE counts, pair_counts IN EXCLUSIVE MODE")
+        told = self._tally(Reports(self._connection).scan(survey_id))
+        for digest in {*self._digests(survey_id), *(key.document for key in told.singles)}:
+            self.erase(digest)
+        for table, found in told.tables():
+            values = _values(found, 0)
+            for start in range(0, len(values), _CHUNK):
+                add_to(self._connection, table, values[start : start + _CHUNK])
+        return sum(n for key, n in told.singles.items() if key.block == 0)
+
+    def _kept(self, table: Table, kind: Any, *wanted: Any) -> dict[Any, int]:
+        keys = [table.c[name] for name in kind._fields]
+        found = select(*keys, func.sum(table.c.n)).where(*wanted).group_by(*keys)
+        return {kind(*key): int(n) for *key, n in self._connection.execute(found)}
+
+    def _tally(self, rows: Iterable[ReportRow]) -> _Tally:
+        tally = _Tally()
+        for row in rows:
+            layout = self._layout(row.document)
+            numbers = [_plain(symbol) for symbol in row.symbols] if layout is None else layout.numbers(row.symbols)
+            for block, number in enumerate(numbers):
+                tally.singles[CountKey(row.document, block, row.strata, number)] += 1
+            for i, j, x, z in () if layout is None else layout.pairs_of(row.symbols, numbers):
+                tally.pairs[PairKey(row.document, i, j, row.strata, x, z)] += 1
+        return tally
+
+    def _layout(self, digest: str) -> Layout | None:
+        """Return what is counted of a document's reports; None if it is not there or broken, which `audit` tells."""
+        if digest not in _layouts:
+            envelope = self._connection.scalar(select(documents.c.envelope).where(documents.c.digest == digest))
+            try:
+                _layouts[digest] = Layout.read(bytes(envelope or b""))
+            except FranklyError:
+                return None
+        return _layouts[digest]
+
+    def _digests(self, survey_id: str) -> list[str]:
+        return list(self._connection.scalars(select(documents.c.digest).where(documents.c.survey == survey_id)))
 
 
-def _tally(rows: Iterable[ReportRow]) -> Counter[CountKey]:
-    tally: Counter[CountKey] = Counter()
-    for row in rows:
-        for block, symbol in enumerate(row.symbols):
-            tally[CountKey(row.document, block, row.strata, symbol if type(symbol) is int else NO_NUMBER)] += 1
-    return tally
+def _differences(kept: Mapping[Any, int], told: Mapping[Any, int]) -> list[Difference]:
+    return [
+        Difference(key, kept.get(key, 0), told.get(key, 0))
+        for key in sorted(kept.keys() | told.keys())
+        if kept.get(key, 0) != told.get(key, 0)
+    ]
+
+
+def _values(found: Mapping[Any, int], slot: int) -> list[dict[str, Any]]:
+    return [{**key._asdict(), "slot": slot, "n": n} for key, n in sorted(found.items())]
+
+
+def _plain(symbol: Any) -> int:
+    return symbol if type(symbol) is int else NO_NUMBER

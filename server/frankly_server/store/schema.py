@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA_VERSION: Final = "0003"
+SCHEMA_VERSION: Final = "0004"
 """The migration this code was written for; the server starts on no other."""
 
 metadata = MetaData(
@@ -153,6 +153,22 @@ counts = Table(
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
     postgresql_with={"fillfactor": 50},  # room for updates in place: these rows change with every report
+)
+
+pair_counts = Table(
+    "pair_counts",
+    metadata,
+    Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
+    Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
+    Column("other", SmallInteger, primary_key=True, autoincrement=False, comment="a later block, or a set's own"),
+    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
+    Column("symbol", Integer, primary_key=True, autoincrement=False, comment="of the block, or a set's position"),
+    Column("other_symbol", Integer, primary_key=True, autoincrement=False, comment="of the other, or a later position"),
+    Column("slot", SmallInteger, primary_key=True, autoincrement=False, comment="spreads writers; summed on reading"),
+    Column("n", BigInteger, nullable=False, comment="reports with both"),
+    CheckConstraint("n >= 0", name="n"),
+    sqlite_with_rowid=False,
+    postgresql_with={"fillfactor": 50},
 )
 
 day_counts = Table(

@@ -2,7 +2,7 @@
 """Reports are kept once, counted with them, and nothing else is kept."""
 
 import pytest
-from frankly_server.store import CountKey, Database, Difference
+from frankly_server.store import CountKey, Database, Difference, PairKey
 from frankly_server.store.schema import counts, reports
 from sqlalchemy import inspect, update
 
@@ -74,9 +74,10 @@ def test_recount_finds_an_uncounted_report(database: Database) -> None:
     with database.transaction("add") as tx:
         tx.reports.add(row(0, 1, document=document.digest))
     with database.reading("check") as tx:
-        assert [(d.key.block, d.key.symbol, d.counted, d.reports) for d in tx.counts.recount(SURVEY)] == [
-            (0, 0, 0, 1),
-            (1, 1, 0, 1),
+        assert tx.counts.recount(SURVEY) == [
+            Difference(CountKey(document.digest, 0, "", 0), 0, 1),
+            Difference(CountKey(document.digest, 1, "", 1), 0, 1),
+            Difference(PairKey(document.digest, 0, 1, "", 0, 1), 0, 1),
         ]
 
 
