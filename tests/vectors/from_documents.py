@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of survey documents: every kind and notion, accepted or refused at a numbered step (docs/protocol.md §4)."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from frankly_protocol import canonical
+from frankly_protocol.clock import format_time
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope
+from frankly_protocol.errors import FranklyError
+from frankly_protocol.trust import Role
+from frankly_sdk._trusted import Remembered, accept_survey
+from frankly_sdk.link import SurveyLink
+
+from tests.frankly_protocol.every_kind import below, documents
+from tests.frankly_protocol.samples import NOW, PUBLISHER, STRANGER, ldp_block, sealed, survey
+
+Case = dict[str, Any]
+ROLE = Role((PUBLISHER.public,), 1)
+PLAIN = survey(ldp_block())
+FORBIDDEN: dict[str, tuple[str, Any, int]] = {
+    "an unknown field": ("extra", 1, 4),
+    "a field too few": ("title", ..., 4),
+    "a fraction": ("min_reports", 1.5, 4),
+    "a boolean for a number": ("version", True, 4),
+    "version 0": ("version", 0, 4),
+    "a second version without a predecessor": ("version", 2, 4),
+    "capitals in an id": ("survey", "AB" * 16, 4),
+    "a date without a time": ("issued", "2026-01-01", 4),
+    "valid for more than 400 days": ("expires", "2028-01-01T00:00:00Z", 4),
+    "closes before it opens": ("closes", "2026-01-01T00:00:00Z", 4),
+    "a text without its language": ("languages", ["en", "fr"], 4),
+    "a language twice": ("languages", ["en", "en"], 4),
+    "a text that turns right to left": ("title.en", "a\u202eb", 4),
+    "no blocks": ("blocks", [], 4),
+    "one choice": ("blocks.0.questions.0.choices.1", ..., 4),
+    "the same choice twice": ("blocks.0.questions.0.choices.1.id", "no", 4),
+    "a row that does not sum to 2^48": ("blocks.0.weights.0.0", 1, 4),
+    "a negative weight": ("blocks.0.weights.0", [2**48 + 1, -1], 4),
+    "a row too few": ("blocks.0.weights.1", ..., 4),
+    "a report that is never sent": ("blocks.0.weights", [[2**48, 0], [2**48, 0]], 4),
+    "bits beyond 48": ("blocks.0.bits", 64, 4),
+    "a design prior with a zero": ("blocks.0.design_prior", [1, 0], 4),
+    "a claim of another shape": ("blocks.0.claims.0.delta", [0, 1], 4),
+    "no claim": ("blocks.0.claims", [], 4),
+    "a level with a zero": ("blocks.0.claims.0.level.1", 0, 4),
+    "surplus token key": ("token", {"kind": "invite", "key": "AAAA"}, 4),
+    "the next major version": ("type", "frankly.survey/2", 5),
+    "an unknown kind": ("blocks.0.kind", "sparse", 5),
+    "an unknown notion": ("blocks.0.claims.0.notion", "trust-me", 5),
+    "an unknown kind of token": ("token", {"kind": "blind", "key": None}, 5),
+    "a ceiling that is not the mechanism's": ("blocks.0.ceiling", [3, 1], 9),
+    "a ceiling kept silent": ("blocks.0.ceiling", None, 9),
+    "a level below one": ("blocks.0.claims.0.level", [1, 2], 9),
+    "a level too low by a hair": ("blocks.0.claims.0.level.1", 2**48 + 2**10, 9),
+}
+
+
+@cache
+def every() -> dict[str, SurveyDocument]:
+    """The documents of every kind and notion; their levels are found by brute force, once."""
+    return documents()
+
+
+def good_documents() -> Case:
+    """A document of every kind and notion, exactly on the line."""
+    listed = []
+    for name, document in every().items():
+        payload = document.payload()
+        SurveyDocument.parse(payload).require_private()
+        listed.append({"name": name, "digest": document.digest, "payload": payload.decode()})
+    return {"documents": listed}
+
+
+def privacy_documents() -> Case:
+    """The same documents with one level lowered by the least that can be written: each is refused at step 9.
+
+    A bent document is given by the good one's name, the field, and what stands there instead.
+    """
+    listed = []
+    for name, document in every().items():
+        if name == "everything":
+            continue
+        (only,) = document.blocks
+        (promise,) = only.promises
+        for less in below(promise):
+            field = next(f for f in ("delta", "level", "low_level") if _of(less, f) != _of(promise, f))
+            bent = replace(document, blocks=(replace(only, promises=(less,)),))
+            told = {"name": name, "path": f"blocks.0.claims.0.{field}", "value": list(_of(less, field))}
+            listed.append({**told, "digest": bent.digest, **_privacy(bent)})
+    return {"documents": listed}
+
+
+def _of(promise: Any, field: str) -> Any:
+    return getattr(promise.claim, field)
+
+
+def _privacy(document: SurveyDocument) -> Case:
+    try:
+        SurveyDocument.parse(document.payload()).require_private()
+    except FranklyError as error:
+        return {"step": 9, "code": error.code, "field": error.field}
+    raise AssertionError("a document below the line was accepted")
+
+
+def acceptance() -> Case:
+    """Envelopes, links, what is remembered and times: accepted, or the step that refuses."""
+    pinned = PLAIN.digest
+    later = replace(PLAIN, version=2, prev=pinned)
+    same_version = replace(PLAIN, title={"en": "Another survey"})
+    cases = [
+        _case("pinned", sealed(PLAIN.payload()), pin=pinned),
+        _case("not pinned", sealed(PLAIN.payload())),
+        _case("seen before", sealed(PLAIN.payload()), remembered=PLAIN),
+        _case("a newer version", sealed(later.payload()), remembered=PLAIN),
+        _case("within ten minutes of its opening", sealed(PLAIN.payload()), now=PLAIN.opens - timedelta(minutes=9)),
+        _case("within ten minutes of its end", sealed(PLAIN.payload()), now=PLAIN.closes + timedelta(minutes=9)),
+        _case("larger than an envelope may be", None, 1),
+        _case("not JSON", b"<html>", 2),
+        _case("a keys document", Envelope.seal(KEYS_TYPE, PLAIN.payload(), (PUBLISHER,)).to_bytes(), 2),
+        _case("a stranger signed", sealed(PLAIN.payload(), STRANGER), 3),
+        _case("nobody signed", _unsigned(), 3),
+        _case("eleven minutes early", sealed(PLAIN.payload()), 6, now=PLAIN.opens - timedelta(minutes=11)),
+        _case("eleven minutes late", sealed(PLAIN.payload()), 6, now=PLAIN.closes + timedelta(minutes=11)),
+        _case("rollback", sealed(PLAIN.payload()), 7, remembered=later),
+        _case("equivocation", sealed(same_version.payload()), 7, remembered=PLAIN),
+        _case("another document than pinned", sealed(same_version.payload()), 8, pin=pinned),
+        _case("a newer version than pinned", sealed(later.payload()), 8, pin=pinned),
+    ]
+    body = json.loads(PLAIN.payload())
+    cases.append(_case("spaces after colons", sealed(json.dumps(body, sort_keys=True).encode()), 4))
+    for name, (path, value, step) in FORBIDDEN.items():
+        cases.append(_case(name, sealed(_edited(path, value)), step))
+    role = {"public_keys": [PUBLISHER.public.raw.hex()], "threshold": 1}
+    return {"publisher": role, "survey": PLAIN.survey, "cases": cases}
+
+
+def _edited(path: str, value: Any) -> bytes:
+    body = json.loads(PLAIN.payload())
+    put(body, path, value)
+    if value == 1.5:  # canonical form knows no fractions: the bytes are made without it
+        return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    return canonical.dumps(body)
+
+
+def put(body: Any, path: str, value: Any) -> None:
+    """Set what stands at a path such as blocks.0.bits; `...` takes it away."""
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    for part in parents:
+        body = body[part]
+    if value is ...:
+        del body[last]
+    else:
+        body[last] = value
+
+
+def _unsigned() -> bytes:
+    body = json.loads(sealed(PLAIN.payload()))
+    body["signatures"][0]["sig"] = ""
+    return json.dumps(body).encode()
+
+
+def _case(
+    name: str,
+    envelope: bytes | None,
+    step: int | None = None,
+    *,
+    pin: str | None = None,
+    remembered: SurveyDocument | None = None,
+    now: datetime = NOW,
+) -> Case:
+    """Judge one envelope; None stands for one of 6 MiB of spaces."""
+    data = b" " * 6 * 2**20 if envelope is None else envelope
+    known = None
+    if remembered is not None:
+        known = Remembered(remembered.version, remembered.digest, sealed(remembered.payload()))
+    link = SurveyLink("https://collect.example", PLAIN.survey, pin)
+    case = {
+        "name": name,
+        "envelope": None if envelope is None else envelope.decode(),
+        "payload_type": SURVEY_TYPE,
+        "pin": pin,
+        "remembered": None if remembered is None else {"version": remembered.version, "digest": remembered.digest},
+        "now": format_time(now),
+    }
+    return {**case, **_outcome(lambda: accept_survey(data, link, ROLE, known, now), step, name)}
+
+
+def _outcome(judge: Callable[[], object], step: int | None, name: str) -> Case:
+    try:
+        judge()
+    except FranklyError as error:
+        assert step is not None, (name, error)
+        return {"step": step, "code": error.code, "field": error.field}
+    assert step is None, name
+    return {"step": None, "code": None, "field": None}

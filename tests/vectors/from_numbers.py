@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of sampling (mechanism, truth, random bits: symbol), of reports, and of exact estimates from counts."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from random import Random
+from typing import Any
+
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    Symbol,
+    UnaryMechanism,
+)
+from frankly_protocol.report import Report
+from frankly_protocol.tokens import TokenRule
+from frankly_server.estimate.decoder import decoder, shares
+from frankly_server.estimate.sets import SetCounts, SetEvidence
+
+from tests.frankly_protocol.every_kind import DENSE, KINDS
+from tests.frankly_protocol.samples import question
+from tests.vectors.from_documents import every
+
+Case = dict[str, Any]
+SEEDS = 4
+MECHANISMS: dict[str, Mechanism] = {
+    **KINDS,
+    "dense, few bits": DenseMechanism(4, ((9, 4, 3), (2, 13, 1))),
+    "dense, some never": DenseMechanism(48, ((1 << 48, 0), (1 << 47, 1 << 47))),
+    "unary, 9 answers": UnaryMechanism(48, 9, 1 << 47, 70_000_000_000_000),
+    "subset, one of three": SubsetMechanism(48, 3, 1, 200_000_000_000_000),
+    "subset, 4 of 11": SubsetMechanism(48, 11, 4, 150_000_000_000_000),
+    "product, three parts": ProductMechanism((KINDS["product"].factors[0], DENSE, KINDS["product"].factors[0])),  # type: ignore[union-attr]
+}
+
+
+def sampling() -> Case:
+    """Symbols from random bits: each draw is (how many bits, their value), in the order in which they are asked for."""
+    cases = []
+    for name, mechanism in MECHANISMS.items():
+        described = {"kind": mechanism.kind, **mechanism.params_json()}
+        drawn = [_sampled(mechanism, x, Random(f"{name} {x} {i}").getrandbits) for x, i in _truths(mechanism)]
+        cases.append({"name": name, "mechanism": described, "draws": [*drawn, *_edges(mechanism)]})
+    return {"mechanisms": cases, "reports": [_report(with_token) for with_token in (False, True)]}
+
+
+def _truths(mechanism: Mechanism) -> Iterator[tuple[int, int]]:
+    return product(range(min(mechanism.answers, 12)), range(SEEDS))
+
+
+def _sampled(mechanism: Mechanism, x: int, randbits: Callable[[int], int]) -> Case:
+    log = Recorded(randbits)
+    symbol: Any = mechanism.sample(x, log)
+    return {"truth": x, "bits": log.draws, "symbol": mechanism.symbol_json(symbol)}
+
+
+def _edges(mechanism: Mechanism) -> Iterator[Case]:
+    """Draw on both sides of every threshold of a table, and all zeros and all ones of the others."""
+    if not isinstance(mechanism, DenseMechanism):
+        for fill in (lambda _bits: 0, lambda bits: (1 << bits) - 1):
+            if not isinstance(mechanism, SubsetMechanism) or fill(1) == 0:  # all ones never end: they never fit
+                yield _sampled(mechanism, mechanism.answers - 1, fill)
+        return
+    for x, row in enumerate(mechanism.weights):
+        total = 0
+        for weight in row:
+            for u in {total, total + weight - 1} - {-1, mechanism.denominator}:
+                yield _sampled(mechanism, x, lambda _bits, u=u: u)
+            total += weight
+
+
+class Recorded:
+    """A source of random bits that writes down what it gave."""
+
+    def __init__(self, randbits: Callable[[int], int]) -> None:
+        self._randbits = randbits
+        self.draws: list[list[Any]] = []
+
+    def __call__(self, bits: int) -> int:
+        value = self._randbits(bits)
+        self.draws.append([bits, f"{value:x}"])
+        return value
+
+
+def _report(with_token: bool) -> Case:
+    """A whole report: one symbol per block, then 128 bits of id, padded to the document's one length."""
+    document = replace(every()["everything"], strata=(question("region", "north", "south-west"),))
+    token = "dG9rZW4" if with_token else None
+    if with_token:
+        document = replace(document, token=TokenRule("invite"))
+    log, truths, symbols = Recorded(Random(7).getrandbits), [1, 3, 0, 2], []
+    for block, x in zip(document.blocks, truths, strict=True):
+        symbol: Any = block.mechanism.sample(x, log)
+        symbols.append(block.mechanism.symbol_json(symbol))
+    report = Report(document.digest, f"{log(128):032x}", tuple(symbols), {"region": "north"}, token)
+    return {
+        "document": document.payload().decode(),
+        "truths": truths,
+        "strata": {"region": "north"},
+        "token": token,
+        "bits": log.draws,
+        "length": document.report_length,
+        "report": report.to_bytes(document.report_length).decode(),
+    }
+
+
+def estimates() -> Case:
+    """Exact unbiased estimates from counts, as fractions; null where the mechanism cannot tell them."""
+    blurred = DenseMechanism(4, ((8, 8), (4, 12), (6, 10)))
+    rows: list[tuple[Mechanism, tuple[int, ...] | None, Any]] = [
+        (DENSE, None, [[500, 300, 200]]),
+        (KINDS["unary"], (1, 2, 3, 4), None),
+        (KINDS["subset"], (1, 2, 3, 4), None),
+        (KINDS["product"], (1, 2, 3, 4), [[400, 300, 200, 100], [1, 0, 0, 0]]),
+        (DenseMechanism(48, ((3 << 46, 1 << 46), (1 << 46, 3 << 46))), (1, 1), [[70, 30], [10, 90], [0, 5]]),
+        (
+            DenseMechanism(4, ((9, 4, 2, 1), (2, 11, 2, 1), (1, 4, 8, 3))),
+            (5, 3, 2),
+            [[11, 22, 33, 44], [0, 0, 0, 7]],
+        ),
+        (blurred, (1, 1, 1), [[50, 50]]),
+        (MECHANISMS["unary, 9 answers"], None, None),
+        (MECHANISMS["subset, 4 of 11"], None, None),
+    ]
+    return {"cases": [case for i, row in enumerate(rows) for case in _estimated(i, *row)]}
+
+
+def _estimated(i: int, mechanism: Mechanism, prior: tuple[int, ...] | None, tables: Any) -> Iterator[Case]:
+    described = {"kind": mechanism.kind, **mechanism.params_json()}
+    base = {"mechanism": described, "design_prior": list(prior) if prior else None}
+    for targets in (
+        None,
+        [[1] * mechanism.answers, [1, -1, *[0] * (mechanism.answers - 2)], [*range(mechanism.answers)]],
+    ):
+        W = shares(mechanism.answers) if targets is None else tuple(tuple(map(Fraction, row)) for row in targets)
+        if isinstance(mechanism, DenseMechanism | ProductMechanism):
+            for counts in tables:
+                found = decoder(mechanism, W, prior).apply(counts)
+                yield {**base, "targets": targets, "counts": counts, "unbiased": _fractions(found)}
+        else:
+            held = _symbols(mechanism, Random(i))
+            found = SetEvidence(mechanism, W, SetCounts.of_symbols(mechanism.answers, held)).exact
+            listed = {json.loads(json.dumps(mechanism.symbol_json(y))): n for y, n in sorted(held.items())}
+            yield {**base, "targets": targets, "counts": listed, "unbiased": _fractions(found)}
+
+
+def _symbols(mechanism: UnaryMechanism | SubsetMechanism, rng: Random) -> dict[int, int]:
+    drawn: Counter[Symbol] = Counter(mechanism.sample(x % mechanism.answers, rng.getrandbits) for x in range(60))
+    return {int(y): n for y, n in drawn.items()}  # type: ignore[arg-type]
+
+
+def _fractions(values: Any) -> list[list[int] | None]:
+    return [None if value is None else list(value.as_integer_ratio()) for value in values]

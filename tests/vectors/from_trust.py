@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vectors of key chains, hash trees and log proofs."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from frankly_protocol.clock import format_time
+from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
+from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.trust import KeysDocument, LogProof, Role, Tree, require_consistency, require_inclusion, walk
+from frankly_protocol.trust.merkle import leaf_hash
+
+from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, keys_document
+from tests.frankly_protocol.trust.samples import FakeLog, role
+
+Case = dict[str, Any]
+R2, R3 = SigningKey.from_raw(bytes([21]) * 32), SigningKey.from_raw(bytes([22]) * 32)
+MANY = 17
+
+
+def _keys(version: int, root: Sequence[SigningKey] = (ROOT,), threshold: int = 1, expires: int = 300) -> KeysDocument:
+    plain = keys_document(version)
+    role_ = Role(tuple(key.public for key in root), threshold)
+    return replace(plain, root=role_, expires=NOW + timedelta(days=expires))
+
+
+def _sealed(document: KeysDocument, *signers: SigningKey) -> bytes:
+    return Envelope.seal(KEYS_TYPE, document.payload(), signers or (ROOT,)).to_bytes()
+
+
+def key_chains() -> Case:
+    """What is known, what is served as newest, what lies between, and when: the version accepted, or the refusal."""
+    v1, v2, v3 = (_sealed(_keys(n)) for n in (1, 2, 3))
+    both = _sealed(_keys(2, (R2, R3), 2), ROOT, R2, R3)
+    other = _sealed(replace(_keys(2), publisher=Role((STRANGER.public,), 1)))
+    long = [_sealed(_keys(n)) for n in (1, 257, 258)]
+    rows: list[tuple[str, str | None, bytes | None, bytes, Sequence[bytes], datetime]] = [
+        ("first use", None, None, v1, [], NOW),
+        ("first use of a later version", None, None, v3, [], NOW),
+        ("nothing new", None, v2, v2, [], NOW),
+        ("the next version", None, v1, v2, [], NOW),
+        ("two steps", None, v1, v3, [v1, v2, v3], NOW),
+        ("two steps in any order", None, v1, v3, [v3, v2, v1], NOW),
+        ("new roots, signed by old and new", None, v1, both, [], NOW),
+        ("an expired version in between is a step", None, v1, v3, [_sealed(_keys(2, expires=-1))], NOW),
+        ("within ten minutes of the end", None, v1, v1, [], NOW + timedelta(days=300, minutes=9)),
+        ("not signed by its own root", "K2", None, _sealed(_keys(1), STRANGER), [], NOW),
+        ("its own threshold not reached", "K2", v1, _sealed(_keys(2, (R2, R3), 2), ROOT, R2), [], NOW),
+        ("the old root did not sign", "K4", v1, _sealed(_keys(2, (R2,)), R2), [], NOW),
+        ("the old threshold not reached", "K4", both, _sealed(_keys(3, (R2, R3), 1), R2), [], NOW),
+        ("a version left out", "K3", v1, v3, [], NOW),
+        ("a forged step", "K4", v1, v3, [_sealed(_keys(2, (R2,)), R2)], NOW),
+        ("rollback", "K3", v2, v1, [], NOW),
+        ("the same version with other content", "K3", v2, other, [], NOW),
+        ("256 steps are not too many, but they are missing", "K3", long[0], long[1], [], NOW),
+        ("257 steps", "K5", long[0], long[2], [], NOW),
+        ("expired", "K6", v1, _sealed(_keys(2, expires=-1)), [], NOW),
+        ("eleven minutes after the end", "K6", v1, v1, [], NOW + timedelta(days=300, minutes=11)),
+        ("not yet issued", "K6", None, v1, [], NOW - timedelta(days=10, minutes=11)),
+        ("not canonical", "K1", None, _sealed_bytes(_keys(1).payload() + b" "), [], NOW),
+        ("a field too many", "K1", None, _sealed_bytes(_keys(1).payload()[:-1] + b',"x":1}'), [], NOW),
+        ("a survey's type", "K1", None, v1.replace(b"frankly.keys", b"frankly.survey"), [], NOW),
+    ]
+    cases = []
+    for name, step, known, newest, chain, now in rows:
+        case = {
+            "name": name,
+            "known": None if known is None else known.decode(),
+            "newest": newest.decode(),
+            "chain": [data.decode() for data in chain],
+            "now": format_time(now),
+        }
+        cases.append({**case, **_walked(known, newest, chain, now, step)})
+    return {"cases": cases}
+
+
+def _sealed_bytes(payload: bytes) -> bytes:
+    return Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes()
+
+
+def _walked(known: bytes | None, newest: bytes, chain: Sequence[bytes], now: datetime, step: str | None) -> Case:
+    try:
+        document = walk(newest, known, lambda: chain, now)
+    except DocumentRejected as error:
+        assert step is not None, error
+        return {"version": None, "step": step, "code": error.code}
+    assert step is None
+    return {"version": document.version, "step": None, "code": None}
+
+
+def log_proofs() -> Case:
+    """Roots and proofs of small trees, and proofs of documents against a keys document's log."""
+    leaves = [leaf_hash(bytes([i])) for i in range(MANY)]
+    tree = Tree(leaves)
+    sizes = range(MANY + 1)
+    inclusion = [
+        {"index": i, "size": n, "path": _hex(tree.inclusion(i, n))} for n in (1, 2, 3, 7, 8, 13, 17) for i in range(n)
+    ]
+    consistency = [
+        {"old": m, "new": n, "proof": _hex(tree.consistency(m, n))} for n in (3, 8, 13, 17) for m in range(n + 1)
+    ]
+    return {
+        "entries": [bytes([i]).hex() for i in range(MANY)],
+        "leaves": _hex(leaves),
+        "roots": _hex([tree.root(n) for n in sizes]),
+        "inclusion": inclusion,
+        "inclusion_bad": _bad_inclusion(tree, leaves),
+        "consistency": consistency,
+        "consistency_bad": _bad_consistency(tree),
+        "documents": _documents(),
+    }
+
+
+def _hex(hashes: Sequence[bytes]) -> list[str]:
+    return [entry.hex() for entry in hashes]
+
+
+def _bad_inclusion(tree: Tree, leaves: Sequence[bytes]) -> list[Case]:
+    path, root = tree.inclusion(4, 13), tree.root(13)
+    rows = {
+        "another leaf": (leaves[5], 4, 13, path, root),
+        "another index": (leaves[4], 5, 13, path, root),
+        "another size": (leaves[4], 4, 8, path, root),
+        "index beyond the size": (leaves[4], 13, 13, path, root),
+        "another root": (leaves[4], 4, 13, path, tree.root(12)),
+        "too short": (leaves[4], 4, 13, path[:-1], root),
+        "too long": (leaves[4], 4, 13, [*path, root], root),
+        "swapped": (leaves[4], 4, 13, [path[1], path[0], *path[2:]], root),
+    }
+    return [_bad(name, "leaf index size path root", row, require_inclusion) for name, row in rows.items()]
+
+
+def _bad_consistency(tree: Tree) -> list[Case]:
+    proof, old, new = tree.consistency(6, 13), tree.root(6), tree.root(13)
+    rows = {
+        "another old root": (6, tree.root(5), 13, new, proof),
+        "another new root": (6, old, 13, tree.root(12), proof),
+        "other sizes": (5, old, 13, new, proof),
+        "backwards": (13, new, 6, old, proof),
+        "too short": (6, old, 13, new, proof[:-1]),
+        "empty": (6, old, 13, new, []),
+        "too long": (6, old, 13, new, [*proof, new]),
+        "one size, two roots": (13, old, 13, new, []),
+        "a proof where none is needed": (13, new, 13, new, proof),
+    }
+    return [_bad(name, "old old_root new new_root proof", row, require_consistency) for name, row in rows.items()]
+
+
+def _bad(name: str, fields: str, row: Sequence[Any], check: Any) -> Case:
+    try:
+        check(*row)
+    except DocumentRejected as error:
+        code = error.code
+    else:
+        raise AssertionError(name)
+    told = [v.hex() if isinstance(v, bytes) else _hex(v) if isinstance(v, list) else v for v in row]
+    return {"name": name, **dict(zip(fields.split(), told, strict=True)), "code": code}
+
+
+def _documents() -> Case:
+    digests = ["sha256:" + hashlib.sha256(bytes([i])).hexdigest() for i in range(5)]
+    log, asked = FakeLog(digests), digests[2]
+    good = log.proof(asked)
+    one = log.proof(asked, ["w0.example"])
+    forged = FakeLog(digests, key=PUBLISHER).proof(asked)
+    old = FakeLog(digests, seen=NOW - timedelta(days=31)).proof(asked)
+    soon = FakeLog(digests, seen=NOW + timedelta(minutes=11)).proof(asked)
+    other = FakeLog(digests, origin="other.example/log").proof(asked)
+    rows: list[tuple[str, str | None, str, bytes]] = [
+        ("logged", None, asked, good.to_bytes()),
+        ("two of three witnesses", None, asked, log.proof(asked, ["w0.example", "w2.example"]).to_bytes()),
+        ("another log's name", "8.1", asked, other.to_bytes()),
+        ("another key under the log's name", "8.1", asked, forged.to_bytes()),
+        ("one witness", "8.2", asked, one.to_bytes()),
+        ("no witness", "8.2", asked, log.proof(asked, []).to_bytes()),
+        ("witnesses a month ago", "8.2", asked, old.to_bytes()),
+        ("witnesses in the future", "8.2", asked, soon.to_bytes()),
+        ("another document", "8.3", digests[3], good.to_bytes()),
+        ("another index", "8.3", asked, replace(good, index=3).to_bytes()),
+        ("a path cut short", "8.3", asked, replace(good, path=good.path[:-1]).to_bytes()),
+        ("no proof", "8.1", asked, b"not found"),
+        ("another version of the format", "8.1", asked, good.to_bytes().replace(b"@v1", b"@v2")),
+        ("an index with a zero before it", "8.1", asked, good.to_bytes().replace(b"index 2", b"index 02")),
+    ]
+    cases = []
+    for name, step, digest, data in rows:
+        cases.append({"name": name, "digest": digest, "proof": data.decode(), **_logged(data, digest, step)})
+    return {"log": role().to_json(), "now": format_time(NOW), "cases": cases}
+
+
+def _logged(data: bytes, digest: str, step: str | None) -> Case:
+    try:
+        LogProof.from_bytes(data).require(digest, role(), NOW)
+    except DocumentRejected as error:
+        assert step is not None, error
+        return {"step": step, "code": error.code}
+    assert step is None
+    return {"step": None, "code": None}

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A second judge of documents, key chains and log proofs: which step refuses, from docs/protocol.md alone.
+
+Ed25519 and SHA-256 are the library's; the schema is docs/survey.schema.json; privacy is the brute force of
+tests/frankly_protocol/audit/definitions.py. Nothing of the SDK's acceptance is used.
+"""
+
+import base64
+import re
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import jsonschema
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from frankly_protocol.audit import Claim
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+
+from tests.frankly_protocol.audit.definitions import needed, table
+from tests.vectors.second_bytes import Refused, digest, leaf, open_envelope, read, require_signed, root
+from tests.vectors.second_bytes import path as inclusion_path
+
+KEYS_TYPE = "application/vnd.frankly.keys+json"
+SKEW = timedelta(minutes=10)
+KINDS = ("dense", "unary", "subset", "product")
+NOTIONS = ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv")
+
+
+def when(text: str) -> datetime:
+    """A time as documents write it."""
+    return datetime.fromisoformat(text)
+
+
+def accepted(case: dict[str, Any], publisher: dict[str, Any], survey: str, schema: dict[str, Any]) -> None:
+    """Refused with the number of the first step that does not hold."""
+    data = b" " * 6 * 2**20 if case["envelope"] is None else case["envelope"].encode()
+    payload, signatures = open_envelope(data, case["payload_type"])
+    keys = [bytes.fromhex(key) for key in publisher["public_keys"]]
+    require_signed(payload, case["payload_type"], signatures, keys, publisher["threshold"])
+    try:
+        document = read(payload)
+    except Refused:
+        raise Refused("4") from None
+    _require_known(document)
+    _require_form(document, schema)
+    assert document["survey"] == survey
+    if not when(document["opens"]) - SKEW <= when(case["now"]) <= when(document["closes"]) + SKEW:
+        raise Refused("6")
+    before = case["remembered"]
+    seen = before and (document["version"], digest(payload)) == (before["version"], before["digest"])
+    if before and not seen and document["version"] <= before["version"]:
+        raise Refused("7")
+    if case["pin"] not in (None, digest(payload)):
+        raise Refused("8")
+    require_private(document)
+
+
+def _require_known(document: dict[str, Any]) -> None:
+    """Step 5."""
+    token = document.get("token") or {}
+    blocks = document["blocks"]
+    kinds = [block["kind"] for block in blocks]
+    notions = [claim["notion"] for block in blocks for claim in block["claims"]]
+    known = document["type"] == "frankly.survey/1" and token.get("kind", "invite") in ("invite", "rsa-pss")
+    if not known or set(kinds) - set(KINDS) or set(notions) - set(NOTIONS):
+        raise Refused("5")
+
+
+def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
+    """Step 4: the published schema, and what its language cannot say."""
+    if not jsonschema.Draft202012Validator(schema).is_valid(document):
+        raise Refused("4")
+    times = [when(document[name]) for name in ("issued", "opens", "closes", "expires")]
+    choices = [q["choices"] for block in document["blocks"] for q in block["questions"]]
+    labels = [entry["label"] for listed in choices for entry in listed]
+    if (
+        any(a > b for a, b in pairwise(times))
+        or times[1] == times[2]
+        or times[3] - times[0] > timedelta(days=400)
+        or (document["prev"] is None) != (document["version"] == 1)
+        or len(set(document["languages"])) < len(document["languages"])
+        or any(set(said) != set(document["languages"]) for said in [document["title"], *labels])
+        or any(len({c["id"] for c in listed}) < len(listed) for listed in choices)
+        or (document["token"] and (document["token"]["kind"] == "invite") != (document["token"]["key"] is None))
+        or re.search("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]", document["title"]["en"])
+        or any(not _is_table(block) for block in document["blocks"] if block["kind"] == "dense")
+    ):
+        raise Refused("4")
+
+
+def _is_table(block: dict[str, Any]) -> bool:
+    weights, answers = block["weights"], prod(len(q["choices"]) for q in block["questions"])
+    return (
+        len(weights) == answers == len(block["design_prior"])
+        and all(block["design_prior"])
+        and len({len(row) for row in weights}) == 1
+        and all(sum(row) == 2 ** block["bits"] and min(row) >= 0 for row in weights)
+        and all(map(any, zip(*weights, strict=True)))
+    )
+
+
+def require_private(document: dict[str, Any]) -> None:
+    """Step 9: every claim by its definition, and the ceiling as the largest ratio of any column."""
+    for block in document["blocks"]:
+        mechanism = mechanism_of(block)
+        columns = table(mechanism).values()
+        ceiling = None if any(0 in q for q in columns) else max(max(q) / min(q) for q in columns)
+        if (None if block["ceiling"] is None else Fraction(*block["ceiling"])) != ceiling:
+            raise Refused("9")
+        for claim in map(claim_of, block["claims"]):
+            for name, ratio in needed(mechanism, claim).items():
+                level = getattr(claim, name)
+                if level is not None and (ratio is None or ratio > Fraction(*level)):
+                    raise Refused("9")
+
+
+def mechanism_of(block: dict[str, Any]) -> Mechanism:
+    """The mechanism of a block, only as a holder of numbers."""
+    if block["kind"] == "dense":
+        return _dense(block["bits"], block["weights"])
+    if block["kind"] == "product":
+        return ProductMechanism(tuple(_dense(block["bits"], weights) for weights in block["factors"]))
+    if block["kind"] == "unary":
+        return UnaryMechanism(block["bits"], block["answers"], block["keep"], block["flip"])
+    return SubsetMechanism(block["bits"], block["answers"], block["size"], block["inside"])
+
+
+def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
+    return DenseMechanism(bits, tuple(map(tuple, weights)))
+
+
+def claim_of(given: dict[str, Any]) -> Claim:
+    """A claim, only as a holder of numbers."""
+    told: dict[str, Any] = {name: tuple(given[name]) for name in ("level", "low_level", "delta") if given.get(name)}
+    if "prior" in given:
+        told["joint"] = tuple(map(tuple, given["prior"]["joint"]))
+    if "lower_bounds" in given:
+        told["lower_bounds"] = tuple(tuple(map(tuple, row)) for row in given["lower_bounds"])
+        told["diagonal"] = given["diagonal"]
+    if "attributes" in given:
+        told["attributes"] = tuple(given["attributes"])
+    if "sensitive" in given:
+        told["sensitive"] = given["prior"]["secrets"].index(given["sensitive"])
+    return Claim(given["notion"], **{"level": None, **told})
+
+
+def chained(case: dict[str, Any]) -> int:
+    """The version of the keys that may be used; Refused with K1 to K6."""
+    newest, now = _keys(case["newest"]), when(case["now"])
+    known = None if case["known"] is None else _keys(case["known"])
+    steps = [newest]
+    if known is not None:
+        gap = newest[0]["version"] - known[0]["version"]
+        if gap > 256:
+            raise Refused("K5")
+        if gap > 1:
+            listed = {entry[0]["version"]: entry for entry in map(_keys, case["chain"])}
+            between = range(known[0]["version"] + 1, newest[0]["version"])
+            if set(between) - set(listed):
+                raise Refused("K3")
+            steps = [*(listed[n] for n in between), newest]
+    for step in steps:
+        if known is not None and step[1] != known[1]:
+            if step[0]["version"] != known[0]["version"] + 1:
+                raise Refused("K3")
+            _require_root(step, known[0], "K4")
+        known = step
+    if not when(newest[0]["issued"]) - SKEW <= now <= when(newest[0]["expires"]) + SKEW:
+        raise Refused("K6")
+    return int(newest[0]["version"])
+
+
+def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:
+    """(K1) and (K2) of one envelope."""
+    try:
+        payload, signatures = open_envelope(text.encode(), KEYS_TYPE)
+        document = read(payload)
+        fields = {"type", "version", "issued", "expires", "root", "publisher", "log"}
+        if set(document) != fields or document["type"] != "frankly.keys/1":
+            raise Refused("K1")
+    except Refused:
+        raise Refused("K1") from None
+    found = (document, payload, signatures)
+    _require_root(found, document, "K2")
+    return found
+
+
+def _require_root(step: tuple[dict[str, Any], bytes, dict[str, bytes]], of: dict[str, Any], name: str) -> None:
+    keys = [bytes.fromhex(key["public"]) for key in of["root"]["keys"]]
+    try:
+        require_signed(step[1], KEYS_TYPE, step[2], keys, of["root"]["threshold"])
+    except Refused:
+        raise Refused(name) from None
+
+
+def logged(case: dict[str, Any], log: dict[str, Any], now: datetime, everybody: list[str]) -> None:
+    """Steps 8.1 to 8.3; `everybody` are the digests in the log, from which every root and path is made again."""
+    head, _, note = case["proof"].partition("\n\n")
+    lines, (text, _, signed) = head.split("\n"), note.rpartition("\n\n")
+    if lines[0] != "c2sp.org/tlog-proof@v1" or not re.fullmatch("index (0|[1-9][0-9]*)", lines[1]):
+        raise Refused("8.1")
+    text += "\n"
+    origin, size, _ = text.split("\n", 2)
+    marks = [line.split(" ")[1:] for line in signed.splitlines()]
+    by_log = [raw for name, raw in marks if name == log["name"] and _good(raw, log, 1, text.encode())]
+    if origin != log["name"] or not by_log:
+        raise Refused("8.1")
+    seen = 0
+    for witness in log["witnesses"]:
+        for name, raw in marks:
+            at = int.from_bytes(base64.b64decode(raw)[4:12], "big")
+            said = f"cosignature/v1\ntime {at}\n{text}".encode()
+            fresh = now - timedelta(days=30) <= datetime.fromtimestamp(min(at, 2**35), UTC) <= now + SKEW
+            seen += name == witness["name"] and fresh and _good(raw, witness, 4, said)
+    if seen < log["threshold"]:
+        raise Refused("8.2")
+    leaves = [leaf(bytes.fromhex(name[7:])) for name in everybody[: int(size)]]
+    index = int(lines[1].split(" ")[1])
+    honest = [base64.b64encode(entry).decode() for entry in inclusion_path(index, leaves)]
+    if everybody[index] != case["digest"] or lines[2:] != honest:
+        raise Refused("8.3")
+    assert text == f"{origin}\n{size}\n{base64.b64encode(root(leaves)).decode()}\n"
+
+
+def _good(raw: str, key: dict[str, Any], kind: int, message: bytes) -> bool:
+    """Whether a signature line is this key's own."""
+    public, data = bytes.fromhex(key["public"]), base64.b64decode(raw)
+    hint = bytes.fromhex(_hint(key["name"], kind, public))
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(data[12:] if kind == 4 else data[4:], message)
+    except InvalidSignature:
+        return False
+    return data[:4] == hint
+
+
+def _hint(name: str, kind: int, public: bytes) -> str:
+    return digest(name.encode() + b"\n" + bytes([kind]) + public)[7:15]

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A second sampler and a second estimator, from the words of docs/protocol.md §7 and docs/maths; nothing is shared."""
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations, product
+from math import ceil, floor, log2, prod
+from typing import Any
+
+Matrix = list[list[Fraction]]
+
+
+class Bits:
+    """Random bits from a list; each must be asked for by its number of bits."""
+
+    def __init__(self, draws: list[list[Any]]) -> None:
+        self.left = list(draws)
+
+    def take(self, bits: int) -> int:
+        """The next draw."""
+        given, value = self.left.pop(0)
+        assert given == bits
+        return int(value, 16)
+
+    def below(self, n: int) -> int:
+        """Uniform below n: as few bits as hold n - 1, drawn again while they are too large; none for n = 1."""
+        bits = 0 if n == 1 else ceil(log2(n))
+        while True:
+            value = self.take(bits) if bits else 0
+            if value < n:
+                return value
+
+
+def symbol(mechanism: dict[str, Any], truth: int, bits: Bits) -> Any:
+    """What leaves for a truth."""
+    return {"dense": _dense, "unary": _unary, "subset": _subset, "product": _product}[mechanism["kind"]](
+        mechanism, truth, bits
+    )
+
+
+def _dense(mechanism: dict[str, Any], truth: int, bits: Bits) -> int:
+    u = bits.take(mechanism["bits"])
+    for y, weight in enumerate(mechanism["weights"][truth]):
+        if u < weight:
+            return y
+        u -= weight
+    raise AssertionError("the row is too short")
+
+
+def _unary(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
+    """One draw for all answers; answer x has the x-th group of bits, counted from the lowest."""
+    b, a = mechanism["bits"], mechanism["answers"]
+    u = bits.take(a * b)
+    held = []
+    for x in range(a):
+        u, part = u >> b, u % 2**b
+        if part < mechanism["keep" if x == truth else "flip"]:
+            held.append(x)
+    return hexed(held, a)
+
+
+def _subset(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
+    """First whether the truth is in; then `size` others by Fisher and Yates; the truth replaces the last of them."""
+    a, size = mechanism["answers"], mechanism["size"]
+    inside = bits.take(mechanism["bits"]) < mechanism["inside"]
+    pool = [x for x in range(a) if x != truth]
+    chosen = []
+    for i in range(size):
+        j = i + bits.below(a - 1 - i)
+        pool[i], pool[j] = pool[j], pool[i]
+        chosen.append(pool[i])
+    if inside:
+        chosen[-1] = truth
+    return hexed(chosen, a)
+
+
+def _product(mechanism: dict[str, Any], truth: int, bits: Bits) -> list[int]:
+    sizes = [len(weights) for weights in mechanism["factors"]]
+    parts = list(product(*map(range, sizes)))[truth]
+    factors = [{"kind": "dense", "bits": mechanism["bits"], "weights": weights} for weights in mechanism["factors"]]
+    return [_dense(factor, part, bits) for factor, part in zip(factors, parts, strict=True)]
+
+
+def hexed(held: list[int], answers: int) -> str:
+    """A set of answers as it travels: answer x is bit x; one hex digit for every four answers begun."""
+    return format(sum(2**x for x in held), "x").rjust((answers + 3) // 4, "0")
+
+
+def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
+    """The report of a vector, padded."""
+    bits = Bits(case["bits"])
+    symbols = [symbol(block, x, bits) for block, x in zip(document["blocks"], case["truths"], strict=True)]
+    identity = format(bits.take(128), "032x")
+    assert not bits.left
+    longest = [_longest(block) for block in document["blocks"]]
+    strata = {q["id"]: max((c["id"] for c in q["choices"]), key=len) for q in document["strata"]}
+    widest = _body(digest, identity, longest, strata, "x" * 1400 if document["token"] else None)
+    return _body(digest, identity, symbols, case["strata"], case["token"]).ljust(len(widest))
+
+
+def _body(digest: str, identity: str, symbols: list[Any], strata: dict[str, str], token: str | None) -> str:
+    body = {"v": 1, "doc": digest, "id": identity, "y": symbols, "strata": strata, "token": token}
+    return json.dumps(body).replace(", ", ",").replace(": ", ":")
+
+
+def _longest(block: dict[str, Any]) -> Any:
+    if block["kind"] == "dense":
+        return len(block["weights"][0]) - 1
+    if block["kind"] == "product":
+        return [len(weights[0]) - 1 for weights in block["factors"]]
+    return hexed([], block["answers"])
+
+
+def unbiased(case: dict[str, Any]) -> list[Fraction | None]:
+    """W (QᵀΓQ)⁻¹ QᵀΓ of the shares of the reports, where Q has full column rank; sets by how often they hold x."""
+    mechanism, counts = case["mechanism"], case["counts"]
+    if mechanism["kind"] in ("unary", "subset"):
+        shares: list[Fraction] | None = _of_sets(mechanism, counts)
+        answers = mechanism["answers"]
+    else:
+        Q = table(mechanism)
+        answers = len(Q)
+        shares = _of_table(Q, counts, case["design_prior"] or [1] * answers)
+    W = case["targets"] or [[int(x == t) for x in range(answers)] for t in range(answers)]
+    if shares is None:
+        return _deficient(table(mechanism), counts, W)
+    return [sum((w * p for w, p in zip(row, shares, strict=True)), Fraction(0)) for row in W]
+
+
+def table(mechanism: dict[str, Any]) -> Matrix:
+    """Q[x][y] of a table, or of a product with joint answers and reports row-major."""
+    D = 2 ** mechanism["bits"]
+    factors = mechanism.get("factors") or [mechanism["weights"]]
+    answers = product(*(range(len(weights)) for weights in factors))
+    reports = list(product(*(range(len(weights[0])) for weights in factors)))
+    return [
+        [
+            prod((Fraction(f[i][j], D) for f, i, j in zip(factors, x, y, strict=True)), start=Fraction(1))
+            for y in reports
+        ]
+        for x in answers
+    ]
+
+
+def _of_table(Q: Matrix, counts: list[int], prior: list[int]) -> list[Fraction] | None:
+    rows, columns, n = range(len(Q)), range(len(Q[0])), sum(counts)
+    d = [sum(prior[x] * Q[x][y] for x in rows) for y in columns]
+    # Γ stands for D₀⁻¹: the frequent report counts 2^64, the others as often as they are rarer, to the nearest whole.
+    g = [floor(max(d) / v * 2**64 + Fraction(1, 2)) for v in d]
+    G = [[sum((Q[i][y] * Q[j][y] * g[y] for y in columns), Fraction(0)) for j in rows] for i in rows]
+    b = [sum((Q[i][y] * g[y] * Fraction(counts[y], n) for y in columns), Fraction(0)) for i in rows]
+    return solve(G, b)
+
+
+def solve(A: Matrix, b: list[Fraction]) -> list[Fraction] | None:
+    """Gauss and Jordan; None if A is singular."""
+    rows = [[*row, value] for row, value in zip(A, b, strict=True)]
+    for i in range(len(rows)):
+        pivot = next((r for r in range(i, len(rows)) if rows[r][i]), None)
+        if pivot is None:
+            return None
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [v / rows[i][i] for v in rows[i]]
+        for r in range(len(rows)):
+            if r != i:
+                rows[r] = [v - rows[r][i] * w for v, w in zip(rows[r], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def _deficient(Q: Matrix, counts: list[int], W: list[list[int]]) -> list[Fraction | None]:
+    """As many reports as Q has rank: w is estimable iff some v has Q·v = w, and there is no other v then."""
+    shares = [Fraction(c, sum(counts)) for c in counts]
+    found: list[Fraction | None] = []
+    for w in W:
+        picks = combinations(range(len(Q)), len(counts))
+        v = next(filter(None, (solve([Q[i] for i in pick], [Fraction(w[i]) for i in pick]) for pick in picks)))
+        fits = all(_dot(v, q) == t for q, t in zip(Q, w, strict=True))
+        found.append(_dot(v, shares) if fits else None)
+    return found
+
+
+def _dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(left, right, strict=True)), Fraction(0))
+
+
+def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction]:
+    """Membership of x is a coin of its own for either kind: with q1 if x is true, with q0 if not."""
+    a, n = mechanism["answers"], sum(counts.values())
+    D = 2 ** mechanism["bits"]
+    if mechanism["kind"] == "unary":
+        q1, q0 = Fraction(mechanism["keep"], D), Fraction(mechanism["flip"], D)
+    else:
+        q1 = Fraction(mechanism["inside"], D)
+        q0 = _inclusion(a, mechanism["size"], q1)
+    held = [sum(m for y, m in counts.items() if int(y, 16) >> x & 1) for x in range(a)]
+    return [(Fraction(h, n) - q0) / (q1 - q0) for h in held]
+
+
+def _inclusion(a: int, size: int, q1: Fraction) -> Fraction:
+    """P(answer 1 is in the set | answer 0 is true), by listing all sets."""
+    sets: Iterator[tuple[int, ...]] = combinations(range(a), size)
+    listed = list(sets)
+    own = [s for s in listed if 0 in s]
+    others = [s for s in listed if 0 not in s]
+    return q1 * Fraction(sum(1 in s for s in own), len(own)) + (1 - q1) * Fraction(
+        sum(1 in s for s in others), len(others)
+    )

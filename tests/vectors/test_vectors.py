@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vectors are what this code does now, byte for byte, and what a second implementation says too."""
+
+import base64
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vectors import make, second_bytes, second_documents, second_numbers
+from tests.vectors.from_documents import put
+from tests.vectors.second_bytes import Refused
+
+V: dict[str, Any] = {name: json.loads((make.HERE / f"{name}.json").read_text("ascii")) for name in make.FILES}
+
+
+def named(rows: list[Any]) -> Any:
+    return pytest.mark.parametrize("case", rows, ids=[row.get("name") for row in rows])
+
+
+@pytest.mark.parametrize("name", make.FILES)
+def test_the_files_are_what_the_code_makes(name: str) -> None:
+    kept = (make.HERE / f"{name}.json").read_text("ascii")
+    assert kept == make.text(name), "run python -m tests.vectors.make, and say in CHANGELOG what changed for others"
+    assert len(kept) < 200_000
+
+
+@pytest.mark.parametrize("case", V["canonical"]["good"])
+def test_canonical_values_have_one_text_and_one_name(case: Any) -> None:
+    value = json.loads(case["text"])
+    assert second_bytes.write(value) == case["text"]
+    assert second_bytes.read(case["text"].encode()) == value
+    assert second_bytes.digest(case["text"].encode()) == case["digest"]
+
+
+@named(V["canonical"]["bad"])
+def test_what_is_not_canonical_is_refused(case: Any) -> None:
+    assert case["code"] == "document_canonical"
+    with pytest.raises(Refused):
+        second_bytes.read(base64.b64decode(case["base64"]))
+
+
+def test_what_is_signed_is_the_pre_authentication_encoding() -> None:
+    given = V["envelopes"]["pae"]
+    message = second_bytes.signed_message(V["envelopes"]["payload_type"], base64.b64decode(given["payload_base64"]))
+    assert message.hex() == given["message_hex"]
+
+
+@named(V["envelopes"]["cases"])
+def test_envelopes_give_their_payload_or_are_refused(case: Any) -> None:
+    kind = V["envelopes"]["payload_type"]
+    keys = [bytes.fromhex(V["envelopes"]["public_keys"][name]) for name in case["trusted"]]
+    codes = {"2": ("document_envelope", "document_type"), "3": ("document_signature",)}
+    try:
+        payload, signatures = second_bytes.open_envelope(case["envelope"].encode(), kind)
+        second_bytes.require_signed(payload, kind, signatures, keys, case["threshold"])
+    except Refused as refused:
+        assert case["code"] in codes[str(refused)]
+        return
+    assert case["code"] is None
+    assert base64.b64encode(payload).decode() == case["payload_base64"]
+
+
+@named(V["keys"]["cases"])
+def test_key_chains_lead_to_a_version_or_break_at_a_step(case: Any) -> None:
+    try:
+        version = second_documents.chained(case)
+    except Refused as refused:
+        assert (str(refused), case["version"]) == (case["step"], None)
+        return
+    assert (version, case["step"]) == (case["version"], None)
+
+
+def test_trees_have_these_roots_paths_and_proofs() -> None:
+    log = V["log"]
+    leaves = [second_bytes.leaf(bytes.fromhex(entry)) for entry in log["entries"]]
+    assert [leaf.hex() for leaf in leaves] == log["leaves"]
+    assert [second_bytes.root(leaves[:n]).hex() for n in range(len(leaves) + 1)] == log["roots"]
+    for case in log["inclusion"]:
+        assert [h.hex() for h in second_bytes.path(case["index"], leaves[: case["size"]])] == case["path"]
+    for case in log["consistency"]:
+        assert [h.hex() for h in second_bytes.growth(case["old"], leaves[: case["new"]])] == case["proof"]
+
+
+@named(V["log"]["inclusion_bad"])
+def test_bad_inclusion_proofs_are_not_the_one_there_is(case: Any) -> None:
+    leaves = [bytes.fromhex(entry) for entry in V["log"]["leaves"]]
+    index, size = case["index"], case["size"]
+    assert case["code"] == "document_log"
+    assert index >= size or (case["leaf"], case["root"], case["path"]) != (
+        leaves[index].hex(),
+        second_bytes.root(leaves[:size]).hex(),
+        [h.hex() for h in second_bytes.path(index, leaves[:size])],
+    )
+
+
+@named(V["log"]["consistency_bad"])
+def test_bad_consistency_proofs_are_not_the_one_there_is(case: Any) -> None:
+    leaves = [bytes.fromhex(entry) for entry in V["log"]["leaves"]]
+    old, new = case["old"], case["new"]
+    assert case["code"] == "document_log"
+    assert old > new or (case["old_root"], case["new_root"], case["proof"]) != (
+        second_bytes.root(leaves[:old]).hex(),
+        second_bytes.root(leaves[:new]).hex(),
+        [h.hex() for h in second_bytes.growth(old, leaves[:new])],
+    )
+
+
+@named(V["log"]["documents"]["cases"])
+def test_documents_are_in_the_log_or_the_step_is_named(case: Any) -> None:
+    log = V["log"]["documents"]
+    everybody = [f"sha256:{second_bytes.digest(bytes([i]))[7:]}" for i in range(5)]
+    try:
+        second_documents.logged(case, log["log"], second_documents.when(log["now"]), everybody)
+    except Refused as refused:
+        assert (str(refused), "document_log") == (case["step"], case["code"])
+        return
+    assert case["step"] is None
+
+
+@named(V["documents"]["documents"])
+def test_documents_of_every_kind_and_notion_are_on_the_line(case: Any, root: Path) -> None:
+    document = second_bytes.read(case["payload"].encode())
+    assert second_bytes.write(document) == case["payload"]
+    assert second_bytes.digest(case["payload"].encode()) == case["digest"]
+    second_documents.require_private(document)
+
+
+@named(V["privacy"]["documents"])
+def test_the_least_step_below_the_line_is_refused(case: Any) -> None:
+    (good,) = (entry for entry in V["documents"]["documents"] if entry["name"] == case["name"])
+    document = json.loads(good["payload"])
+    put(document, case["path"], case["value"])
+    assert second_bytes.digest(second_bytes.write(document).encode()) == case["digest"]
+    assert (case["step"], case["code"]) == (9, "document_privacy")
+    with pytest.raises(Refused, match="9"):
+        second_documents.require_private(document)
+
+
+@named(V["acceptance"]["cases"])
+def test_acceptance_names_the_step(case: Any, root: Path) -> None:
+    schema = json.loads((root / "docs" / "survey.schema.json").read_text())
+    given = V["acceptance"]
+    try:
+        second_documents.accepted(case, given["publisher"], given["survey"], schema)
+    except Refused as refused:
+        assert str(refused) == str(case["step"])
+        return
+    assert case["step"] is None
+
+
+@named(V["sampling"]["mechanisms"])
+def test_random_bits_give_these_symbols(case: Any) -> None:
+    for draw in case["draws"]:
+        bits = second_numbers.Bits(draw["bits"])
+        assert second_numbers.symbol(case["mechanism"], draw["truth"], bits) == draw["symbol"]
+        assert not bits.left
+
+
+@pytest.mark.parametrize("case", V["sampling"]["reports"], ids=["without a token", "with a token"])
+def test_random_bits_give_these_reports(case: Any) -> None:
+    payload = case["document"].encode()
+    made = second_numbers.report(json.loads(payload), second_bytes.digest(payload), case)
+    assert made == case["report"]
+    assert len(made) == case["length"]
+
+
+@pytest.mark.parametrize("case", V["estimates"]["cases"])
+def test_counts_give_these_estimates(case: Any) -> None:
+    found = [None if value is None else Fraction(*value) for value in case["unbiased"]]
+    assert second_numbers.unbiased(case) == found
+
+
+def test_every_refusal_step_and_kind_is_among_the_vectors() -> None:
+    assert {case["step"] for case in V["acceptance"]["cases"]} == {None, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+    assert {case["step"] for case in V["keys"]["cases"]} == {None, "K1", "K2", "K3", "K4", "K5", "K6"}
+    assert {case["step"] for case in V["log"]["documents"]["cases"]} == {None, "8.1", "8.2", "8.3"}
+    assert {case["mechanism"]["kind"] for case in V["sampling"]["mechanisms"]} == set(second_documents.KINDS)
+    assert {case["mechanism"]["kind"] for case in V["estimates"]["cases"]} == set(second_documents.KINDS)
+    assert None in [value for case in V["estimates"]["cases"] for value in case["unbiased"]]
