@@ -32,5 +32,5 @@ WORKDIR /var/lib/frankly
 VOLUME /var/lib/frankly
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
-    CMD ["python3", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health', timeout=4)"]
-CMD ["frankly", "serve"]
+    CMD ["python3", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health/ready', timeout=4)"]
+CMD ["frankly", "serve", "--production"]

@@ -3,7 +3,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -57,6 +57,11 @@ class Settings(BaseSettings):
         default=None, min_length=32, description="what Prometheus sends to read /metrics; without it there is none"
     )
     debug: bool = Field(default=False, description="must stay off; there is no debug mode")
+
+    @field_validator("metrics_token", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: Any) -> Any:
+        return None if value == "" else value  # what a compose file makes of a variable that is not set
 
     @field_validator("debug")
     @classmethod

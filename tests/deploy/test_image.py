@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 import yaml
+from frankly_server.cli.production import Production
+from frankly_server.cli.serving import DRAIN_S
 from frankly_server.settings import Settings
 
 import run
@@ -43,6 +45,13 @@ def compose(root: Path) -> dict[str, Any]:
     text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
     assert "${" not in text
     return yaml.safe_load(text)
+
+
+@pytest.fixture(scope="module")
+def caddyfile(root: Path, compose: dict[str, Any]) -> str:
+    """What the proxy is set up with: the file that the compose file mounts."""
+    [mount] = [volume for volume in compose["services"]["proxy"]["volumes"] if "Caddyfile" in volume]
+    return (root / mount.split(":")[0]).read_text()
 
 
 def _all(image: list[tuple[str, str]], word: str) -> list[str]:
@@ -82,19 +91,21 @@ def test_the_build_has_what_run_py_asks_for(image: list[tuple[str, str]]) -> Non
 def test_every_setting_is_one(image: list[tuple[str, str]], compose: dict[str, Any]) -> None:
     known = {f"FRANKLY_{name.upper()}" for name in Settings.model_fields}
     services = [service for service in compose["services"].values() if "build" in service]
-    assert len(services) == 3
+    assert len(services) == 4
     for names in (_environment(image), *(service["environment"] for service in services)):
         found = {name for name in names if name.startswith("FRANKLY_")}
         assert found
         assert found <= known
 
 
-def test_one_port_everywhere(image: list[tuple[str, str]], compose: dict[str, Any]) -> None:
+def test_one_port_everywhere(image: list[tuple[str, str]], compose: dict[str, Any], caddyfile: str) -> None:
     [check] = _all(image, "HEALTHCHECK")
     assert _environment(image)["FRANKLY_PORT"] == PORT
     assert _all(image, "EXPOSE") == [PORT]
     assert re.findall(r"127\.0\.0\.1:(\d+)", check) == [PORT]
-    assert compose["services"]["server"]["ports"] == [f"127.0.0.1:{PORT}:{PORT}"]
+    # Replicas cannot share a port of the host, and nobody reaches them but through the proxy.
+    assert {name for name, service in compose["services"].items() if "ports" in service} == {"proxy"}
+    assert f"dynamic a server {PORT} {{" in caddyfile
 
 
 def test_the_home_is_the_volume_and_belongs_to_the_account(
@@ -161,6 +172,26 @@ def test_the_database_is_found_healthy_by_its_own_check(
     command = [str(postgres.binaries / tool), *arguments]
     assert subprocess.run([*command, f"--port={postgres.port}"], env=deployment, capture_output=True).returncode == 0
     assert subprocess.run([*command, f"--port={free_port()}"], env=deployment, capture_output=True).returncode != 0
+
+
+def test_the_proxy_tells_nothing_of_who_asks(caddyfile: str, compose: dict[str, Any]) -> None:
+    """Forwarding headers and user agents stop at the proxy, and it writes down nothing of a request."""
+    for header in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "User-Agent", "Referer"):
+        assert re.search(rf"^\s*header_up -{header}$", caddyfile, re.MULTILINE)
+    assert "exclude http.log http.handlers" in caddyfile
+    assert re.search(r"@inside path /metrics\n\s*respond @inside 404", caddyfile)
+    site = compose["services"]["proxy"]["environment"]["SITE"]
+    assert compose["services"]["server"]["environment"]["FRANKLY_PUBLIC_URL"] == f"https://{site}"
+
+
+def test_the_proxy_ends_idle_connections_before_the_server(caddyfile: str) -> None:
+    kept = int(re.search(r"keepalive (\d+)s", caddyfile)[1])
+    assert 2 * kept < Production(None, host="::1", port=1, threads=1, ready=print).cfg.keepalive
+
+
+def test_stopping_takes_less_than_docker_grants(compose: dict[str, Any]) -> None:
+    granted = int(compose["services"]["server"]["stop_grace_period"].removesuffix("s"))
+    assert DRAIN_S < granted <= 15
 
 
 def test_a_production_wsgi_server_serves_it_too(deployment: dict[str, str], tmp_path: Path) -> None:

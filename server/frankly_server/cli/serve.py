@@ -6,6 +6,7 @@ import click
 from frankly_server.app import create_app
 from frankly_server.cli.console import json_option, remarks, write_json
 from frankly_server.cli.opening import open_services
+from frankly_server.cli.production import Production
 from frankly_server.cli.serving import Server, stopped_by_signals
 from frankly_server.settings import Settings
 from frankly_server.web import logs
@@ -14,8 +15,9 @@ from frankly_server.web import logs
 @click.command()
 @click.option("--host", help="Address to listen on [default: 127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one [default: 8000].")
+@click.option("--production", is_flag=True, help="Use gunicorn, for a container behind a proxy that ends TLS.")
 @json_option
-def serve(host: str | None, port: int | None, as_json: bool) -> None:
+def serve(host: str | None, port: int | None, production: bool, as_json: bool) -> None:
     """Serve documents, reports and estimates.
 
     It refuses to start with keys, a schema or durability settings that could break a promise. SIGTERM stops it
@@ -26,15 +28,19 @@ def serve(host: str | None, port: int | None, as_json: bool) -> None:
     with open_services(settings) as services:
         services.check_start()
         app = create_app(settings, services=services)
+        listen_port = settings.port if port is None else port
+
+        def announce(found: int) -> None:
+            _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, found, as_json)
+            logs.configure()
+
+        if production:
+            Production(app, host=listen_on, port=listen_port, threads=settings.threads, ready=announce).run()
+            return
         server = Server(
-            app,
-            host=listen_on,
-            port=settings.port if port is None else port,
-            threads=settings.threads,
-            body_limit_bytes=settings.body_limit_bytes,
+            app, host=listen_on, port=listen_port, threads=settings.threads, body_limit_bytes=settings.body_limit_bytes
         )
-        _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, server.port, as_json)
-        logs.configure()
+        announce(server.port)
         with stopped_by_signals(server.stop):
             server.run()
 

@@ -13,12 +13,28 @@ from frankly_protocol.errors import FranklyError
 from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import create_server  # type: ignore[import-untyped]
+from waitress.task import WSGITask  # type: ignore[import-untyped]
 
 DRAIN_S = 10.0
 _BACKLOG = 1024
 _TICK_S = 0.25
+_QUIET_TICKS = 4
 # Read beyond the application's own limit, so that it can answer 413 in its own words; waitress stops what is longer.
 _SLACK_BYTES = 16 * 2**20
+
+
+class _Task(WSGITask):  # type: ignore[misc]  # waitress has no types
+    """A request being answered; once the server stops, the answer ends its connection."""
+
+    def build_response_header(self) -> bytes:
+        if getattr(self.channel.server, "stopping", False):
+            self.set_close_on_finish()
+        header: bytes = super().build_response_header()
+        return header
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]
+    task_class = _Task
 
 
 class Server:
@@ -46,6 +62,7 @@ class Server:
             backlog=_BACKLOG,
             connection_limit=1000,
         )
+        self._server.channel_class = _Channel
 
     def stop(self) -> None:
         """Ask `run` to finish what is in flight and return."""
@@ -58,12 +75,17 @@ class Server:
         self._drain()
 
     def _drain(self) -> None:
+        self._server.stopping = True
         for item in list(self._sockets.values()):
             if getattr(item, "accepting", False):
+                _take_in(item)
                 wasyncore.dispatcher.close(item)
         deadline = time.monotonic() + DRAIN_S
-        while any(_busy(item) for item in list(self._sockets.values())) and time.monotonic() < deadline:
+        quiet = 0
+        while quiet < _QUIET_TICKS and time.monotonic() < deadline:
+            # Looked at before anything is closed: a request may have arrived that was not read yet.
             wasyncore.loop(timeout=_TICK_S / 10, map=self._sockets, count=1, use_poll=True)
+            quiet = 0 if any(_busy(item) for item in list(self._sockets.values())) else quiet + 1
         self._server.task_dispatcher.shutdown(timeout=1)
         wasyncore.close_all(self._sockets, ignore_all=True)
 
@@ -75,6 +97,13 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         why = error.strerror or "no such address"
         raise FranklyError(f"cannot listen on {host} port {port}: {why}", code="network", field="port") from None
+
+
+def _take_in(listening: Any) -> None:
+    """Accept who has connected already: closing a listening socket would cut them off with their requests unread."""
+    known = -1
+    while known != (known := len(listening.active_channels)) and known < 2 * _BACKLOG:
+        listening.handle_accept()
 
 
 def _busy(item: Any) -> bool:
