@@ -19,10 +19,15 @@ from frankly_server.analysis.received import Blocks, Key, Received
 from frankly_server.analysis.request import VERSION, Request
 from frankly_server.analysis.rows import BETA, part_targets, table_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
+from frankly_server.store import Layout
 
 LEAST = 2
 """A covariance needs two reports; a document with fewer is left out, whatever it says."""
 NOTES = ("Shares are those of the people who reported; nothing corrects for those who did not.",)
+READ = (
+    "More symbols can come together here than are counted as reports come in: every report was read, which takes "
+    "longer the more there are."
+)
 
 Group = tuple[dict[str, str] | None, tuple[Received, ...], str | None, str | None]
 
@@ -33,11 +38,8 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
     Raises InvalidInput: targets_invalid, strata_invalid (an unknown `by`), unsupported.
     """
     shown: dict[str, set[Key]] = {each.document.digest: set() for each in documents}
-    questions = [
-        _question(table, group, request, shown)
-        for table in tables(documents, request)
-        for group in _groups(table, request)
-    ]
+    asked = tables(documents, request)
+    questions = [_question(table, group, request, shown) for table in asked for group in _groups(table, request)]
     newest = documents[-1].document
     return {
         "survey": survey,
@@ -52,7 +54,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         ],
         "questions": questions,
         "beta": BETA,
-        "notes": list(NOTES),
+        "notes": [*NOTES, *([READ] if any(map(_is_read, asked)) else [])],
         "inputs": {
             "code": __version__,
             "request": request.to_json(),
@@ -162,6 +164,12 @@ def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
     blocks = tuple(source.document.blocks[i] for i in positions)
     targets = rational.product(part_targets(table), cell_weights(blocks, table))
     return Part(blocks, n_reports, tally, targets)
+
+
+def _is_read(table: Table) -> bool:
+    """Tell whether a table's counts are not kept for some document, and so are made from its reports."""
+    wanted = [(Layout.of(source.document), blocks_of(source.document, table.questions)) for source in table.sources]
+    return any(blocks is not None and not layout.covers(blocks) for layout, blocks in wanted)
 
 
 def _block_ids(table: Table) -> str:

@@ -130,5 +130,8 @@ def _counts(settings: Settings) -> tuple[str, str]:
     finally:
         database.close()
     if wrong:
-        return "broken", f"the counts of {', '.join(wrong)} do not follow from the reports: restore from a backup"
+        return (
+            "broken",
+            f"the counts of {', '.join(wrong)} do not follow from the reports: run `frankly counts rebuild`",
+        )
     return "ok", "every count follows from the reports"

@@ -57,7 +57,7 @@ def test_reports_of_every_kind_are_kept_as_they_came_and_counted(database: Datab
 
 
 def _number(symbol: Any) -> int:
-    """By hand: a table's symbol, a set of four as its mask, a product of two halves as a number of two binary digits."""
+    """By hand: a table's symbol, a set of four as its mask, a product of two halves as two binary digits."""
     if isinstance(symbol, str):
         return int(symbol, 16)
     return 2 * symbol[0] + symbol[1] if isinstance(symbol, list) else int(symbol)

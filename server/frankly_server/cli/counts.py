@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly counts`: compare what is counted with the reports, or count them again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.cli import exits
+from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.settings import Settings
+from frankly_server.store import Database, Difference, SurveyRow, Transaction
+
+_SHOWN = 20
+
+
+@click.group()
+def counts() -> None:
+    """Check the counts that estimates are made from, or make them again from the reports."""
+
+
+@counts.command()
+@click.argument("name", required=False)
+@json_option
+def verify(name: str | None, as_json: bool) -> None:
+    """Count every report of the survey called NAME (default: all) and compare. Exit code 6 if a count is wrong.
+
+    It sees one moment and keeps nobody waiting. What differs is shown by document, block and how many, not by symbol.
+    """
+    with _database() as database, database.reading("verify counts") as tx:
+        found = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
+    if as_json:
+        write_json({"surveys": [{"name": survey, "wrong": len(wrong)} for survey, wrong in found.items()]})
+    else:
+        rows = [
+            (survey, str(len(wrong)), _places(wrong) if wrong else "every count follows from the reports")
+            for survey, wrong in found.items()
+        ]
+        results().print(table("Counts", ("survey", "wrong counts", "where"), rows))
+    if any(found.values()):
+        raise click.exceptions.Exit(exits.INTEGRITY)
+
+
+@counts.command()
+@click.argument("name", required=False)
+@json_option
+def rebuild(name: str | None, as_json: bool) -> None:
+    """Count every report of the survey called NAME (default: all) again, in place of the counts there are.
+
+    Reports that devices send meanwhile wait, or are told to come again: nothing is lost. Estimates go on.
+    """
+    found: dict[str, int] = {}
+    with _database() as database:
+        with database.reading("list surveys") as tx:
+            surveys = _surveys(tx, name)
+        for each in surveys:
+            with database.transaction("rebuild counts") as tx:
+                found[each.name] = tx.counts.rebuild(each.id)
+    if as_json:
+        write_json({"surveys": [{"name": survey, "reports": n} for survey, n in found.items()]})
+        return
+    for survey, n in found.items():
+        remarks().print(f"Survey {survey}: {n} reports are counted again.", markup=False)
+
+
+@contextmanager
+def _database() -> Iterator[Database]:
+    database = Database(Settings.load().store_url())
+    try:
+        database.check()
+        yield database
+    finally:
+        database.close()
+
+
+def _surveys(tx: Transaction, name: str | None) -> list[SurveyRow]:
+    if name is None:
+        return tx.surveys.all()
+    found = tx.surveys.by_name(name)
+    if found is None:
+        raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no survey of this name: see `frankly survey list`", "NAME")
+    return [found]
+
+
+def _places(wrong: list[Difference]) -> str:
+    places = sorted({f"{d.key.document[:15]}… block {d.key.block}" for d in wrong})
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return ", ".join(places[:_SHOWN]) + more
