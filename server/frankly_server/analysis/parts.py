@@ -18,19 +18,21 @@ from math import sqrt
 import numpy as np
 from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server import rational
 from frankly_server.analysis.received import Tally
 from frankly_server.analysis.request import Request
-from frankly_server.estimate import Estimate, SetCounts, estimate
+from frankly_server.estimate import Estimate, Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.estimator import nothing_yet
 from frankly_server.estimate.inputs import Tally as Counts
+from frankly_server.estimate.joint import Source
 from frankly_server.estimate.margins import Values
 from frankly_server.estimate.pooling import matrices
+from frankly_server.estimate.set_law import SetMechanism
 from frankly_server.store import is_masked
 
 FloatArray = NDArray[np.float64]
@@ -49,20 +51,17 @@ class Part:
     targets: Targets
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> Source:
         """The block's own, or the product of several blocks', whose reports were randomised independently."""
         if len(self.blocks) == 1:
             return self.blocks[0].mechanism
-        factors: list[DenseMechanism] = []
-        for block in self.blocks:
-            if isinstance(block.mechanism, ProductMechanism):
-                factors += block.mechanism.factors
-            elif isinstance(block.mechanism, DenseMechanism):
-                factors.append(block.mechanism)
-            else:
-                words = "reports that are sets of answers have no joint table: ask about each question alone"
-                raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
-        return ProductMechanism(tuple(factors))
+        tables: list[DenseMechanism] = []
+        factors: list[DenseMechanism | SetMechanism] = []
+        for mechanism in (block.mechanism for block in self.blocks):
+            own = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
+            factors += own
+            tables += [factor for factor in own if isinstance(factor, DenseMechanism)]
+        return ProductMechanism(tuple(tables)) if len(tables) == len(factors) else Joint(tuple(factors))
 
     @property
     def design_prior(self) -> tuple[int, ...]:
@@ -77,7 +76,7 @@ class Part:
     def counts(self) -> Counts:
         """The tally as the estimator of this kind wants it."""
         mechanism = self.mechanism
-        if isinstance(mechanism, ProductMechanism):
+        if isinstance(mechanism, ProductMechanism | Joint):
             return dict(self.tally)
         if isinstance(mechanism, DenseMechanism):
             return [self.tally.get((y,), 0) for y in range(mechanism.reports)]

@@ -7,6 +7,7 @@ at every number of reports, and nothing here takes longer when there are more re
 
 from frankly_server.estimate.decoder import Decoder
 from frankly_server.estimate.estimator import Estimate, estimate
+from frankly_server.estimate.joint import Joint
 from frankly_server.estimate.sets import SetCounts
 
-__all__ = ["Decoder", "Estimate", "SetCounts", "estimate"]
+__all__ = ["Decoder", "Estimate", "Joint", "SetCounts", "estimate"]

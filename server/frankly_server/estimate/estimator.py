@@ -6,18 +6,20 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
 from frankly_server.estimate.decoder import Targets, decoder, shares
 from frankly_server.estimate.evidence import Evidence, TableEvidence
 from frankly_server.estimate.figures import Figures
 from frankly_server.estimate.inputs import (
+    Checked,
     Tally,
     checked_counts,
     checked_population,
     checked_prior,
     checked_targets,
 )
+from frankly_server.estimate.joint import Joint, JointEvidence, Source
 from frankly_server.estimate.margins import Margins, Values, require_level
 from frankly_server.estimate.poisoning import Poisoning, checked_beta
 from frankly_server.estimate.sets import SetCounts, SetEvidence
@@ -80,7 +82,7 @@ class Estimate:
 
 
 def estimate(
-    mechanism: Mechanism,
+    mechanism: Source,
     counts: Tally,
     *,
     design_prior: Sequence[int] | None = None,
@@ -95,7 +97,8 @@ def estimate(
     Parameters
     ----------
     mechanism : whose reports were counted, as published. counts : reports per symbol, in order; for a product in
-    row-major order, or by symbol; for sets (unary, subset) a `SetCounts`. design_prior : counts of the
+    row-major order, or by symbol; for sets (unary, subset) a `SetCounts`; for a `Joint` by symbols of its blocks
+    together, sets as masks. design_prior : counts of the
     answers published with the mechanism, for the decoder's weights (None: uniform). targets : rows of W over answers,
     or "shares". population : N, if the respondents are drawn without replacement from N people. census : the
     respondents are the whole population, so only privacy adds noise [Thesis 6.5]. level : of the margins, in (0, 1).
@@ -107,7 +110,7 @@ def estimate(
     """
     confidence = require_level(level)
     tally = checked_counts(mechanism, counts)
-    n = tally.n if isinstance(tally, SetCounts) else sum(tally)
+    n = tally.n if isinstance(tally, SetCounts) else sum(tally.values() if isinstance(tally, dict) else tally)
     checked_population(n, population, census=census)
     wanted = shares(mechanism.answers) if targets == "shares" else checked_targets(mechanism, targets)
     prior = None if design_prior is None else checked_prior(mechanism, design_prior)
@@ -118,10 +121,11 @@ def estimate(
     return Estimate(n=n, level=confidence, **figures.all(confidence, share))
 
 
-def evidence_of(
-    mechanism: Mechanism, tally: list[int] | SetCounts, targets: Targets, prior: tuple[int, ...] | None
-) -> Evidence:
+def evidence_of(mechanism: Source, tally: Checked, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:
     """Return what checked counts say about the targets, by the mechanism's kind."""
+    if isinstance(mechanism, Joint):
+        assert isinstance(tally, dict)  # noqa: S101 - checked_counts
+        return JointEvidence(mechanism, targets, tally, prior)
     if isinstance(mechanism, DenseMechanism | ProductMechanism):
         assert isinstance(tally, list)  # noqa: S101 - checked_counts
         return TableEvidence(decoder(mechanism, targets, prior), tally)
@@ -129,8 +133,10 @@ def evidence_of(
     return SetEvidence(mechanism, targets, tally)
 
 
-def nothing_yet(mechanism: Mechanism, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:
+def nothing_yet(mechanism: Source, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:
     """Return the evidence of no reports: for what is known before anything is collected."""
+    if isinstance(mechanism, Joint):
+        return evidence_of(mechanism, {}, targets, prior)
     if isinstance(mechanism, DenseMechanism | ProductMechanism):
         return evidence_of(mechanism, [0] * mechanism.reports, targets, prior)
     return evidence_of(mechanism, SetCounts(0, ((0,) * mechanism.answers,) * mechanism.answers), targets, prior)

@@ -5,18 +5,28 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.estimate.decoder import MAX_CELLS, Targets
+from frankly_server.estimate.joint import Joint, Source
 from frankly_server.estimate.sets import SetCounts
 
+Checked = list[int] | SetCounts | dict[tuple[int, ...], int]
 Tally = Sequence[int] | Mapping[tuple[int, ...], int] | SetCounts
 """Counts as `estimate` takes them, by kind; see there."""
 
 
-def checked_counts(mechanism: Mechanism, counts: Tally) -> list[int] | SetCounts:
-    """Return counts per symbol in order (tables and products), or SetCounts. Raises InvalidInput(counts_invalid)."""
+def checked_counts(mechanism: Source, counts: Tally) -> Checked:
+    """Return counts per symbol in order (tables and products), SetCounts, or by symbols together (joint).
+
+    Raises InvalidInput(counts_invalid).
+    """
+    if isinstance(mechanism, Joint):
+        if not isinstance(counts, Mapping) or any(type(n) is not int or n < 0 for n in counts.values()):
+            words = "give, by symbols of the blocks together, how many reports held them"
+            raise InvalidInput(Problem.COUNTS_INVALID, words, "counts")
+        return dict(counts)
     if not isinstance(mechanism, DenseMechanism | ProductMechanism):
         if not isinstance(counts, SetCounts):
             words = "reports of this mechanism are sets: give how often each pair of answers was in one"
@@ -47,7 +57,7 @@ def checked_population(n: int, population: int | None, *, census: bool) -> None:
         raise InvalidInput(Problem.COUNTS_INVALID, words, "population")
 
 
-def checked_targets(mechanism: Mechanism, targets: Sequence[Sequence[Fraction | int]] | str) -> Targets:
+def checked_targets(mechanism: Source, targets: Sequence[Sequence[Fraction | int]] | str) -> Targets:
     """Return the targets as fractions, 1 to 4096 rows. Raises InvalidInput(targets_invalid)."""
     words = f'give "shares", or 1 to 4096 rows of {mechanism.answers} numbers'
     if not isinstance(targets, list | tuple) or not 1 <= len(targets) <= 4096:
@@ -60,7 +70,7 @@ def checked_targets(mechanism: Mechanism, targets: Sequence[Sequence[Fraction | 
     return tuple(tuple(Fraction(v) for v in row) for row in targets)
 
 
-def checked_prior(mechanism: Mechanism, prior: Sequence[int]) -> tuple[int, ...]:
+def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
     """Return the design prior. Raises InvalidInput: prior_shape or prior_value."""
     if not isinstance(prior, list | tuple) or len(prior) != mechanism.answers:
         words = f"the design prior has one entry for each of the {mechanism.answers} answers"

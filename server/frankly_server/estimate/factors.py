@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One block's part in a joint table: how its symbols decode, by themselves; see `joint`."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from frankly_protocol.mechanisms import DenseMechanism, UnaryMechanism
+from numpy.typing import NDArray
+
+from frankly_server.estimate.decoder import decoder, shares
+from frankly_server.estimate.set_law import SetMechanism, chances, held_together, set_columns, set_law
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Ends = tuple[Fraction, Fraction]
+
+
+class Factor(Protocol):
+    """A mechanism with a statistic of `width` whole numbers per symbol, of which the decoded value is linear.
+
+    decoder : exact, one row per answer, one column per number. ends : least and largest decoded value by answer.
+    """
+
+    width: int
+    identifiable: bool
+
+    @property
+    def mechanism(self) -> DenseMechanism | SetMechanism:
+        """The block's own."""
+
+    @property
+    def decoder(self) -> list[list[Fraction]]:
+        """See above."""
+
+    @property
+    def ends(self) -> list[Ends]:
+        """See above."""
+
+    @property
+    def condition(self) -> float:
+        """The condition number of its law, at least 1."""
+
+    def knows(self, symbol: int) -> bool:
+        """Whether this symbol can be sent."""
+
+    def features(self, symbols: Sequence[int]) -> IntArray:
+        """Return the statistic, shape (width, symbols)."""
+
+    def values(self, symbols: Sequence[int]) -> FloatArray:
+        """Return the decoded values, shape (answers, symbols)."""
+
+    def columns(self, symbols: Sequence[int]) -> FloatArray:
+        """Return Q(symbol|·) up to a factor each, shape (answers, symbols)."""
+
+    def moments(self) -> FloatArray:
+        """Return E[d dᵀ|x], shape (answers, answers, answers), x first."""
+
+    def law(self) -> FloatArray:
+        """Return Q, shape (answers, reports)."""
+
+
+class TableFactor:
+    """A table; the statistic of a symbol says which one it is."""
+
+    def __init__(self, mechanism: DenseMechanism, prior: tuple[int, ...] | None) -> None:
+        self.mechanism, self.width = mechanism, mechanism.reports
+        found = decoder(mechanism, shares(mechanism.answers), prior)
+        self.decoder = [list(row) for row in found.rows if row is not None]
+        self.identifiable = len(self.decoder) == mechanism.answers
+        self._Q = np.array(mechanism.weights, dtype=np.float64) / mechanism.denominator
+        self._V = np.array([[float(v) for v in row] for row in self.decoder])
+
+    @property
+    def ends(self) -> list[Ends]:
+        """See Factor."""
+        return [(min(row), max(row)) for row in self.decoder]
+
+    @property
+    def condition(self) -> float:
+        """See Factor."""
+        return float(np.linalg.cond(self._Q))
+
+    def knows(self, symbol: int) -> bool:
+        """See Factor."""
+        return 0 <= symbol < self.width
+
+    def features(self, symbols: Sequence[int]) -> IntArray:
+        """See Factor."""
+        return np.eye(self.width, dtype=np.int64)[:, list(symbols)]
+
+    def values(self, symbols: Sequence[int]) -> FloatArray:
+        """See Factor."""
+        return np.asarray(self._V[:, list(symbols)], dtype=np.float64)
+
+    def columns(self, symbols: Sequence[int]) -> FloatArray:
+        """See Factor."""
+        return np.asarray(self._Q[:, list(symbols)], dtype=np.float64)
+
+    def moments(self) -> FloatArray:
+        """See Factor."""
+        return np.asarray(np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True), dtype=np.float64)
+
+    def law(self) -> FloatArray:
+        """See Factor."""
+        return self._Q
+
+
+class SetFactor:
+    """Sets; the statistic is a 1, for the report itself, and a 1 for every answer that is in the set.
+
+    The decoded values of a unary set do not sum to 1 by themselves. Here what is missing is spread evenly, which stays
+    unbiased and varies less: then a table's cells sum to 1, and to the one-way estimates of the other blocks.
+    """
+
+    def __init__(self, mechanism: SetMechanism) -> None:
+        self.mechanism, self.width = mechanism, mechanism.answers + 1
+        self._q1, self._q0 = chances(mechanism)
+        self.identifiable, self._unary = self._q1 != self._q0, isinstance(mechanism, UnaryMechanism)
+
+    @cached_property
+    def decoder(self) -> list[list[Fraction]]:
+        """See Factor."""
+        k, size = self._q1 - self._q0, self.mechanism.answers
+        if self._unary:
+            even = Fraction(1, size)
+            return [[even, *((int(x == z) - even) / k for z in range(size))] for x in range(size)]
+        return [[-self._q0 / k, *(Fraction(int(x == z)) / k for z in range(size))] for x in range(size)]
+
+    @property
+    def ends(self) -> list[Ends]:
+        """See Factor."""
+        k = self._q1 - self._q0
+        size = self.mechanism.answers
+        # unary: this answer alone in the set, or all others
+        reach = [Fraction(1, size) + s * (1 - Fraction(1, size)) / k for s in (1, -1)]
+        low, high = sorted(reach if self._unary else (-self._q0 / k, (1 - self._q0) / k))
+        return [(low, high)] * size
+
+    @property
+    def condition(self) -> float:
+        """See Factor."""
+        return max(1.0, 1 / abs(float(self._q1 - self._q0)))
+
+    def knows(self, symbol: int) -> bool:
+        """See Factor."""
+        if not 0 <= symbol < 1 << self.mechanism.answers:
+            return False
+        return isinstance(self.mechanism, UnaryMechanism) or symbol.bit_count() == self.mechanism.size
+
+    def features(self, symbols: Sequence[int]) -> IntArray:
+        """See Factor."""
+        held = [[mask >> x & 1 for mask in symbols] for x in range(self.mechanism.answers)]
+        return np.array([[1] * len(symbols), *held], dtype=np.int64)
+
+    def values(self, symbols: Sequence[int]) -> FloatArray:
+        """See Factor."""
+        bits = self.features(symbols)[1:].astype(np.float64)
+        return self._evened((bits - float(self._q0)) / float(self._q1 - self._q0))
+
+    def columns(self, symbols: Sequence[int]) -> FloatArray:
+        """See Factor."""
+        return set_columns(self.mechanism, symbols)
+
+    def moments(self) -> FloatArray:
+        """See Factor."""
+        a, q1, q0 = self.mechanism.answers, float(self._q1), float(self._q0)
+        without, with_truth = held_together(self.mechanism, 2)
+        is_truth = np.eye(a)
+        held = q0 + (q1 - q0) * is_truth  # [x, c]
+        either = np.maximum(is_truth[:, :, None], is_truth[:, None, :])
+        both = without + (with_truth - without) * either
+        both[:, np.arange(a), np.arange(a)] = held
+        found = both - q0 * (held[:, :, None] + held[:, None, :]) + q0**2
+        found = found / (q1 - q0) ** 2
+        if self._unary:
+            # d − (Σd − 1)/a, whose mean given x is still 1 at x: the constant's products with the rest.
+            centre = np.eye(a) - 1 / a
+            mean = is_truth @ centre / a
+            found = centre @ found @ centre + mean[:, :, None] + mean[:, None, :] + 1 / a**2
+        return np.asarray(found, dtype=np.float64)
+
+    def _evened(self, decoded: FloatArray) -> FloatArray:
+        rest = (1 - decoded.sum(axis=0)) / self.mechanism.answers if self._unary else 0.0
+        return np.asarray(decoded + rest, dtype=np.float64)
+
+    def law(self) -> FloatArray:
+        """See Factor."""
+        return set_law(self.mechanism)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint tables of blocks that were randomised independently, where some of them report sets of answers.
+
+The decoded value of a whole report is the product of those of its parts: E[d₁(y₁) d₂(y₂) | x₁, x₂] = 1 at the cell
+(x₁, x₂) and 0 elsewhere, for given the answers the parts are independent. Two reports of the same symbols are one line
+of the tally, so the work grows with the different symbols seen.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, reduce
+from math import prod
+from string import ascii_letters
+
+import numpy as np
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.problems import Problem
+from numpy.typing import NDArray
+
+from frankly_server.estimate.decoder import Targets
+from frankly_server.estimate.evidence import Exact, TwoValues
+from frankly_server.estimate.factors import Factor, SetFactor, TableFactor
+from frankly_server.estimate.likelihood import fit_p
+from frankly_server.estimate.set_law import SetMechanism
+from frankly_server.estimate.sets import MOST_LISTED, MOST_SEEN
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_CELLS, MOST_ANSWERS = 1024, 160
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Blocks answered by the same people, randomised independently; joint answers are row-major, the last fastest.
+
+    Raises InvalidInput(unsupported) for more than 1024 joint answers, or 160 of one block.
+    """
+
+    blocks: tuple[DenseMechanism | SetMechanism, ...]
+
+    def __post_init__(self) -> None:
+        if self.answers > MOST_CELLS or max(block.answers for block in self.blocks) > MOST_ANSWERS:
+            words = f"a joint table with sets has at most {MOST_CELLS} answers, {MOST_ANSWERS} a block: name fewer"
+            raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
+
+    @property
+    def answers(self) -> int:
+        """How many joint answers there are."""
+        return prod(block.answers for block in self.blocks)
+
+
+Source = Mechanism | Joint
+"""What reports come from: one mechanism, or several independent ones looked at together."""
+
+
+class JointEvidence:
+    """Counts of symbols together, by block; see `evidence.Evidence` for what each figure is.
+
+    Raises InvalidInput: not_identifiable if a block's own answers cannot all be told apart; counts_invalid.
+    """
+
+    def __init__(
+        self, joint: Joint, targets: Targets, tally: Mapping[tuple[int, ...], int], prior: tuple[int, ...] | None
+    ) -> None:
+        self._targets, self._sizes = targets, tuple(block.answers for block in joint.blocks)
+        self._factors = [
+            _factor(block, margin) for block, margin in zip(joint.blocks, _margins(joint, prior), strict=True)
+        ]
+        if not all(factor.identifiable for factor in self._factors):
+            words = "one of these blocks' answers cannot all be told apart: ask about the others, or each alone"
+            raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "targets")
+        self._symbols = sorted(symbol for symbol, n in tally.items() if n)
+        _check(self._factors, self._symbols)
+        self._counts = np.array([tally[symbol] for symbol in self._symbols], dtype=np.int64)
+        self.n, self.answers, self.rank, self.fallback = int(self._counts.sum()), joint.answers, joint.answers, False
+        self.known = list(range(len(targets)))
+        self.W = np.array([[float(w) for w in row] for row in targets]).reshape(len(targets), joint.answers)
+
+    @cached_property
+    def shares(self) -> Exact | None:
+        """See Evidence."""
+        if not self.n:
+            return None
+        decoded: NDArray[np.object_] = self._statistic().astype(object)
+        for factor in self._factors:
+            # Each step decodes the first axis and puts it last: after all of them the order is the old one.
+            decoded = np.tensordot(decoded, np.array(factor.decoder, dtype=object), axes=([0], [1]))
+        return tuple(Fraction(v) / self.n for v in decoded.reshape(-1))
+
+    @cached_property
+    def exact(self) -> Exact:
+        """See Evidence."""
+        found = self.shares
+        if found is None:
+            return (None,) * len(self._targets)
+        p = [v for v in found if v is not None]
+        return tuple(sum((w * v for w, v in zip(row, p, strict=True) if w), Fraction(0)) for row in self._targets)
+
+    @property
+    def condition(self) -> float:
+        """See Evidence."""
+        return prod(factor.condition for factor in self._factors)
+
+    def moment(self) -> FloatArray:
+        """See Evidence."""
+        return self._second(np.zeros(len(self._targets)))
+
+    def spread(self) -> FloatArray:
+        """See Evidence."""
+        return self._second(np.array([float(v) for v in self.exact if v is not None]))
+
+    def truth_moments(self) -> FloatArray:
+        """See Evidence."""
+        cells, others, truths, parts = _letters(len(self._sizes))
+        moments = [factor.moments() for factor in self._factors]
+        found = np.empty((len(self._targets), self.answers))
+        for t, row in enumerate(self.W.reshape(-1, *self._sizes)):
+            terms = f"{cells},{others},{parts}->{truths}"
+            found[t] = np.einsum(terms, row, row, *moments, optimize=True).reshape(-1)
+        return found
+
+    def moment_at(self, p: FloatArray) -> FloatArray:
+        """See Evidence."""
+        cells, others, truths, parts = _letters(len(self._sizes))
+        moments = [factor.moments() for factor in self._factors]
+        whole = np.einsum(f"{truths},{parts}->{cells}{others}", p.reshape(self._sizes), *moments, optimize=True)
+        return np.asarray(self.W @ whole.reshape(self.answers, self.answers) @ self.W.T, dtype=np.float64)
+
+    def ends(self) -> list[tuple[Fraction, Fraction]]:
+        """See Evidence; for a sum of several cells these are bounds, since the extremes may exclude each other."""
+        cells = [
+            _times([f.ends[x] for f, x in zip(self._factors, cell, strict=True)]) for cell in np.ndindex(*self._sizes)
+        ]
+        found = []
+        for row in self._targets:
+            reach = [
+                (w * low, w * high) if w > 0 else (w * high, w * low)
+                for w, (low, high) in zip(row, cells, strict=True)
+                if w
+            ]
+            found.append((sum((a for a, _ in reach), Fraction(0)), sum((b for _, b in reach), Fraction(0))))
+        return found
+
+    def two_values(self) -> list[TwoValues | None]:
+        """Return None for each target: products take more values."""
+        return [None] * len(self._targets)
+
+    def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
+        """See Evidence."""
+        if not self.n or len(self._symbols) * self.answers > MOST_SEEN:
+            return None
+        columns = [factor.columns(self._part(j, slice(None))) for j, factor in enumerate(self._factors)]
+        return reduce(_rowwise, columns), self._counts.astype(np.float64)
+
+    def law(self) -> FloatArray | None:
+        """See Evidence."""
+        if prod(factor.mechanism.reports for factor in self._factors) > MOST_LISTED:
+            return None
+        return reduce(_kronecker, (factor.law() for factor in self._factors))
+
+    def fit(self, best: FloatArray | None) -> float | None:
+        """See Evidence."""
+        law = self.law()
+        if law is None or best is None:
+            return None
+        places = [{y: i for i, y in enumerate(factor.mechanism.symbols())} for factor in self._factors]
+        counts = np.zeros([len(place) for place in places])
+        for symbol, n in zip(self._symbols, self._counts, strict=True):
+            counts[tuple(place[y] for place, y in zip(places, symbol, strict=True))] = n
+        return fit_p(law, counts.reshape(-1), best, self.rank)
+
+    def _part(self, j: int, chunk: slice) -> list[int]:
+        return [symbol[j] for symbol in self._symbols[chunk]]
+
+    def _chunks(self) -> Iterator[slice]:
+        return (slice(start, start + _CHUNK) for start in range(0, len(self._symbols), _CHUNK))
+
+    def _statistic(self) -> IntArray:
+        """Return the sufficient counts: how often each feature of the one block met each of the others."""
+        total: IntArray = np.zeros([factor.width for factor in self._factors], dtype=np.int64)
+        for chunk in self._chunks():
+            features = [factor.features(self._part(j, chunk)) for j, factor in enumerate(self._factors)]
+            features[-1] = features[-1] * self._counts[chunk]
+            met = (
+                reduce(_rowwise_whole, features[:-1])
+                if len(features) > 1
+                else np.ones((1, len(self._counts[chunk])), dtype=np.int64)
+            )
+            total += (met @ features[-1].T).reshape(total.shape)
+        return total
+
+    def _second(self, centre: FloatArray) -> FloatArray:
+        """Return the mean of (d − centre)(d − centre)ᵀ."""
+        total = np.zeros((len(self._targets), len(self._targets)))
+        for chunk in self._chunks():
+            values = [factor.values(self._part(j, chunk)) for j, factor in enumerate(self._factors)]
+            d = self.W @ reduce(_rowwise, values) - centre[:, None]
+            total += (d * self._counts[chunk]) @ d.T
+        return total / max(self.n, 1)
+
+
+def _factor(block: DenseMechanism | SetMechanism, prior: tuple[int, ...] | None) -> Factor:
+    return TableFactor(block, prior) if isinstance(block, DenseMechanism) else SetFactor(block)
+
+
+def _margins(joint: Joint, prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
+    if prior is None:
+        return [None] * len(joint.blocks)
+    table = np.array(prior, dtype=object).reshape([block.answers for block in joint.blocks])
+    others = [tuple(i for i in range(len(joint.blocks)) if i != j) for j in range(len(joint.blocks))]
+    return [tuple(int(v) for v in np.asarray(table.sum(axis=other)).reshape(-1)) for other in others]
+
+
+def _check(factors: Sequence[Factor], symbols: Sequence[tuple[int, ...]]) -> None:
+    for symbol in symbols:
+        if len(symbol) != len(factors) or not all(f.knows(y) for f, y in zip(factors, symbol, strict=True)):
+            words = "each line holds one symbol that each of the blocks can send"
+            raise InvalidInput(Problem.COUNTS_INVALID, words, "counts")
+
+
+def _times(reaches: Sequence[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
+    def one(left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        corners = [a * b for a in left for b in right]
+        return min(corners), max(corners)
+
+    return reduce(one, reaches)
+
+
+def _letters(blocks: int) -> tuple[str, str, str, str]:
+    """Return the axes of a cell, of another cell, of a truth, and of all blocks' moments, as `einsum` names them."""
+    cells, others, truths = (ascii_letters[i * blocks : (i + 1) * blocks] for i in range(3))
+    return cells, others, truths, ",".join(x + c + d for x, c, d in zip(truths, cells, others, strict=True))
+
+
+def _kronecker(left: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.kron(left, right), dtype=np.float64)
+
+
+def _rowwise(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the products of all pairs of rows, column by column (Khatri and Rao)."""
+    return np.asarray((left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]), dtype=np.float64)
+
+
+def _rowwise_whole(left: IntArray, right: IntArray) -> IntArray:
+    return np.asarray((left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]), dtype=np.int64)

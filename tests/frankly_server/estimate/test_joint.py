@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint tables of blocks that report sets: every figure by listing all symbols together."""
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, SubsetMechanism, UnaryMechanism
+from frankly_server.estimate import Joint, SetCounts, estimate
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import evidence_of, nothing_yet
+
+UNARY = UnaryMechanism(4, 2, 11, 4)
+SUBSET = SubsetMechanism(4, 3, 1, 13)
+PAIRS = SubsetMechanism(4, 4, 2, 13)
+TABLE = DenseMechanism(4, ((10, 4, 2), (3, 6, 7)))
+JOINTS = {
+    "unary, table": Joint((UNARY, TABLE)),
+    "table, subset": Joint((TABLE, PAIRS)),
+    "two unary": Joint((UNARY, UNARY)),
+    "all three": Joint((UNARY, TABLE, SUBSET)),
+}
+
+
+def law(joint: Joint) -> dict[tuple[int, ...], list[Fraction]]:
+    """Q of every symbol together, by joint answer."""
+    answers = list(product(*(range(block.answers) for block in joint.blocks)))
+    return {
+        symbol: [
+            prod((b.probability(y, x) for b, y, x in zip(joint.blocks, symbol, cell, strict=True)), start=Fraction(1))
+            for cell in answers
+        ]
+        for symbol in product(*(block.symbols() for block in joint.blocks))
+    }
+
+
+def truth(answers: int) -> list[Fraction]:
+    weights = [1 + 3 * x * x % 7 for x in range(answers)]
+    return [Fraction(w, sum(weights)) for w in weights]
+
+
+@pytest.mark.parametrize("name", JOINTS)
+def test_the_table_is_exactly_unbiased(name: str) -> None:
+    joint = JOINTS[name]
+    p, listed = truth(joint.answers), law(joint)
+    common = 16 ** len(joint.blocks) * 16**6 * sum(v.denominator for v in p)
+    chances = {symbol: sum((a * b for a, b in zip(p, row, strict=True)), Fraction(0)) for symbol, row in listed.items()}
+    scale = np.lcm.reduce(np.array([c.denominator for c in chances.values()], dtype=object))
+    assert 0 < scale < max(common, 2**52)
+    counts = {symbol: int(chance * scale) for symbol, chance in chances.items()}
+    assert list(evidence_of(joint, counts, shares(joint.answers), None).exact) == p
+    prior = tuple(range(1, joint.answers + 1))
+    assert list(evidence_of(joint, counts, shares(joint.answers), prior).exact) == p
+
+
+@pytest.mark.parametrize("name", JOINTS)
+def test_moments_are_those_of_every_symbol(name: str) -> None:
+    joint = JOINTS[name]
+    a, listed = joint.answers, law(joint)
+    targets = (*shares(a), tuple(Fraction(x % 3 - 1) for x in range(a)))
+    nothing = nothing_yet(joint, targets, None)
+    per_answer, second, values = np.zeros((a + 1, a)), np.zeros((a + 1, a + 1)), []
+    p = np.array([float(v) for v in truth(a)])
+    for symbol, row in listed.items():
+        chance = np.array([float(v) for v in row])
+        found = evidence_of(joint, {symbol: 1}, targets, None)
+        d = np.array([float(v or 0) for v in found.exact])
+        np.testing.assert_allclose(found.moment(), np.outer(d, d), rtol=1e-9, atol=1e-9)
+        per_answer += d[:, None] ** 2 * chance
+        second += (chance @ p) * np.outer(d, d)
+        if chance.any():
+            values.append(d)
+    np.testing.assert_allclose(nothing.truth_moments(), per_answer, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(nothing.moment_at(p), second, rtol=1e-8, atol=1e-8)
+    ends = np.array([[float(low), float(high)] for low, high in nothing.ends()])
+    np.testing.assert_allclose(ends[:a, 0], np.min(values, axis=0)[:a], rtol=1e-9)
+    np.testing.assert_allclose(ends[:a, 1], np.max(values, axis=0)[:a], rtol=1e-9)
+    assert ends[a, 0] <= np.min(values, axis=0)[a]
+    assert np.max(values, axis=0)[a] <= ends[a, 1]
+    # The law is listed in the order of the answers and of the symbols.
+    expected = np.array([[float(v) for v in row] for row in listed.values()]).T
+    whole = nothing.law()
+    assert whole is not None
+    np.testing.assert_allclose(whole, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", JOINTS)
+def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -> None:
+    """The mean estimated variance is that of the estimates, within 4 errors over all cells; margins are one-way."""
+    joint, rng, n, runs = JOINTS[name], np.random.default_rng(9), 200, 150
+    listed = law(joint)
+    symbols, Q = list(listed), np.array([[float(v) for v in row] for row in listed.values()]).T
+    p = np.array([float(v) for v in truth(joint.answers)])
+    values, variances, tally = [], [], dict.fromkeys(symbols, 0)
+    for counts in rng.multinomial(n, p @ Q / (p @ Q).sum(), size=runs):
+        tally = {symbol: int(c) for symbol, c in zip(symbols, counts, strict=True) if c}
+        found = evidence_of(joint, tally, shares(joint.answers), None)
+        values.append([float(v or 0) for v in found.exact])
+        variances.append(np.diagonal(found.spread()) / (n - 1))
+    terms = (np.array(values) - np.mean(values, axis=0)) ** 2 * runs / (runs - 1) - np.array(variances)
+    assert np.max(np.abs(terms.mean(axis=0)) / terms.std(axis=0) * runs**0.5) < 4
+    cube = np.array(values[-1]).reshape([block.answers for block in joint.blocks])
+    for j, block in enumerate(joint.blocks):
+        alone: dict[int, int] = {}
+        for symbol, c in tally.items():
+            alone[symbol[j]] = alone.get(symbol[j], 0) + c
+        counts_alone: Any = (
+            [alone.get(y, 0) for y in range(block.reports)]
+            if isinstance(block, DenseMechanism)
+            else SetCounts.of_symbols(block.answers, alone)
+        )
+        others = tuple(i for i in range(len(joint.blocks)) if i != j)
+        one_way = np.array(estimate(block, counts_alone).unbiased, dtype=float)
+        # What a unary block's own estimates miss to 1 is spread evenly in tables; those of all others miss nothing.
+        assert isinstance(block, UnaryMechanism) or one_way.sum() == pytest.approx(1)
+        evened = one_way + (1 - one_way.sum()) / block.answers
+        np.testing.assert_allclose(cube.sum(axis=others), evened, rtol=1e-9, atol=1e-9)
+
+
+def test_the_whole_estimate_has_every_figure() -> None:
+    joint = JOINTS["unary, table"]
+    listed = law(joint)
+    counts = {symbol: 50 + 7 * i for i, symbol in enumerate(listed)}
+    found = estimate(joint, counts, level=0.9)
+    Q = np.array([[float(v) for v in row] for row in listed.values()]).T
+    rates = np.array(list(counts.values())) / sum(counts.values())
+    best = np.array(found.mle, dtype=float)
+    rng = np.random.default_rng(3)
+    others = rng.dirichlet(np.ones(4), size=4000)
+    assert np.max(np.log(others @ Q) @ rates) <= np.log(best @ Q) @ rates + (found.mle_gap or 0) + 1e-12
+    assert found.fit_p is not None
+    assert found.efficiency[0] is not None
+    assert found.margins.exact is None
+    assert found.identifiable
+    assert found.rank == 4
+
+
+BAD: dict[str, tuple[Any, str, str]] = {
+    "a list": ([1, 2], "counts_invalid", "counts"),
+    "a negative count": ({(1, 0): -1}, "counts_invalid", "counts"),
+    "one symbol for two": ({(1,): 4}, "counts_invalid", "counts"),
+    "a set of others": ({(4, 0): 4}, "counts_invalid", "counts"),
+    "a report beyond the table": ({(1, 3): 4}, "counts_invalid", "counts"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_counts_that_cannot_be(name: str) -> None:
+    counts, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as refused:
+        estimate(JOINTS["unary, table"], counts)
+    assert (refused.value.code, refused.value.field) == (code, field)
+
+
+def test_what_cannot_be_told_apart_or_is_too_large_is_refused() -> None:
+    by_chance = SubsetMechanism(4, 4, 2, 8)
+    with pytest.raises(InvalidInput) as refused:
+        estimate(Joint((UNARY, by_chance)), {})
+    assert (refused.value.code, refused.value.field) == ("not_identifiable", "targets")
+    for blocks in ((UnaryMechanism(4, 161, 8, 4),), (UnaryMechanism(4, 64, 8, 4), UnaryMechanism(4, 64, 8, 4))):
+        with pytest.raises(InvalidInput) as large:
+            Joint(blocks)
+        assert (large.value.code, large.value.field) == ("unsupported", "targets")
