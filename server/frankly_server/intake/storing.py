@@ -8,6 +8,7 @@ from itertools import groupby
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.intake.gate import refusal
 from frankly_server.intake.tokens import Spend, give_back, spend_all
 from frankly_server.store import ReportRow, Transaction
 
@@ -50,6 +51,12 @@ def _keep_of_survey(
     first: dict[str, Admitted] = {}
     for _, one in numbered:
         first.setdefault(one.row.id, one)
+    shut = refusal(tx, survey)
+    if shut is not None:
+        # What was kept before is still acknowledged: its device only did not hear so.
+        kept = tx.reports.get_many(survey, list(first))
+        outcomes.update({i: _again(one.row, kept[one.row.id]) if one.row.id in kept else shut for i, one in numbered})
+        return []
     refused, spent = _spend(tx, survey, first)
     rows = {i: one.row for i, one in first.items() if i in spent or one.spend is None}
     new = tx.reports.add_many(list(rows.values()))

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.schema import unsafe_character
 
 from frankly_server.store import ApiKeyRow, Database
+from frankly_server.store.standings import MAIN
 
 ROLES: Final = ("admin", "analyst")
 _START: Final = "frankly_live_"
@@ -25,10 +27,19 @@ _NOBODY: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who holds a key: its role, and the prefix it goes by in lists and logs."""
+    """Who holds a key: its role, and the prefix it goes by in lists and logs.
+
+    organisation : whose surveys it opens. surveys : ids of those it is limited to; empty for all of them.
+    """
 
     role: str
     prefix: str
+    organisation: str = MAIN
+    surveys: tuple[str, ...] = ()
+
+    def opens(self, survey_id: str, organisation: str) -> bool:
+        """Tell whether the key reaches a survey of an organisation; where it does not, the survey does not exist."""
+        return organisation == self.organisation and (not self.surveys or survey_id in self.surveys)
 
 
 class Access:
@@ -38,8 +49,8 @@ class Access:
         self._database = database
         self._clock = clock
 
-    def create(self, role: str, label: str) -> str:
-        """Return a new key; it cannot be shown again.
+    def create(self, role: str, label: str, organisation: str = MAIN, surveys: Sequence[str] = ()) -> str:
+        """Return a new key of an organisation, for some of its surveys or all; it cannot be shown again.
 
         Raises InvalidInput for an unknown role or a label that is empty, too long or not safe to show.
         """
@@ -51,7 +62,10 @@ class Access:
             raise InvalidInput(Problem.TEXT_CHARACTERS, "use letters, digits and ordinary signs", "label")
         secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode("ascii")
         token = _START + secret
-        row = ApiKeyRow(secret[:_PREFIX_LENGTH], _hash(token), role, label, format_time(self._clock.now()))
+        row = ApiKeyRow(
+            secret[:_PREFIX_LENGTH], _hash(token), role, label, format_time(self._clock.now()),
+            organisation=organisation, surveys=tuple(surveys),
+        )  # fmt: skip
         with self._database.transaction("create api key") as tx:
             tx.api_keys.add(row)
         return token
@@ -66,12 +80,14 @@ class Access:
         known = hmac.compare_digest(_hash(token), row.hash if row else _NOBODY)
         if row is None or not known or row.revoked is not None:
             raise InvalidInput(Problem.UNAUTHENTICATED, "the API key is unknown, revoked or malformed")
-        return Principal(row.role, row.prefix)
+        return Principal(row.role, row.prefix, row.organisation, row.surveys)
 
-    def revoke(self, prefix: str) -> None:
-        """End a key at once; raises InvalidInput(not_found) if no working key has this prefix."""
+    def revoke(self, prefix: str, organisation: str | None = None) -> None:
+        """End a key at once; raises InvalidInput(not_found) if no working key (of `organisation`) has this prefix."""
         with self._database.transaction("revoke api key") as tx:
-            if not tx.api_keys.revoke(prefix, format_time(self._clock.now())):
+            row = tx.api_keys.get(prefix)
+            foreign = organisation is not None and row is not None and row.organisation != organisation
+            if foreign or not tx.api_keys.revoke(prefix, format_time(self._clock.now())):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
 
     def list(self) -> list[ApiKeyRow]:

@@ -12,15 +12,20 @@ from sqlalchemy import Connection, Engine, inspect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from frankly_server.store.accounts import Accounts
 from frankly_server.store.api_keys import ApiKeys
+from frankly_server.store.audit import AuditTrail
 from frankly_server.store.counts import Counts
 from frankly_server.store.days import Days
 from frankly_server.store.documents import Documents
 from frankly_server.store.engines import check_durability, make_engine, reading
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.jobs import Jobs
 from frankly_server.store.log import LogEntries
 from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
+from frankly_server.store.sessions import Sessions
+from frankly_server.store.standings import Standings
 from frankly_server.store.surveys import Surveys
 from frankly_server.store.tables import Tables
 from frankly_server.store.together import Together
@@ -79,6 +84,31 @@ class Transaction:
     def api_keys(self) -> ApiKeys:
         """Hashed API keys."""
         return ApiKeys(self._connection)
+
+    @cached_property
+    def standings(self) -> Standings:
+        """Whose surveys are, and their states."""
+        return Standings(self._connection)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Design jobs."""
+        return Jobs(self._connection)
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        """People who may sign in."""
+        return Accounts(self._connection)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Who is signed in."""
+        return Sessions(self._connection)
+
+    @cached_property
+    def audit(self) -> AuditTrail:
+        """What people did."""
+        return AuditTrail(self._connection)
 
     @cached_property
     def tables(self) -> Tables:

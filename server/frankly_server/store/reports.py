@@ -8,7 +8,7 @@ from typing import Any
 
 from frankly_protocol import canonical
 from frankly_protocol.report import SymbolJson
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
 from frankly_server.store.schema import reports
 from frankly_server.store.upsert import insert_new
@@ -62,6 +62,11 @@ class Reports:
         every = select(reports).where(reports.c.survey == survey_id).execution_options(yield_per=1000)
         for row in self._connection.execute(every):
             yield _row(*row)
+
+    def number(self, survey_id: str) -> int:
+        """Return how many reports a survey has."""
+        found = select(func.count()).select_from(reports).where(reports.c.survey == survey_id)
+        return int(self._connection.execute(found).scalar_one())
 
     def erase(self, survey_id: str) -> int:
         """Delete every report of a survey; return how many there were."""

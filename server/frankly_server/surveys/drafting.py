@@ -13,6 +13,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.design.asked import Asked
 from frankly_server.design.engine import Design, DesignRequest, design
 from frankly_server.design.limits import Limits
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
@@ -55,7 +56,7 @@ def draft_blocks(
     for i, block in enumerate(definition.blocks):
         if progress:
             progress(i, len(definition.blocks), block.id)
-        drafted.append(_draft(block, f"blocks[{i}]", _a_minute(timer)))
+        drafted.append(draft_block(block, f"blocks[{i}]", a_while(timer)))
     if progress:
         progress(len(definition.blocks), len(definition.blocks), "")
     return drafted
@@ -114,27 +115,32 @@ def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, d
     return opens, closes, definition.expires or closes + _GRACE
 
 
-def _a_minute(timer: Callable[[], float]) -> Limits:
-    deadline = timer() + _SEARCH_S
+def a_while(timer: Callable[[], float], seconds: float = _SEARCH_S) -> Limits:
+    """Return limits that end a search after so many seconds; what `timer` raises ends it at once."""
+    deadline = timer() + seconds
     return Limits(out_of_time=lambda: timer() > deadline)
 
 
-def _draft(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
+def request_of(block: BlockDefinition, asked: Asked, limits: Limits) -> DesignRequest:
+    """Return what the engine is asked for a block."""
+    return DesignRequest(
+        prior=asked.prior,
+        claims=asked.claims,
+        mechanism=block.mechanism,
+        explicit=asked.explicit,
+        objective=block.objective,
+        criterion=block.criterion,
+        accept_identity=block.accept_identity,
+        accept_unidentifiable=block.accept_unidentifiable,
+        limits=limits,
+    )
+
+
+def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
+    """Design one block; `field` is its path. Raises InvalidInput: whatever `asked_of` and `design` refuse."""
     asked = asked_of(block, field)
     with named(field):
-        found = design(
-            DesignRequest(
-                prior=asked.prior,
-                claims=asked.claims,
-                mechanism=block.mechanism,
-                explicit=asked.explicit,
-                objective=block.objective,
-                criterion=block.criterion,
-                accept_identity=block.accept_identity,
-                accept_unidentifiable=block.accept_unidentifiable,
-                limits=limits,
-            )
-        )
+        found = design(request_of(block, asked, limits))
     certificate = Certificate(
         found.objective, _decimal(found.value), None if found.bound is None else _decimal(found.bound)
     )

@@ -2,7 +2,8 @@
 """Surveys from draft to signed document. Drafts change freely; what is published never does."""
 
 import secrets
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from json import loads
@@ -128,8 +129,12 @@ class Surveys:
                 tx.surveys.redefine(row.id, new)
             return Change("updated", row.id, row.name, differences(loads(row.definition), loads(new)))
 
-    def publish(self, name_or_id: str, progress: Progress | None = None) -> Published:
+    def publish(
+        self, name_or_id: str, progress: Progress | None = None, timer: Callable[[], float] = time.monotonic
+    ) -> Published:
         """Design, verify, sign and store the next version; the same definition is published once only.
+
+        What `timer` (seconds) raises stops it: that is how a job is cancelled.
 
         Nothing is stored unless everything succeeded. Raises InvalidInput: survey_unknown, key_file, immutable if
         another version was published meanwhile, and what drafting refuses.
@@ -148,7 +153,7 @@ class Surveys:
             issued=self._clock.now().replace(microsecond=0),
             collect_url=collect_url,
         )
-        document = draft_document(definition, draft_blocks(definition, progress), place)
+        document = draft_document(definition, draft_blocks(definition, progress, timer), place)
         envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
         publishers = self._keys.trusted().publisher
         envelope.verify(publishers.keys, publishers.threshold)
@@ -173,6 +178,20 @@ class Surveys:
         if row is None or row.survey != survey_id:
             raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such document is published here; check the link")
         return row.envelope
+
+    def draft(self, name_or_id: str) -> SurveyDefinition:
+        """Return the stored draft. Raises InvalidInput(survey_unknown)."""
+        return SurveyDefinition.from_json(self._find(name_or_id)[0].definition)
+
+    def versions(self, name_or_id: str) -> Sequence[SurveyDocument]:
+        """Return every published version, oldest first. Raises InvalidInput(survey_unknown)."""
+        row, _ = self._find(name_or_id)
+        with self._database.reading("list versions") as tx:
+            return [read_document(version) for version in tx.documents.versions(row.id)]
+
+    def summary(self, name_or_id: str) -> Summary:
+        """Return a survey's line of the list. Raises InvalidInput(survey_unknown)."""
+        return self._summary(*self._find(name_or_id))
 
     def erase(self, name_or_id: str) -> Erased:
         """Delete every report, count and counter of a survey; its draft and signed documents stay, as does its link.

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signing in and out, and who has an account. Every change is on the audit trail, in the same transaction."""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from frankly_protocol.clock import Clock, format_time, parse_time
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.accounts.passwords import Passwords
+from frankly_server.accounts.roles import ROLES
+from frankly_server.store import AccountRow, AuditEvent, Database, Transaction
+
+SESSION_S: Final = 8 * 3600
+_TRIES: Final = 5
+_LOCK_S: Final = 60
+_LONGEST_LOCK_S: Final = 15 * 60
+_EMAIL: Final = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
+_ORGANISATION: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+COMMAND_LINE: Final = "the command line"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who is signed in."""
+
+    id: str
+    organisation: str
+    email: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A new session: the token goes into the cookie and is kept nowhere."""
+
+    person: Person
+    token: str = field(repr=False)
+
+
+class Accounts:
+    """Accounts of every organisation, over one database."""
+
+    def __init__(self, database: Database, clock: Clock, passwords: Passwords | None = None) -> None:
+        self._database, self._clock = database, clock
+        self._passwords = passwords or Passwords()
+
+    def create(self, organisation: str, email: str, role: str, password: str, *, by: str = COMMAND_LINE) -> Person:
+        """Make an account.
+
+        Raises InvalidInput: field_type for a bad name, address, role or password, file_exists if the address has one.
+        """
+        if not _ORGANISATION.fullmatch(organisation):
+            words = "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9"
+            raise InvalidInput(Problem.FIELD_TYPE, words, "organisation")
+        address = folded(email)
+        if len(address) > 254 or not _EMAIL.fullmatch(address):
+            raise InvalidInput(Problem.FIELD_TYPE, "write an e-mail address such as ada@example.org", "email")
+        if role not in ROLES:
+            raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
+        row = AccountRow(
+            secrets.token_hex(16), organisation, address, self._passwords.hash(password), role, self._now()
+        )
+        with self._database.transaction("create account") as tx:
+            if tx.accounts.by_email(address) is not None:
+                raise InvalidInput(Problem.FILE_EXISTS, "this address cannot be used; take another one", "email")
+            tx.accounts.add(row)
+            self._record(tx, organisation, by, "account created", f"{address} ({role})")
+        return _person(row)
+
+    def sign_in(self, email: str, password: str) -> SignedIn:
+        """Start a session; the token is new, whatever the caller had before.
+
+        Raises InvalidInput(unauthenticated) in the same words whatever was wrong: after five wrong passwords an account
+        is locked for a minute, then for two, up to a quarter of an hour. Raises Busy.
+        """
+        address = folded(email)
+        with self._database.reading("find account") as tx:
+            row = tx.accounts.by_email(address)
+        right = self._passwords.check(row.password if row else None, password)
+        if row is None or row.disabled is not None or self._is_locked(row):
+            raise _refused()
+        if not right:
+            self._count_failure(row.id)
+            raise _refused()
+        token = secrets.token_urlsafe(32)
+        now = self._clock.now()
+        with self._database.transaction("sign in") as tx:
+            tx.sessions.forget(self._now())
+            tx.accounts.change(row.id, failures=0, locked_until=None)
+            tx.sessions.add(_hash(token), row.id, format_time(now + timedelta(seconds=SESSION_S)))
+            self._record(tx, row.organisation, row.email, "signed in", row.email)
+        return SignedIn(_person(row), token)
+
+    def person(self, token: str) -> Person | None:
+        """Return who holds this session token, or None: unknown, expired, or of a disabled account."""
+        if not _TOKEN.fullmatch(token):
+            return None
+        with self._database.reading("find session") as tx:
+            account = tx.sessions.account(_hash(token), self._now())
+            row = tx.accounts.get(account) if account else None
+        return None if row is None or row.disabled is not None else _person(row)
+
+    def sign_out(self, token: str) -> None:
+        """End a session."""
+        with self._database.transaction("sign out") as tx:
+            tx.sessions.end(_hash(token))
+
+    def change_password(self, person: Person, old: str, new: str) -> None:
+        """Set a new password and end every session of the account.
+
+        Raises InvalidInput: unauthenticated if `old` is not the password, field_type.
+        """
+        with self._database.reading("find account") as tx:
+            row = tx.accounts.get(person.id)
+        if not self._passwords.check(row.password if row else None, old):
+            raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", "old")
+        kept = self._passwords.hash(new)
+        with self._database.transaction("change password") as tx:
+            tx.accounts.change(person.id, password=kept, failures=0, locked_until=None)
+            tx.sessions.end_all(person.id)
+            self._record(tx, person.organisation, person.email, "password changed", person.email)
+
+    def list(self, organisation: str) -> Sequence[AccountRow]:
+        """Return an organisation's accounts."""
+        with self._database.reading("list accounts") as tx:
+            return tx.accounts.of_organisation(organisation)
+
+    def set_role(self, by: Person, account_id: str, role: str) -> None:
+        """Give a colleague another role, which ends their sessions. Raises InvalidInput: not_found, forbidden."""
+        if role not in ROLES:
+            raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
+        with self._database.transaction("change role") as tx:
+            row = _colleague(tx, by, account_id)
+            tx.accounts.change(row.id, role=role)
+            tx.sessions.end_all(row.id)
+            self._record(tx, by.organisation, by.email, "role changed", f"{row.email} ({role})")
+
+    def disable(self, by: Person, account_id: str) -> None:
+        """End a colleague's account and sessions. Raises InvalidInput: not_found, forbidden."""
+        with self._database.transaction("disable account") as tx:
+            row = _colleague(tx, by, account_id)
+            tx.accounts.change(row.id, disabled=self._now())
+            tx.sessions.end_all(row.id)
+            self._record(tx, by.organisation, by.email, "account disabled", row.email)
+
+    def record(self, by: Person, action: str, subject: str) -> None:
+        """Put on the trail what somebody did with another service."""
+        with self._database.transaction("record event") as tx:
+            self._record(tx, by.organisation, by.email, action, subject)
+
+    def trail(self, organisation: str, before: int | None = None, limit: int = 50) -> Sequence[AuditEvent]:
+        """Return an organisation's events, newest first."""
+        with self._database.reading("read trail") as tx:
+            return tx.audit.newest(organisation, before, limit)
+
+    def _count_failure(self, account_id: str) -> None:
+        with self._database.transaction("count failure") as tx:
+            row = tx.accounts.get(account_id)  # read again: somebody else may be guessing as well
+            failures = (row.failures if row else 0) + 1
+            locked = None
+            if failures % _TRIES == 0:
+                length = min(_LOCK_S << (failures // _TRIES - 1), _LONGEST_LOCK_S)
+                locked = format_time(self._clock.now() + timedelta(seconds=length))
+            tx.accounts.change(account_id, failures=min(failures, 50), locked_until=locked)
+
+    def _is_locked(self, row: AccountRow) -> bool:
+        return row.locked_until is not None and self._clock.now() < parse_time(row.locked_until)
+
+    def _record(self, tx: Transaction, organisation: str, actor: str, action: str, subject: str) -> None:
+        tx.audit.add(AuditEvent(self._now(), organisation, actor, action, subject))
+
+    def _now(self) -> str:
+        return format_time(self._clock.now().replace(microsecond=0))
+
+
+def folded(email: str) -> str:
+    """Return the form under which an address is kept and compared."""
+    return email.strip().lower()
+
+
+def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
+    row = tx.accounts.get(account_id)
+    if row is None or row.organisation != by.organisation:
+        raise InvalidInput(Problem.NOT_FOUND, "there is no such account", "account")
+    if row.id == by.id:
+        raise InvalidInput(Problem.FORBIDDEN, "nobody changes their own account here: ask another owner", "account")
+    return row
+
+
+def _refused() -> InvalidInput:
+    words = (
+        "address and password do not fit together, or the account is locked after too many tries: wait and try again"
+    )
+    return InvalidInput(Problem.UNAUTHENTICATED, words)
+
+
+def _person(row: AccountRow) -> Person:
+    return Person(row.id, row.organisation, row.email, row.role)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is signed in: hashes of tokens, never the tokens."""
+
+from sqlalchemy import Connection, delete, insert, select
+
+from frankly_server.store.people import sessions
+
+
+class Sessions:
+    """The `sessions` table within one transaction. Times are RFC 3339 texts, which sort as times do."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, token_hash: str, account_id: str, expires: str) -> None:
+        """Insert a new session."""
+        self._connection.execute(insert(sessions).values(hash=token_hash, account=account_id, expires=expires))
+
+    def account(self, token_hash: str, now: str) -> str | None:
+        """Return whose session this is, or None if there is none or it has expired."""
+        wanted = (sessions.c.hash == token_hash) & (sessions.c.expires > now)
+        return self._connection.execute(select(sessions.c.account).where(wanted)).scalar()
+
+    def end(self, token_hash: str) -> None:
+        """Delete one session."""
+        self._connection.execute(delete(sessions).where(sessions.c.hash == token_hash))
+
+    def end_all(self, account_id: str) -> None:
+        """Delete every session of an account."""
+        self._connection.execute(delete(sessions).where(sessions.c.account == account_id))
+
+    def forget(self, now: str) -> None:
+        """Delete what has expired."""
+        self._connection.execute(delete(sessions).where(sessions.c.expires <= now))

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of the wizard: each takes a draft as plain values and returns the next one. `parse_value` judges them."""
+
+import copy
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from typing import Any, Final
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.surveys.csv_prior import CountTable
+
+Draft = dict[str, Any]
+BACKSTOP: Final = "2.9957"
+"""ln 20, rounded down: what a report may tell to somebody for whom the prior is false (DESIGN §2)."""
+_NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """What the protection step asks for.
+
+    secret : None if the answer itself is protected; else the name of what is, with `counts` of it by answer.
+    epsilon : nats, as a decimal text. backstop : nats of LDP beside a prior, or None. source : where the counts are
+    from. public : the admin's word that they are public.
+    """
+
+    epsilon: str
+    mechanism: str = "optimal"
+    objective: str = "variance"
+    secret: str | None = None
+    counts: CountTable | None = None
+    source: str = ""
+    public: bool = False
+    backstop: str | None = BACKSTOP
+    accept_identity: bool = False
+
+
+def new_draft(title: str, name: str, language: str, text: str, choices: Sequence[str]) -> Draft:
+    """Return a survey of one question, its answer protected by one nat of LDP."""
+    draft = {
+        "name": name,
+        "title": {language: title},
+        "languages": [language],
+        "budget": "1",
+        "blocks": [],
+    }
+    return add_question(draft, text, choices)
+
+
+def add_question(draft: Draft, text: str, choices: Sequence[str], *, public: bool = False) -> Draft:
+    """Return the draft with one more question: a block of its own, or a public one that is sent as it is."""
+    found = copy.deepcopy(draft)
+    question = _question(found, text, choices)
+    if public:
+        found.setdefault("strata", []).append(question)
+        return found
+    block = {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}
+    found["blocks"].append(block)
+    return with_budget(found)
+
+
+def remove_question(draft: Draft, question_id: str) -> Draft:
+    """Return the draft without a question's block, or without a public question.
+
+    Raises InvalidInput: not_found, definition_invalid for the last block.
+    """
+    found = copy.deepcopy(draft)
+    blocks = [b for b in found["blocks"] if all(q["id"] != question_id for q in b["questions"])]
+    strata = [q for q in found.get("strata", []) if q["id"] != question_id]
+    if len(blocks) == len(found["blocks"]) and len(strata) == len(found.get("strata", [])):
+        raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
+    if not blocks:
+        raise InvalidInput(Problem.DEFINITION_INVALID, "a survey keeps at least one protected question", "question")
+    found["blocks"], found["strata"] = blocks, strata
+    return with_budget(found)
+
+
+def protect(draft: Draft, block_id: str, wanted: Protection) -> Draft:
+    """Return the draft with a block's protection replaced. Raises InvalidInput: not_found, prior_shape."""
+    found = copy.deepcopy(draft)
+    block = block_of(found, block_id)
+    for name in [name for name in block if name not in ("id", "questions")]:
+        del block[name]
+    block |= {"epsilon": wanted.epsilon, "mechanism": wanted.mechanism, "objective": wanted.objective}
+    if wanted.accept_identity:
+        block["accept_identity"] = True
+    if wanted.secret is None:
+        block["notion"] = "ldp"
+    else:
+        block["notion"] = "lip"
+        block["prior"] = _prior(block, wanted)
+        if wanted.backstop is not None:
+            block["ceiling_cap"] = wanted.backstop
+    return with_budget(found)
+
+
+def block_of(draft: Draft, block_id: str) -> Draft:
+    """Return a block of a draft by its id. Raises InvalidInput(not_found)."""
+    for block in draft["blocks"]:
+        if block["id"] == block_id:
+            return dict(block) if block is None else block
+    raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "block")
+
+
+def with_budget(draft: Draft) -> Draft:
+    """Set the form's budget to the most its blocks can be counted at: their level, or the ceiling beside a prior."""
+    total = Decimal(0)
+    for block in draft["blocks"]:
+        level = block.get("ceiling_cap") or block.get("epsilon") or block.get("epsilon_high") or "3"
+        total += Decimal(level if level != "inf" else "3")
+    draft["budget"] = str(min(total, Decimal(60)))
+    return draft
+
+
+def nats_of_factor(text: str) -> str:
+    """Return ln of "at most so many times as likely", rounded down to ten-thousandths.
+
+    Raises InvalidInput(eps_format, eps_out_of_range).
+    """
+    if not _NUMERAL.fullmatch(text):
+        raise InvalidInput(Problem.EPS_FORMAT, "write a number such as 3 or 2.5", "factor")
+    try:
+        nats = Decimal(text).ln().quantize(Decimal("0.0001"), ROUND_FLOOR)
+    except InvalidOperation:
+        nats = Decimal(0)
+    if nats < Decimal("0.01"):
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "say a number above 1.01: at 1 nothing could be learned", "factor")
+    return f"{nats:f}"
+
+
+def slug(text: str, taken: Sequence[str] = ()) -> str:
+    """Return an id made of a text's letters and digits that is not taken yet."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    base = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "q"
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
+def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
+    languages = draft["languages"]
+    if len(languages) > 1:
+        words = "this survey speaks several languages: edit it as a file, where every text stands in each"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "languages")
+    taken = [q["id"] for b in draft["blocks"] for q in b["questions"]] + [q["id"] for q in draft.get("strata", [])]
+    found: list[Draft] = []
+    for label in choices:
+        found.append({"id": slug(label, [choice["id"] for choice in found]), "label": {languages[0]: label}})
+    return {"id": slug(text, taken), "text": {languages[0]: text}, "choices": found}
+
+
+def _prior(block: Draft, wanted: Protection) -> Draft:
+    counts = wanted.counts
+    if counts is None:
+        raise InvalidInput(Problem.FIELD_MISSING, "a secret beside the answer needs counts of both together", "counts")
+    taken: list[str] = []
+    for name in counts.secrets:
+        taken.append(slug(name, taken))
+    prior: Draft = {
+        "secret": slug(wanted.secret or ""),
+        "secrets": taken,
+        "joint": [list(row) for row in counts.joint],
+        "source": wanted.source,
+    }
+    return prior | ({"public": True} if wanted.public else {})

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishing in the background: designs can take a minute a block, and nobody waits that long for a page.
+
+A job runs in a thread of the process that was asked; its row tells every process how far it is, and carries the wish to
+stop. What a process that died was doing is told as lost after a while, and can be started again: nothing is half
+published, since a version is stored in one transaction at the end.
+"""
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from frankly_protocol.clock import Clock, format_time, parse_time
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.store import Database
+from frankly_server.store.jobs import JobRow
+from frankly_server.surveys.surveys import Published, Surveys
+
+_LOST_S: Final = 15 * 60
+_ASK_S: Final = 0.3
+
+Done = Callable[[Published], None]
+
+
+class _Cancelled(Exception):
+    """Somebody wants the job to stop."""
+
+
+class Jobs:
+    """Starts, watches and cancels the publishing of surveys."""
+
+    def __init__(self, database: Database, surveys: Surveys, clock: Clock) -> None:
+        self._database, self._surveys, self._clock = database, surveys, clock
+
+    def start(self, survey_id: str, done: Done) -> str:
+        """Begin publishing a survey's draft and return the job's id; `done` is called once it is published.
+
+        Raises InvalidInput: survey_unknown, immutable while another job of this survey runs.
+        """
+        total = len(self._surveys.draft(survey_id).blocks)
+        job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
+        with self._database.transaction("start job") as tx:
+            if any(not self._is_lost(row) for row in tx.jobs.running(survey_id)):
+                raise InvalidInput(Problem.IMMUTABLE, "this survey is being published already", "survey")
+            tx.jobs.add(job)
+        # A daemon: a server that is told to stop does not wait for it.
+        threading.Thread(target=self._run, args=(job, done), name="frankly-design", daemon=True).start()
+        return job.id
+
+    def get(self, survey_id: str, job_id: str) -> JobRow:
+        """Return a job of a survey; one whose process died is told as failed. Raises InvalidInput(not_found)."""
+        with self._database.reading("read job") as tx:
+            row = tx.jobs.get(job_id)
+        if row is None or row.survey != survey_id:
+            raise InvalidInput(Problem.NOT_FOUND, "there is no such job", "job")
+        if row.state in ("running", "cancelling") and self._is_lost(row):
+            return JobRow(row.id, survey_id, "failed", row.done, row.total, "the server stopped meanwhile; start again",
+                          row.updated)  # fmt: skip
+        return row
+
+    def cancel(self, survey_id: str, job_id: str) -> None:
+        """Ask a job to stop; a search ends within a second. Raises InvalidInput(not_found)."""
+        self.get(survey_id, job_id)
+        with self._database.transaction("cancel job") as tx:
+            row = tx.jobs.get(job_id)
+            if row is not None and row.state == "running":
+                tx.jobs.change(job_id, state="cancelling", updated=self._now())
+
+    def _run(self, job: JobRow, done: Done) -> None:
+        """Publish, and leave in the job's row what became of it, whatever that is."""
+        try:
+            published = self._surveys.publish(job.survey, self._progress(job.id), self._timer(job.id))
+            done(published)
+            self._end(job.id, "done", published.digest)
+        except _Cancelled:
+            self._end(job.id, "cancelled", "stopped on demand; nothing was published")
+        except FranklyError as error:
+            self._end(job.id, "failed", f"{error.field}: {error.detail}" if error.field else error.detail)
+        except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell
+            self._end(job.id, "failed", f"a fault of ours ({type(error).__name__}); please report it")
+
+    def _progress(self, job_id: str) -> Callable[[int, int, str], None]:
+        def report(done: int, total: int, block: str) -> None:
+            self._require_wanted(job_id)
+            with self._database.transaction("tell progress") as tx:
+                tx.jobs.change(job_id, done=done, total=total, detail=block, updated=self._now())
+
+        return report
+
+    def _timer(self, job_id: str) -> Callable[[], float]:
+        """Return a clock for the search, which asks now and then whether it is still wanted."""
+        asked = [time.monotonic()]
+
+        def timer() -> float:
+            now = time.monotonic()
+            if now - asked[0] > _ASK_S:
+                asked[0] = now
+                self._require_wanted(job_id)
+            return now
+
+        return timer
+
+    def _require_wanted(self, job_id: str) -> None:
+        with self._database.reading("ask job") as tx:
+            row = tx.jobs.get(job_id)
+        if row is None or row.state != "running":
+            raise _Cancelled
+
+    def _end(self, job_id: str, state: str, detail: str) -> None:
+        with self._database.transaction("end job") as tx:
+            tx.jobs.change(job_id, state=state, detail=detail, updated=self._now())
+
+    def _is_lost(self, row: JobRow) -> bool:
+        return self._clock.now() - parse_time(row.updated) > timedelta(seconds=_LOST_S)
+
+    def _now(self) -> str:
+        return format_time(self._clock.now().replace(microsecond=0))

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a block's protection will cost, before anything is published: margins, alternatives, the frontier, a trial run."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from frankly_protocol.audit import ln_up
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import Mechanism
+from frankly_protocol.problems import Problem
+
+from frankly_server.design import engine
+from frankly_server.design.engine import Design
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.planner import Plan, Setting
+from frankly_server.surveys.definition import BlockDefinition
+from frankly_server.surveys.drafting import a_while, draft_block, request_of
+from frankly_server.surveys.priors import asked_of
+
+REPORTS: Final = (500, 5_000, 50_000)
+OFFERED: Final = ("optimal", "grr", "oue", "subset-selection")
+_SECONDS: Final = 4.0
+
+Timer = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A mechanism for a block, or why there is none.
+
+    margins : half-widths at 95% for REPORTS, kept whatever the true shares are; None if some shares cannot be
+    estimated. information : nats about the answer, at the design prior. ceiling : nats under every prior, as text.
+    unchanged : answers would be sent as they are. certified : the distance to the best possible is known and tiny.
+    """
+
+    mechanism: str
+    refusal: str | None = None
+    margins: tuple[float, ...] | None = None
+    information: float | None = None
+    ceiling: str = ""
+    unchanged: bool = False
+    certified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierRow:
+    """A mechanism between least variance and most information: nats, and the margin at REPORTS[1] reports."""
+
+    information: float
+    margin: float | None
+
+
+def alternatives(block: BlockDefinition, timer: Timer = time.monotonic) -> list[Alternative]:
+    """Return the block's own mechanism first, then the others offered, each searched for a few seconds at most."""
+    names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
+    return [_alternative(block.model_copy(update={"mechanism": name}), timer) for name in names]
+
+
+def frontier(block: BlockDefinition, points: int = 6, timer: Timer = time.monotonic) -> list[FrontierRow]:
+    """Return the exact trade between information and margin under the block's protection.
+
+    Raises InvalidInput: what the engine refuses, such as identity_mechanism.
+    """
+    asked = asked_of(block, block.id)
+    request = request_of(block.model_copy(update={"mechanism": "optimal"}), asked, a_while(timer, 2 * _SECONDS))
+    found = engine.frontier(request, points)
+    return [
+        FrontierRow(point.information, margin_of(point.mechanism, asked.prior.shares, REPORTS[1])) for point in found
+    ]
+
+
+def planned(mechanism: Mechanism, prior: tuple[int, ...] | None) -> Plan | None:
+    """Return the plan of a mechanism's shares at 95%, or None if some cannot be estimated."""
+    try:
+        return Plan(mechanism, shares(mechanism.answers), prior, Setting())
+    except InvalidInput as refused:
+        if refused.problem is Problem.NOT_IDENTIFIABLE:
+            return None
+        raise
+
+
+def margin_of(mechanism: Mechanism, prior: tuple[int, ...] | None, n: int) -> float | None:
+    """Return the widest half-width of the shares at n reports, or None if some cannot be estimated."""
+    plan = planned(mechanism, prior)
+    return None if plan is None else plan.margin(n)
+
+
+def previewed(block: BlockDefinition, timer: Timer = time.monotonic) -> Design:
+    """Return the design of a block that a few seconds find. Raises InvalidInput."""
+    return draft_block(block, block.id, a_while(timer, _SECONDS)).design
+
+
+def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
+    """Return how likely each report is by answer, rows = answers; None for mechanisms that are no table."""
+    weights = getattr(mechanism, "weights", None)
+    return None if weights is None else [[w / sum(row) for w in row] for row in weights]
+
+
+def _alternative(block: BlockDefinition, timer: Timer) -> Alternative:
+    try:
+        # Asked for comparison only: whether sending answers unchanged is accepted is settled when publishing.
+        found = previewed(block.model_copy(update={"accept_identity": True, "accept_unidentifiable": True}), timer)
+        plan = planned(found.mechanism, asked_of(block, block.id).prior.shares)
+    except InvalidInput as refused:
+        return Alternative(block.mechanism, refusal=refused.detail)
+    return Alternative(
+        mechanism=block.mechanism,
+        margins=None if plan is None else tuple(plan.margin(n) for n in REPORTS),
+        information=found.information,
+        ceiling=ln_up(found.ceiling),
+        unchanged=found.mechanism.sends_unchanged,
+        certified=found.certified,
+    )
