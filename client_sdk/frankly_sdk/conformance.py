@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m frankly_sdk.conformance init|refresh|answer: the three commands that any SDK can be driven by.
+
+One JSON object comes in on standard input and one goes out on standard output; a refusal is a problem object on
+standard error and an exit code. It is for tests of SDKs (docs/conformance.md): time and random bits are given in the
+input.
+"""
+
+import argparse
+import base64
+import binascii
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.clock import Clock, FixedClock, SystemClock, parse_time
+from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput, RandomnessError
+from frankly_protocol.mechanisms.base import RandomBits
+from frankly_protocol.problems import Problem, problem_body
+from frankly_protocol.trust import require_step
+
+from frankly_sdk.client import Client
+from frankly_sdk.errors import (
+    AlreadyAnswered,
+    LinkError,
+    NetworkError,
+    PolicyRefused,
+    StoreError,
+    SurveyClosed,
+    UnknownChoice,
+)
+from frankly_sdk.link import SurveyLink
+from frankly_sdk.policy import Policy
+from frankly_sdk.receipt import Receipt
+
+BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
+_EXITS: tuple[tuple[tuple[type[FranklyError], ...], int], ...] = (
+    ((InvalidInput, UnknownChoice, LinkError), BAD_INPUT),
+    ((PolicyRefused, SurveyClosed, AlreadyAnswered), REFUSED),
+    ((NetworkError,), NETWORK),
+    ((DocumentRejected, StoreError, RandomnessError), INTEGRITY),
+)
+_MAX_INPUT = 8 * 2**20
+_POLICY = {"cap", "max_ceiling", "allow_unpinned", "require_log"}
+_FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "init": (frozenset({"store", "link"}), frozenset({"keys", "policy"})),
+    "refresh": (frozenset({"store"}), frozenset({"now"})),
+    "answer": (frozenset({"store", "answers"}), frozenset({"now", "strata", "token", "patience_s", "bits"})),
+}
+"""The fields each command needs, and those it takes."""
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    stdin: TextIO | None = None,
+    stdout: TextIO | None = None,
+    stderr: TextIO | None = None,
+) -> int:
+    """Run one command; 0, or 2 usage, 3 bad input, 4 refused, 5 network, 6 integrity."""
+    parser = argparse.ArgumentParser("frankly_sdk.conformance", description="Be driven by a conformance suite.")
+    parser.add_argument("command", choices=sorted(_FIELDS))
+    name: str = parser.parse_args(arguments).command
+    commands: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+        "init": _init,
+        "refresh": _refresh,
+        "answer": _answer,
+    }
+    try:
+        given = _given(name, (stdin or sys.stdin).read())
+        told = commands[name](given)
+    except FranklyError as error:
+        (stderr or sys.stderr).write(json.dumps(_problem(error)) + "\n")
+        return next((status for kinds, status in _EXITS if isinstance(error, kinds)), INTEGRITY)
+    (stdout or sys.stdout).write(json.dumps(told) + "\n")
+    return 0
+
+
+def _init(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Remember link, policy and shipped keys; nothing is fetched, and what the store has seen before stays."""
+    link = SurveyLink.parse(given["link"])
+    policy = given.get("policy") or {}
+    if not isinstance(policy, dict) or not set(policy) <= _POLICY:
+        raise _bad("policy", f"a policy has the fields {', '.join(sorted(_POLICY))}")
+    if not all(type(policy.get(name, False)) is bool for name in ("allow_unpinned", "require_log")):
+        raise _bad("policy", "allow_unpinned and require_log are true or false")
+    Policy(**policy)
+    if given.get("keys") is not None:
+        require_step(None, _keys(given["keys"]))
+    folder = _folder(given)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = {"link": given["link"], "policy": policy, "keys": given.get("keys")}
+        (folder / "install.json").write_text(json.dumps(kept), encoding="utf-8")
+    except OSError:
+        raise StoreError("the folder of the store cannot be written") from None
+    return {"survey": link.survey, "digest": link.digest}
+
+
+def _refresh(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Fetch and verify (steps 1 to 10), and send again what is still sealed."""
+    with _Install.at(given).open() as client:
+        receipts = client.flush(0)
+        document = client.survey.document
+        return {
+            "survey": document.survey,
+            "version": document.version,
+            "digest": document.digest,
+            "signed_by": list(client.survey.signed_by),
+            "questions": {name: list(choices) for name, choices in client.survey.questions.items()},
+            "explanation": str(client.survey.explain()),
+            "receipts": [_receipt(receipt) for receipt in receipts],
+        }
+
+
+def _answer(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Answer once: randomise, seal, send."""
+    patience = given.get("patience_s", 0)
+    if type(patience) is not int or not 0 <= patience <= 600:
+        raise _bad("patience_s", "expected whole seconds from 0 to 600")
+    if given.get("token") is not None and not isinstance(given["token"], str):
+        raise _bad("token", "expected a text or null")
+    with _Install.at(given).open() as client:
+        receipt = client.answer(
+            given["answers"], strata=given.get("strata") or {}, token=given.get("token"), patience_s=patience
+        )
+        return _receipt(receipt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Install:
+    """What `init` wrote, with the time and the random bits of one command."""
+
+    folder: Path
+    link: str
+    policy: Policy
+    keys: bytes | None
+    clock: Clock
+    randbits: RandomBits | None
+
+    @classmethod
+    def at(cls, given: Mapping[str, Any]) -> "_Install":
+        """Read it back; InvalidInput if there is none."""
+        folder = _folder(given)
+        try:
+            kept = json.loads((folder / "install.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise _bad("store", "there is no install here: run init first") from None
+        keys = None if kept["keys"] is None else _keys(kept["keys"])
+        randbits = None if given.get("bits") is None else _Bits(given["bits"])
+        return cls(folder, kept["link"], Policy(**kept["policy"]), keys, _clock(given.get("now")), randbits)
+
+    def open(self) -> Client:
+        """Open a client as an app does, but for time and random bits; it sends at once."""
+        told: dict[str, Any] = {} if self.randbits is None else {"randbits": self.randbits}
+        path = self.folder / "answers.db"
+        return Client.open(
+            self.link, path, self.policy, keys=self.keys, clock=self.clock, sleep=time.sleep, spread_s=0, **told
+        )
+
+
+class _Bits:
+    """Random bits from a list of [how many, hex]; a source that fails when they are used up or asked for otherwise."""
+
+    def __init__(self, draws: Any) -> None:
+        pairs: list[Any] = draws if isinstance(draws, list) else [None]
+        if not all(isinstance(p, list) and len(p) == 2 and type(p[0]) is int and _is_hex(p[1]) for p in pairs):
+            raise _bad("bits", "expected a list of pairs: how many bits, and their value in hex")
+        self._left = [(bits, int(value, 16)) for bits, value in pairs]
+
+    def __call__(self, bits: int) -> int:
+        if not self._left or self._left[0][0] != bits:
+            raise OSError
+        return self._left.pop(0)[1]
+
+
+def _given(name: str, text: str) -> Mapping[str, Any]:
+    needs, takes = _FIELDS[name]
+    given = parse_json(text.encode("utf-8", "surrogatepass"), max_bytes=_MAX_INPUT)
+    if not isinstance(given, dict):
+        raise InvalidInput(Problem.JSON_INVALID, "expected one JSON object")
+    for key in sorted(needs - set(given)):
+        raise InvalidInput(Problem.FIELD_MISSING, "this field is missing", key)
+    if not set(given) <= needs | takes:
+        raise InvalidInput(Problem.FIELD_UNKNOWN, f"this command takes {', '.join(sorted(needs | takes))}")
+    return given
+
+
+def _folder(given: Mapping[str, Any]) -> Path:
+    if not isinstance(given["store"], str) or not given["store"] or "\x00" in given["store"]:
+        raise _bad("store", "expected the path of a folder")
+    return Path(given["store"])
+
+
+def _keys(text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        raise _bad("keys", "expected the envelope of a keys document in base64") from None
+
+
+def _clock(text: Any) -> Clock:
+    if text is None:
+        return SystemClock()
+    try:
+        return FixedClock(parse_time(text if isinstance(text, str) else ""))
+    except ValueError as error:
+        raise _bad("now", str(error)) from None
+
+
+def _is_hex(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and not value.strip("0123456789abcdef") and len(value) <= 4096
+
+
+def _bad(field: str, detail: str) -> InvalidInput:
+    return InvalidInput(Problem.FIELD_TYPE, detail, field)
+
+
+def _receipt(receipt: Receipt) -> Mapping[str, Any]:
+    return {"status": receipt.status, "code": receipt.code}
+
+
+def _problem(error: FranklyError) -> Mapping[str, Any]:
+    """Return the problem object; codes of the device alone are not in the server's table and carry status 422."""
+    known = Problem.from_code(error.code)
+    if known is not None:
+        return problem_body(known, error.detail, error.field)
+    told = {"type": f"urn:frankly:problem:{error.code}", "title": "The device refused.", "status": 422}
+    return {**told, "code": error.code, "detail": error.detail, "field": error.field}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

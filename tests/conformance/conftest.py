@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The implementation under test, a server to drive it against, and one install."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import format_time
+
+from tests.conformance.driver import OURS, Outcome, Run, command_line, in_this_process, process
+from tests.conformance.site import Site, serving
+from tests.frankly_protocol.samples import NOW
+
+
+@pytest.fixture(scope="session")
+def run(full: bool) -> Run:
+    """Start a process for each command; our own implementation runs in this one unless --full."""
+    named = command_line()
+    if named is not None:
+        return process(named)
+    return process(OURS) if full else in_this_process
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A server of this test's own."""
+    with serving() as found:
+        yield found
+
+
+@dataclass
+class Install:
+    """One device: commands with its store and, unless told otherwise, the samples' time."""
+
+    run: Run
+    site: Site
+    folder: Path
+    now: Any = NOW
+    told: list[Outcome] = field(default_factory=list)
+
+    def init(self, *, pin: bool = True, shipped: bool = True, link: str | None = None, **policy: Any) -> Outcome:
+        """Set up for the site's survey."""
+        given = {"store": str(self.folder), "link": link or self.site.link(pin=pin), "policy": policy}
+        return self._run("init", {**given, "keys": self.site.shipped if shipped else None})
+
+    def refresh(self) -> Outcome:
+        """Fetch, verify, send what is sealed."""
+        return self._run("refresh", {"store": str(self.folder), "now": format_time(self.now)})
+
+    def answer(self, answers: Any = None, **more: Any) -> Outcome:
+        """Answer the one question of most documents here."""
+        given = {"store": str(self.folder), "now": format_time(self.now), "answers": answers or {"affair": "yes"}}
+        return self._run("answer", {**given, **more})
+
+    def _run(self, name: str, given: Any) -> Outcome:
+        self.told.append(self.run(name, given))
+        return self.told[-1]
+
+
+@pytest.fixture
+def install(run: Run, site: Site, tmp_path: Path) -> Install:
+    """A fresh device."""
+    return Install(run, site, tmp_path / "device")

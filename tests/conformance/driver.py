@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an SDK under test: any command line that takes init, refresh or answer (docs/conformance.md)."""
+
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+VARIABLE = "CONFORMANCE_COMMAND"
+OURS = [sys.executable, "-m", "frankly_sdk.conformance"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Exit code, and the one JSON object: of standard output if it is 0, of standard error otherwise."""
+
+    status: int
+    body: dict[str, Any]
+    text: str
+
+    @property
+    def code(self) -> str:
+        """The code of a receipt or of a problem."""
+        return str(self.body["code"])
+
+
+Run = Callable[[str, Any], Outcome]
+
+
+def command_line() -> list[str] | None:
+    """The implementation named by the variable, None for ours."""
+    return shlex.split(os.environ[VARIABLE]) if VARIABLE in os.environ else None
+
+
+def process(command: Sequence[str]) -> Run:
+    """Run every command as a process of its own."""
+
+    def run(name: str, given: Any) -> Outcome:
+        text = given if isinstance(given, str) else json.dumps(given)
+        done = subprocess.run([*command, name], input=text, capture_output=True, text=True, timeout=60, check=False)
+        return _outcome(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+def in_this_process(name: str, given: Any) -> Outcome:
+    """Run our own implementation without starting a process: the same function, ten times as fast."""
+    from frankly_sdk import conformance
+
+    text, out, err = given if isinstance(given, str) else json.dumps(given), io.StringIO(), io.StringIO()
+    return _outcome(conformance.main([name], io.StringIO(text), out, err), out.getvalue(), err.getvalue())
+
+
+def _outcome(status: int, out: str, err: str) -> Outcome:
+    said, silent = (err, out) if status else (out, err)
+    assert not silent, "what is not said stays empty"
+    body = json.loads(said)
+    assert isinstance(body, dict)
+    if status:
+        assert {"type", "title", "status", "code", "detail", "field"} <= set(body)
+    return Outcome(status, body, said)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves an SDK: exactly the published draw, once, the same bytes until somebody says that they are stored."""
+
+import base64
+import json
+import subprocess
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.tokens import TokenRule
+
+from tests.conformance.conftest import Install
+from tests.conformance.driver import OURS, Run, command_line, process
+from tests.conformance.site import JSON, Reply, Site, loses_the_receipt, problem, says
+from tests.frankly_protocol.samples import NOW, ldp_block
+from tests.vectors import make
+from tests.vectors.second_numbers import report
+
+VECTORS = json.loads((make.HERE / "sampling.json").read_text("ascii"))["reports"]
+TOKEN = base64.urlsafe_b64encode(bytes(range(32))).rstrip(b"=").decode()
+BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
+
+
+@pytest.mark.parametrize("with_token", [False, True])
+def test_given_bits_give_the_report_that_the_vectors_say(install: Install, with_token: bool) -> None:
+    case = dict(VECTORS[0])
+    site, plain = install.site, SurveyDocument.parse(case["document"].encode())
+    rule = TokenRule("invite") if with_token else None
+    # The made-up form promises more than one app would take together: its blocks cost ten nats and more.
+    url = f"{site.origin}/v1/surveys/{plain.survey}/reports"
+    document = site.show(replace(plain, collect_url=url, token=rule))
+    answers = {}
+    for block, truth in zip(document.blocks, case["truths"], strict=True):
+        for question, place in zip(block.questions, divmod(truth, 2), strict=True):
+            answers[question.id] = question.choices[place].id
+    case["token"] = TOKEN if with_token else None
+    install.init(cap="64")
+    told = install.answer(answers, strata=case["strata"], token=case["token"], bits=case["bits"])
+    assert (told.status, told.body) == (0, {"status": "sent", "code": "accepted"})
+    (sent,) = site.posted
+    assert sent.decode() == report(json.loads(document.payload()), document.digest, case)
+
+
+def test_without_random_bits_nothing_is_sealed_or_sent(install: Install) -> None:
+    install.init()
+    told = install.answer(bits=[])
+    assert (told.status, told.code) == (INTEGRITY, "randomness")
+    assert install.site.posted == []
+    assert install.answer().body == {"status": "sent", "code": "accepted"}
+
+
+WRONG: list[Any] = [{"affair": "maybe"}, {"affair": 1}, {"affair": True}, {"other": "yes"}, {"affair": "yes", "x": "y"}]
+
+
+@pytest.mark.parametrize("answers", [*WRONG, "yes", ["yes"]], ids=range(len(WRONG) + 2))
+def test_answers_that_are_no_choice_are_refused_and_not_repeated(install: Install, answers: Any) -> None:
+    install.init()
+    told = install.answer(answers)
+    assert (told.status, told.code) == (BAD_INPUT, "unknown_choice")
+    assert "maybe" not in told.text
+    assert install.site.posted == []
+
+
+@pytest.mark.parametrize("token", [None, "", "x", "A" * 42])
+def test_a_survey_that_asks_for_a_token_takes_nothing_without(install: Install, token: str | None) -> None:
+    install.site.show(install.site.make(token=TokenRule("invite")))
+    install.init()
+    told = install.answer(token=token)
+    assert (told.status, told.code) == (BAD_INPUT, "token_invalid")
+    assert install.site.posted == []
+    assert install.answer(token=TOKEN).body["status"] == "sent"
+
+
+def garbled(body: bytes) -> Reply:
+    return 201, JSON, b'{"status":"accepted","id":"' + b"0" * 32 + b'"}', {}
+
+
+AGAIN: dict[str, tuple[Any, str]] = {
+    "hangs up": (says(None), "network"),
+    "503": (says(problem(503, "unavailable")), "unavailable"),
+    "429 with a strange Retry-After": (says(problem(429, "too_many", Retry_After="-1")), "too_many"),
+    "500 of something in between": (says((500, "text/html", b"<html>", {})), "http_500"),
+    "404 of something in between": (says((404, "text/html", b"<html>", {})), "http_404"),
+    "a log-in page": (says((200, "text/html", b"<html>Welcome", {})), "no_receipt"),
+    "a receipt for another report": (garbled, "no_receipt"),
+    "an empty 201": (says((201, JSON, b"", {})), "no_receipt"),
+    "a redirect": (says((307, JSON, b"", {"Location": "https://elsewhere.example"})), "redirect"),
+    "a receipt that never ends": (says((201, JSON, b" " * 2**17, {})), "limit"),
+    "too early, says the server": (says(problem(409, "too_early", Retry_After="60")), "too_early"),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_until_it_is_acknowledged_the_same_bytes_are_sent_again(install: Install, name: str) -> None:
+    step, code = AGAIN[name]
+    site = install.site
+    site.script += [step, step]
+    install.init()
+    assert install.answer().body == {"status": "queued", "code": code}
+    install.refresh()
+    for _ in range(2):
+        install.refresh()
+    assert len(set(site.posted)) == 1
+    assert len(site.stored) == 1
+    asked = len(site.posted)
+    install.refresh()
+    assert len(site.posted) == asked, "what was acknowledged is erased"
+
+
+def test_a_lost_receipt_leaves_one_report(install: Install) -> None:
+    install.site.script.append(loses_the_receipt(install.site))
+    install.init()
+    assert install.answer().body == {"status": "queued", "code": "network"}
+    again = install.answer({"affair": "no"})
+    assert (again.status, again.code) == (REFUSED, "already_answered")
+    install.refresh()
+    assert len(install.site.posted) >= 2
+    assert len(set(install.site.posted)) == len(install.site.stored) == 1
+
+
+FINAL = ["closed", "id_conflict", "token_spent", "symbol_unknown", "doc_mismatch"]
+
+
+@pytest.mark.parametrize("code", FINAL)
+def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(install: Install, code: str) -> None:
+    from frankly_protocol.problems import Problem
+
+    known = Problem.from_code(code)
+    assert known is not None
+    install.site.script.append(says(problem(known.status, code)))
+    install.init()
+    assert install.answer().body == {"status": "refused", "code": code}
+    install.refresh()
+    assert install.answer().code == "already_answered"
+    assert len(install.site.posted) == 1
+
+
+def test_one_value_ever(install: Install) -> None:
+    """Twenty tries with any answer while the server is away, and after: one body, one report."""
+    site = install.site
+    site.script += [says(None)] * 12
+    install.init()
+    assert install.answer().status == 0
+    for i in range(10):
+        told = install.answer({"affair": ("no", "yes")[i % 2]})
+        assert (told.status, told.code) == (REFUSED, "already_answered")
+        install.refresh()
+    assert len(set(site.posted)) == 1
+    assert len(site.stored) == 1
+
+
+def test_after_the_end_nothing_is_drawn(install: Install) -> None:
+    install.init()
+    assert install.refresh().status == 0
+    install.now = NOW + timedelta(days=31)
+    assert install.answer().status in (REFUSED, INTEGRITY)
+    assert install.site.posted == []
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "code"),
+    [
+        ("init", "", "json_invalid"),
+        ("init", "[]", "json_invalid"),
+        ("init", '{"store":NaN}', "eps_not_finite"),
+        ("init", {"store": "x"}, "field_missing"),
+        ("init", {"store": "x", "link": "https://a.example/s/1"}, "link"),
+        ("init", {"store": "x", "link": f"http://a.example/s/{'ab' * 16}"}, "insecure_transport"),
+        ("init", {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "extra": 1}, "field_unknown"),
+        (
+            "init",
+            {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "policy": {"cap": "NaN"}},
+            "eps_not_finite",
+        ),
+        ("init", {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "keys": "?"}, "field_type"),
+        ("refresh", {"store": "/nowhere/at/all"}, "field_type"),
+        ("answer", {"store": "/nowhere/at/all", "answers": {}, "patience_s": True}, "field_type"),
+    ],
+)
+def test_bad_input_is_refused_by_name(run: Run, name: str, given: Any, code: str) -> None:
+    told = run(name, given)
+    assert (told.status, told.code) == (BAD_INPUT, code)
+
+
+def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
+    """The other tests may run our implementation inside this process; this one never does."""
+    install = Install(process(command_line() or OURS), site, tmp_path / "device")
+    assert install.init().status == 0
+    assert install.answer().body == {"status": "sent", "code": "accepted"}
+    assert install.answer().status == REFUSED
+    usage = subprocess.run([*(command_line() or OURS), "nonsense"], capture_output=True, check=False)
+    assert usage.returncode == 2
+
+
+@pytest.mark.full_only
+def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path) -> None:
+    install = Install(process(command_line() or OURS), site, tmp_path / "device")
+    install.init()
+    given = json.dumps({"store": str(install.folder), "now": "2026-06-01T12:00:00Z", "answers": {"affair": "yes"}})
+    command = [*(command_line() or OURS), "answer"]
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=-1, stderr=-1, text=True) for _ in range(6)]
+    for one in running:
+        one.communicate(given, timeout=120)
+    assert sorted(one.returncode for one in running) == [0, *[REFUSED] * 5]
+    assert len(set(site.posted)) == len(site.stored) == 1
+    assert ldp_block().mechanism.reports == 2
