@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly counts verify` and `rebuild`, as an operator uses them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from frankly_server.store import Database
+from frankly_server.store.schema import pair_counts
+
+from tests.frankly_server.cli.conftest import Frankly
+from tests.frankly_server.samples import row
+
+
+def test_wrong_counts_are_found_and_made_again(ready: Frankly, survey_file: Path, home: Path) -> None:
+    assert ready("survey", "apply", str(survey_file)).code == 0
+    survey = ready("survey", "publish", "habits", "--json").json["survey"]
+    database = Database(f"sqlite:///{home / 'frankly.db'}")
+    with database.transaction("fill") as tx:
+        document = tx.documents.versions(survey)[0]
+        kept = [replace(row(i % 2, i % 2, document=document.digest), survey=survey) for i in range(6)]
+        tx.reports.add_many(kept)
+        tx.counts.add(kept)
+    found = ready("counts", "verify", "--json")
+    assert (found.code, found.json) == (0, {"surveys": [{"name": "habits", "wrong": 0}]})
+    with database.engine.begin() as connection:
+        assert connection.execute(pair_counts.update().values(n=99)).rowcount == 2
+    found = ready("counts", "verify", "habits", "--json")
+    assert (found.code, found.json) == (6, {"surveys": [{"name": "habits", "wrong": 2}]})
+    assert ready("counts", "verify").code == 6
+    made = ready("counts", "rebuild", "habits", "--json")
+    assert (made.code, made.json) == (0, {"surveys": [{"name": "habits", "reports": 6}]})
+    assert ready("counts", "verify").code == 0
+    assert ready("counts", "rebuild").code == 0
+    database.close()
+
+
+def test_a_survey_that_is_not_there_is_told(ready: Frankly) -> None:
+    for verb in ("verify", "rebuild"):
+        refused = ready("counts", verb, "nobody", "--json")
+        assert (refused.code, refused.problem["code"], refused.problem["field"]) == (3, "survey_unknown", "NAME")

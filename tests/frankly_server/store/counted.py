@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Surveys of every kind of mechanism, reports on them, and what must be counted of those by the definitions."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from random import Random
+from typing import Any
+
+from frankly_protocol.audit import Claim, level_for, stated_ceiling
+from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_server.store import CountKey, PairKey, ReportRow, Transaction
+
+from tests.frankly_protocol.samples import question
+
+D = 1 << 48
+SMALL = 10  # answers of which a set is counted whole
+
+
+def dense(answers: int, reports: int, rng: Random) -> DenseMechanism:
+    """A random table of full support."""
+    rows = []
+    for _ in range(answers):
+        cuts = sorted(rng.sample(range(1, D), reports - 1))
+        rows.append(tuple(b - a for a, b in zip([0, *cuts], [*cuts, D], strict=True)))
+    return DenseMechanism(48, tuple(rows))
+
+
+def mechanisms(rng: Random) -> list[Mechanism]:
+    """One of every kind, sets both small and large, in random order."""
+    few, many = rng.randint(2, SMALL), rng.randint(SMALL + 1, 16)
+    keep, flip = rng.randint(D // 2, D), rng.randint(1, D // 3)
+    product = ProductMechanism((dense(2, 3, rng), dense(3, 2, rng)))
+    found: list[Mechanism] = [
+        dense(3, 4, rng),
+        dense(2, 2, rng),
+        product,
+        UnaryMechanism(48, few, keep, flip),
+        UnaryMechanism(48, many, keep, flip),
+        SubsetMechanism(48, many, rng.randint(1, many - 1), D // 4),
+        SubsetMechanism(48, few, rng.randint(1, few - 1), D // 8),
+    ]
+    rng.shuffle(found)
+    return found
+
+
+def block(name: str, mechanism: Mechanism) -> Block:
+    """One question with an answer for each of the mechanism's, or two; a product asks one for each factor."""
+    sizes = [mechanism.answers] if mechanism.answers <= 64 else [2, mechanism.answers // 2]
+    if isinstance(mechanism, ProductMechanism):
+        sizes = [factor.answers for factor in mechanism.factors]
+    asked = tuple(question(f"{name}-{j}", *(f"c{x}" for x in range(size))) for j, size in enumerate(sizes))
+    promise = Promise(Claim("ldp", level_for(Fraction(5))))
+    prior = (1,) * mechanism.answers
+    return Block(name, asked, mechanism, (promise,), prior, stated_ceiling(mechanism), "made-up", None)
+
+
+def symbols(drawn: Sequence[Mechanism], rng: Random) -> tuple[Any, ...]:
+    """One report's symbols in their JSON form, of random truths."""
+    truths = [min(rng.randrange(m.answers), rng.randrange(m.answers)) for m in drawn]
+    return tuple(m.symbol_json(m.sample(x, rng.getrandbits)) for m, x in zip(drawn, truths, strict=True))
+
+
+def singles(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[CountKey]:
+    """By the definitions: the number of every symbol, -1 for a large set."""
+    return Counter(
+        CountKey(row.document, b, row.strata, number(m, row.symbols[b])) for row in rows for b, m in enumerate(drawn)
+    )
+
+
+def pairs(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[PairKey]:
+    """By the definitions: every two positions of a large set, every two symbols of blocks that are no sets."""
+    found: Counter[PairKey] = Counter()
+    for row in rows:
+        for b, m in enumerate(drawn):
+            if isinstance(m, UnaryMechanism | SubsetMechanism) and m.answers > SMALL:
+                bits = bin(int(str(row.symbols[b]), 16))[:1:-1]
+                held = [x for x, bit in enumerate(bits) if bit == "1"]
+                found.update(PairKey(row.document, b, b, row.strata, x, z) for x in held for z in held if x <= z)
+        tables = [b for b, m in enumerate(drawn) if isinstance(m, DenseMechanism | ProductMechanism)]
+        for b, c in combinations(tables, 2):
+            numbers = number(drawn[b], row.symbols[b]), number(drawn[c], row.symbols[c])
+            found[PairKey(row.document, b, c, row.strata, *numbers)] += 1
+    return found
+
+
+def number(mechanism: Mechanism, symbol: Any) -> int:
+    """A symbol's place among all of its kind, listed in order."""
+    if isinstance(mechanism, ProductMechanism):
+        return list(mechanism.symbols()).index(tuple(symbol))
+    if isinstance(mechanism, DenseMechanism):
+        return int(symbol)
+    return int(symbol, 16) if mechanism.answers <= SMALL else -1
+
+
+def kept(tx: Transaction, digest: str, blocks: int) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
+    """All that is counted of a document."""
+    found: dict[PairKey, int] = {}
+    for b in range(blocks):
+        for c in range(blocks):
+            found.update(tx.counts.pairs(digest, b, c))
+    return dict(tx.counts.of_document(digest)), found

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is counted equals brute force over the reports, whoever writes and however often; and it can be made again."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from random import Random
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.report import Report
+from frankly_server.intake import Intake
+from frankly_server.store import Database, Layout, ReportRow
+from frankly_server.store.schema import counts, pair_counts
+from sqlalchemy import delete, event, update
+
+from tests.frankly_protocol.samples import NOW, question, survey
+from tests.frankly_server.samples import SURVEY, published, put
+from tests.frankly_server.store.counted import D, block, dense, kept, mechanisms, pairs, singles, symbols
+
+REGIONS = ("north", "south")
+
+
+def _survey(database: Database, rng: Random) -> tuple[SurveyDocument, list[Mechanism]]:
+    drawn = mechanisms(rng)
+    blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
+    return put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),))), drawn
+
+
+def _reports(document: SurveyDocument, drawn: list[Mechanism], rng: Random, n: int) -> list[Report]:
+    return [
+        Report(document.digest, f"{rng.getrandbits(128):032x}", symbols(drawn, rng), {"region": rng.choice(REGIONS)})
+        for _ in range(n)
+    ]
+
+
+def _rows(database: Database) -> list[ReportRow]:
+    with database.reading("look") as tx:
+        return list(tx.reports.scan(SURVEY))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_equal_brute_force_in_surveys_of_every_kind(database: Database, seed: int) -> None:
+    rng = Random(seed)
+    document, drawn = _survey(database, rng)
+    intake, sent = Intake(database, FixedClock(NOW)), _reports(document, drawn, rng, 60)
+    for report in sent[:5]:
+        intake.accept(SURVEY, report.to_bytes(document.report_length))
+    intake.accept_batch(SURVEY, [report.to_bytes(0) for report in sent[5:]])
+    rows = _rows(database)
+    assert len(rows) == len(sent)
+    assert len({row.strata for row in rows}) == len(REGIONS)
+    with database.reading("look") as tx:
+        assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
+        assert tx.counts.recount(SURVEY) == []
+
+
+def test_writers_at_once_repetitions_and_conflicts_count_once(database: Database) -> None:
+    rng = Random(9)
+    document, drawn = _survey(database, rng)
+    sent = _reports(document, drawn, rng, 80)
+    # The same id with other symbols: whoever comes first is kept, the others are refused.
+    others = [replace(report, symbols=symbols(drawn, rng)) for report in sent[:40]]
+
+    def write(number: int) -> None:
+        intake, mine = Intake(database, FixedClock(NOW)), [*sent, *others]
+        Random(number).shuffle(mine)
+        for report in mine[:10]:
+            try:
+                intake.accept(SURVEY, report.to_bytes(document.report_length))
+            except InvalidInput as refused:
+                assert refused.code == "id_conflict"
+        for start in range(10, len(mine), 30):
+            intake.accept_batch(SURVEY, [report.to_bytes(0) for report in mine[start : start + 30]])
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(write, range(6)))
+    rows = _rows(database)
+    assert {row.id for row in rows} == {report.id for report in sent}
+    with database.reading("look") as tx:
+        assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
+
+
+def test_a_batch_takes_one_statement_a_table(database: Database) -> None:
+    rng = Random(4)
+    document, drawn = _survey(database, rng)
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.extend(table for table in ("counts", "pair_counts") if statement.startswith(f"INSERT INTO {table} "))
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        sent = [report.to_bytes(0) for report in _reports(document, drawn, rng, 30)]
+        Intake(database, FixedClock(NOW)).accept_batch(SURVEY, sent)
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+    assert sorted(seen) == ["counts", "pair_counts"]
+
+
+def test_counts_that_went_wrong_are_found_and_made_again(database: Database) -> None:
+    rng = Random(2)
+    document, drawn = _survey(database, rng)
+    Intake(database, FixedClock(NOW)).accept_batch(
+        SURVEY, [report.to_bytes(0) for report in _reports(document, drawn, rng, 40)]
+    )
+    with database.engine.begin() as connection:
+        connection.execute(update(counts).where(counts.c.block == 0).values(n=counts.c.n + 1))
+        connection.execute(delete(pair_counts).where(pair_counts.c.symbol == 0))
+    rows = _rows(database)
+    with database.reading("check") as tx:
+        wrong = tx.counts.recount(SURVEY)
+    lost = {key: n for key, n in pairs(drawn, rows).items() if key.symbol == 0}
+    told = {difference.key: (difference.counted, difference.reports) for difference in wrong}
+    assert lost
+    assert {key: (0, n) for key, n in lost.items()} == {k: v for k, v in told.items() if k in lost}
+    added = {key: n for key, n in singles(drawn, rows).items() if key.block == 0}
+    assert {key: n for key, (_, n) in told.items() if key not in lost} == added
+    with database.transaction("rebuild") as tx:
+        assert tx.counts.rebuild(SURVEY) == len(rows)
+    with database.reading("look") as tx:
+        assert tx.counts.recount(SURVEY) == []
+        assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
+
+
+def test_counting_again_beside_writers_loses_nothing(database: Database) -> None:
+    rng = Random(5)
+    document, drawn = _survey(database, rng)
+    sent = [report.to_bytes(0) for report in _reports(document, drawn, rng, 90)]
+
+    def write(number: int) -> None:
+        intake = Intake(database, FixedClock(NOW))
+        for report in sent[number::3]:
+            intake.accept(SURVEY, report)
+
+    def count(_: int) -> None:
+        for _ in range(6):
+            with database.transaction("rebuild") as tx:
+                tx.counts.rebuild(SURVEY)
+
+    with ThreadPoolExecutor(4) as threads:
+        done = [threads.submit(write, number) for number in range(3)] + [threads.submit(count, 0)]
+        for each in done:
+            each.result()
+    assert len(_rows(database)) == len(sent)
+    with database.reading("look") as tx:
+        assert tx.counts.recount(SURVEY) == []
+
+
+def test_erased_counts_are_gone(database: Database) -> None:
+    rng = Random(6)
+    document, drawn = _survey(database, rng)
+    Intake(database, FixedClock(NOW)).accept_batch(
+        SURVEY, [report.to_bytes(0) for report in _reports(document, drawn, rng, 5)]
+    )
+    with database.transaction("erase") as tx:
+        assert tx.counts.erase(document.digest) > 0
+        assert kept(tx, document.digest, len(drawn)) == ({}, {})
+
+
+def _of(*given: Mechanism) -> Layout:
+    return Layout.of(survey(*(block(f"b{i}", mechanism) for i, mechanism in enumerate(given))))
+
+
+def test_what_is_counted_has_a_bound_that_the_document_tells() -> None:
+    rng = Random(0)
+    table, other = dense(2, 2, rng), dense(64, 64, rng)
+    large = UnaryMechanism(48, 64, D // 2, D // 8)
+    assert _of(large).covers((0,))
+    assert not _of(UnaryMechanism(48, 65, D // 2, D // 8)).covers((0,))
+    assert _of(SubsetMechanism(48, 200, 64, D // 2)).covers((0,))
+    assert not _of(SubsetMechanism(48, 200, 65, D // 2)).covers((0,))
+    assert [_of(large, large).covers((i,)) for i in range(2)] == [True, False]
+    assert [_of(UnaryMechanism(48, 10, D, 1), large).covers((i,)) for i in range(2)] == [True, True]
+    assert _of(other, other).covers((0, 1))
+    assert not _of(other, dense(2, 65, rng)).covers((0, 1))
+    many = _of(*[table] * 18)
+    assert len(many.pairs) == 120
+    assert many.covers((14, 15))
+    assert not many.covers((0, 16))
+    assert not many.covers((0, 1, 2))
+    assert not _of(table, UnaryMechanism(48, 4, D, 1)).covers((0, 1))
+    wide = ProductMechanism(tuple(dense(2, 4, rng) for _ in range(8)))
+    assert _of(wide).numbers([[3] * 8]) == [4**8 - 1]
+    assert _of(wide).parts(0, 4**8 - 2) == (3,) * 7 + (2,)
+
+
+def test_a_report_never_writes_more_rows_than_the_bound(sqlite: Database) -> None:
+    full = UnaryMechanism(48, 64, D // 2, D // 8)
+    drawn: list[Mechanism] = [full, *[dense(2, 2, Random(i)) for i in range(18)]]
+    document = published(sqlite, *(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)))
+    worst = Report(document.digest, "ab" * 16, ("f" * 16, *[1] * 18))
+    Intake(sqlite, FixedClock(NOW)).accept(SURVEY, worst.to_bytes(document.report_length))
+    with sqlite.reading("look") as tx:
+        found = kept(tx, document.digest, len(drawn))
+    assert (len(found[0]), len(found[1])) == (19, 64 * 65 // 2 + 120)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates made from counts are those made from the reports, to the last byte; and they do not read the reports."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import combinations
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
+from frankly_server.analysis import Analysis, reading
+from frankly_server.analysis.result import encode, replay
+from frankly_server.store import Database, Layout, ReportRow
+from sqlalchemy import event
+
+from tests.frankly_protocol.samples import question, survey
+from tests.frankly_server.samples import SURVEY, put
+from tests.frankly_server.store.counted import D, block, dense, mechanisms, symbols
+
+N = 120
+
+
+def _collected(database: Database, drawn: list[Mechanism], rng: Random) -> tuple[SurveyDocument, list[ReportRow]]:
+    made = survey(*(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)))
+    document = put(database, replace(made, strata=(question("region", "north", "south"),)))
+    strata = [f'{{"region":"{choice}"}}' for choice in ("north", "south")]
+    rows = [
+        ReportRow(SURVEY, f"{i:032x}", document.digest, symbols(drawn, rng), strata[rng.randrange(2)]) for i in range(N)
+    ]
+    with database.transaction("fill") as tx:
+        tx.reports.add_many(rows)
+        for start in range(0, N, 7):
+            tx.counts.add(rows[start : start + 7])
+    return document, rows
+
+
+@contextmanager
+def _reports_read(database: Database) -> Iterator[list[str]]:
+    """The statements that read the table of reports."""
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.extend([statement] if "FROM reports" in statement else [])
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+
+
+def _from_reports(found: Analysis, **asked: Any) -> dict[str, Any]:
+    """The same answer while nothing counts as kept."""
+
+    def nothing(document: SurveyDocument) -> Layout:
+        return Layout(((),) * len(document.blocks), (), ())
+
+    with patch.object(reading.Layout, "of", staticmethod(nothing)):
+        body = found.estimates(SURVEY, **asked)
+    assert "every report was read" in body["notes"].pop()
+    return body
+
+
+def _asked(drawn: list[Mechanism]) -> list[dict[str, Any]]:
+    names = [
+        [f"b{i}-{j}" for j in range(len(m.factors) if isinstance(m, ProductMechanism) else 1)]
+        for i, m in enumerate(drawn)
+        if isinstance(m, DenseMechanism | ProductMechanism)
+    ]
+    joint = [[a[0], b[-1]] for a, b in combinations(names, 2)]
+    return [{}, {"targets": joint[0], "by": "region"}, *({"targets": each} for each in joint[1:])]
+
+
+def test_they_are_the_same_whichever_way_they_are_made(database: Database) -> None:
+    rng = Random(1)
+    drawn = mechanisms(rng)
+    _collected(database, drawn, rng)
+    analysis = Analysis(database)
+    for asked in _asked(drawn):
+        with _reports_read(database) as seen:
+            body = analysis.estimates(SURVEY, **asked)
+        assert seen == []
+        assert {q["status"] for q in body["questions"]} <= {"ok", "insufficient"}
+        assert body["n"] == N
+        with _reports_read(database) as seen:
+            assert encode(_from_reports(analysis, **asked)) == encode(body)
+        assert len(seen) > 0
+    assert replay(body) == encode(body)
+
+
+def test_a_large_sets_figures_are_those_of_its_reports(database: Database) -> None:
+    """By hand: every report decodes to (bit − flip)/(keep − flip); means, and their covariance over n."""
+    rng = Random(8)
+    mechanism = UnaryMechanism(48, 12, D // 2, D // 5)
+    _, rows = _collected(database, [mechanism], rng)
+    bits = np.array([[int(str(row.symbols[0]), 16) >> x & 1 for x in range(12)] for row in rows])
+    keep, flip = mechanism.keep / D, mechanism.flip / D
+    decoded = (bits - flip) / (keep - flip)
+    (asked,) = Analysis(database).estimates(SURVEY)["questions"]
+    assert [row["estimate"] for row in asked["rows"]] == pytest.approx(list(decoded.mean(axis=0)))
+    np.testing.assert_allclose(asked["covariance"], np.cov(decoded.T) / N, rtol=1e-9, atol=1e-15)
+
+
+def test_what_is_not_counted_is_read_and_the_answer_says_so(sqlite: Database) -> None:
+    rng = Random(3)
+    drawn: list[Mechanism] = [dense(2, 2, rng) for _ in range(3)]
+    drawn.append(UnaryMechanism(48, 66, D // 2, D // 5))
+    _collected(sqlite, drawn, rng)
+    analysis = Analysis(sqlite)
+    with _reports_read(sqlite) as seen:
+        two = analysis.estimates(SURVEY, targets=["b0-0", "b2-0"])
+        assert "every report was read" not in " ".join(two["notes"])
+        three = analysis.estimates(SURVEY, targets=["b0-0", "b1-0", "b2-0"])
+        assert "every report was read" in " ".join(three["notes"])
+        single = analysis.estimates(SURVEY)
+        assert "every report was read" in " ".join(single["notes"])
+    assert len(seen) > 0
+    assert {q["n"] for q in single["questions"]} == {N}
