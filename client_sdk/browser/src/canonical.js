@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Strict JSON, and the canonical form of signed payloads (docs/protocol.md §2). */
+
+import { DocumentRejected } from "./errors.js";
+
+export const MAX_BYTES = 4 * 2 ** 20;
+const MAX_DEPTH = 8;
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/** UTF-8 bytes of a text. */
+export const bytesOf = (/** @type {string} */ text) => encoder.encode(text);
+
+/** The text of bytes that must be UTF-8; TypeError if they are not. */
+export const textOf = (/** @type {Uint8Array} */ bytes) => utf8.decode(bytes);
+
+/** Lower-case hex. */
+export const hex = (/** @type {Uint8Array} */ bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+
+/** Bytes of hex text that has been checked. */
+export const unhex = (/** @type {string} */ text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+
+/** SHA-256 of bytes. */
+export const sha256 = async (/** @type {Uint8Array} */ bytes) =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", /** @type {BufferSource} */ (bytes)));
+
+/** `sha256:` and the hex SHA-256 of a payload: the name a document goes by. */
+export const digestOf = async (/** @type {Uint8Array} */ payload) => `sha256:${hex(await sha256(payload))}`;
+
+/** Whether two byte strings are the same. */
+export const sameBytes = (/** @type {Uint8Array} */ a, /** @type {Uint8Array} */ b) =>
+  a.length === b.length && a.every((byte, i) => byte === b[i]);
+
+const bad = (/** @type {string} */ detail) => new DocumentRejected("canonical", detail);
+
+/** The canonical text of a value; DocumentRejected("canonical") if it has none. @returns {string} */
+export function dumps(/** @type {any} */ value, depth = 1) {
+  if (typeof value === "string") {
+    const text = JSON.stringify(value);
+    if (/\\ud[89a-f]/.test(text) && /[\ud800-\udfff]/u.test(value)) throw bad("a text holds characters that UTF-8 cannot carry");
+    return text;
+  }
+  if (value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "number") {
+    if (!Number.isSafeInteger(value)) throw bad("numbers must be whole and below 2^53");
+    return String(value);
+  }
+  if (depth > MAX_DEPTH) throw bad(`the body is nested deeper than ${MAX_DEPTH} levels`);
+  if (Array.isArray(value)) return `[${value.map((entry) => dumps(entry, depth + 1)).join()}]`;
+  return `{${Object.keys(value)
+    .sort()
+    .map((key) => {
+      if (/[^\0-\x7f]/.test(key)) throw bad("object keys must be ASCII strings");
+      return `${JSON.stringify(key)}:${dumps(value[key], depth + 1)}`;
+    })
+    .join()}}`;
+}
+
+/**
+ * Parse bytes that must be canonical (steps 1 and 4). What `JSON.parse` is lenient about (duplicate keys, fractions,
+ * exponents, spellings, space) does not survive being written again and compared.
+ */
+export function loads(/** @type {Uint8Array} */ bytes) {
+  if (bytes.length > MAX_BYTES) throw new DocumentRejected("size", `the payload is larger than ${MAX_BYTES} bytes`);
+  let text, value;
+  try {
+    text = textOf(bytes);
+    value = JSON.parse(text);
+  } catch {
+    throw bad("the payload is not valid JSON in UTF-8");
+  }
+  if (dumps(value) !== text) throw bad("the payload is not in canonical form");
+  return value;
+}
+
+/**
+ * Parse JSON that need not be canonical; undefined for anything strict parsing refuses. A key named twice leaves fewer
+ * quotation marks in the value than there were in the text.
+ */
+export function parse(/** @type {Uint8Array} */ bytes, /** @type {number} */ most) {
+  if (bytes.length > most) return undefined;
+  try {
+    const text = textOf(bytes);
+    const value = JSON.parse(text);
+    const marks = (/** @type {string} */ json) => json.replace(/\\./gs, "").split('"').length;
+    return marks(text) === marks(dumps(value)) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Bytes of standard base64, undefined for any other text. */
+export function unbase64(/** @type {unknown} */ text) {
+  if (typeof text !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  const digits = text.replace(/=+$/, "");
+  const rest = digits.length % 4;
+  if (rest === 1 || (rest && text.length - digits.length < 4 - rest)) return undefined;
+  const binary = atob(digits);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}

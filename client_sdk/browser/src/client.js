@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The client: open a pinned link, verify, answer once (docs/browser.md). */
+
+import { hex, unbase64 } from "./canonical.js";
+import { Delivery, closed } from "./delivery.js";
+import { questionsOf, reportBytes, reportLength, requireWindow } from "./documents.js";
+import { webcryptoVerify } from "./dsse.js";
+import { AlreadyAnswered, ClockError, InsecureTransport, InvalidInput, RandomnessError, SurveyClosed, UnknownChoice } from "./errors.js";
+import { explain } from "./explain.js";
+import { Policy } from "./ledger.js";
+import { readLink } from "./link.js";
+import { systemBits } from "./mechanisms.js";
+import { openSurvey } from "./opening.js";
+import { time } from "./schema.js";
+import { Store } from "./store.js";
+import { Transport } from "./transport.js";
+
+/**
+ * @typedef {import("./documents.js").Survey} Survey
+ * @typedef {import("./documents.js").Question} Question
+ * @typedef {import("./delivery.js").Receipt} Receipt
+ * @typedef {import("./store.js").Sealed} Sealed
+ * @typedef {Record<string, string>} Choices
+ */
+
+const FIRST_RETRY = 2000, LONGEST_RETRY = 3_600_000;
+
+export class Client {
+  /** @type {Map<string, Set<(event: import("../frankly.d.ts").FranklyEvent) => void>>} */ #listeners = new Map();
+  #leaving = new AbortController();
+  #retry = FIRST_RETRY;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
+
+  /** Fetch and verify a survey (steps 1 to 10), then deliver what an earlier visit could not. */
+  static async open(/** @type {string} */ link, /** @type {import("../frankly.d.ts").Options} */ options = {}) {
+    const wanted = readLink(link);
+    if (!globalThis.isSecureContext || !globalThis.crypto?.subtle)
+      throw new InsecureTransport("this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)", "page");
+    const policy = new Policy(options.policy);
+    const store = await Store.open(options.store ?? "frankly", options.allowMemory);
+    const client = new Client(store, policy, options);
+    try {
+      await client.#open(wanted, options);
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+    return client;
+  }
+
+  /** @private */
+  constructor(/** @type {Store} */ store, /** @type {Policy} */ policy, /** @type {import("../frankly.d.ts").Options} */ options) {
+    this.store = store;
+    this.policy = policy;
+    this.now = options.now ?? Date.now;
+    this.draw = options.randomBits ?? systemBits;
+    if (options.onEvent) this.on("*", options.onEvent);
+    const sleep = options.sleep ?? ((ms) => new Promise((done) => setTimeout(done, ms)));
+    this.transport = new Transport(options.fetch, options.relay);
+    this.delivery = new Delivery(
+      this.transport, store, { sleep, timer: options.timer ?? (() => performance.now()) },
+      (name, survey, receipt) => this.#announce(name, survey, receipt), options.spreadMs ?? 10,
+    );
+  }
+
+  async #open(/** @type {import("./link.js").SurveyLink} */ link, /** @type {import("../frankly.d.ts").Options} */ options) {
+    await this.delivery.flush(0); // whatever becomes of the survey: it may be closed by now, or be another one
+    const opening = {
+      link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
+      wantsLog: this.policy.wantsLog(link.digest),
+    };
+    const { survey, signedBy, pinned, logged } = await openSurvey(opening, options.keys ?? null);
+    this.survey = survey;
+    this.signedBy = signedBy;
+    this.trust = { pinned, logged };
+    if (!(await this.store.answer(survey.survey))) // (10); what has been answered is spent already
+      this.policy.check(survey.blocks, { ...this.trust, spent: await this.store.spent() });
+    this.#announce("opened", survey.survey);
+    const { signal } = this.#leaving;
+    globalThis.addEventListener("online", () => this.#inBackground(0), { signal });
+    globalThis.addEventListener("pagehide", () => this.delivery.pushAll(), { signal });
+    globalThis.document?.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && this.delivery.pushAll(), { signal });
+    if ((await this.store.outbox()).length) this.#inBackground(this.#retry);
+  }
+
+  /** Every question to be randomised, in the document's order. */
+  get questions() {
+    return questionsOf(this.#accepted);
+  }
+
+  /** @returns {Survey} */
+  get #accepted() {
+    return /** @type {Survey} */ (this.survey);
+  }
+
+  /** Plain words about what is asked, what leaves and what it can tell; show them before asking (step 11). */
+  explain(/** @type {string | undefined} */ language) {
+    return explain(this.#accepted, this.signedBy ?? [], language);
+  }
+
+  /** What this respondent has sealed for the survey: its receipt, null if nothing. */
+  async answered(respondent = "") {
+    const kept = await this.store.answer(this.#accepted.survey, await this.store.respondentName(respondent));
+    if (!kept) return null;
+    return kept.state === "sealed" ? /** @type {Receipt} */ ({ status: "queued", code: "sealed", detail: "sealed here; it will be sent" }) : closed(kept);
+  }
+
+  /** Randomise, seal, then send; the answers themselves are not kept anywhere. */
+  async answer(/** @type {Choices} */ choices, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
+    const survey = this.#accepted, { strata = {}, token = null, patienceMs = 10_000 } = options;
+    const truth = checked(choices, this.questions), open = checked(strata, survey.strata);
+    const respondent = await this.store.respondentName(options.respondent ?? "");
+    const before = await this.store.answer(survey.survey, respondent);
+    if (!before) await checkToken(survey, token);
+    const sealed = before ? undefined : await this.store.seal(survey.survey, respondent, (spent) => this.#draw(truth, open, token, respondent, spent));
+    if (!sealed) {
+      const kept = await this.store.answer(survey.survey, respondent);
+      throw new AlreadyAnswered(kept?.state === "sealed" ? await this.#deliver(kept, patienceMs) : closed(kept));
+    }
+    this.delivery.schedule(sealed);
+    this.#announce("sealed", sealed.survey);
+    return this.#deliver(sealed, patienceMs);
+  }
+
+  /** Send what is still sealed, for about so many milliseconds; a receipt for each report. */
+  flush(timeoutMs = 30_000) {
+    return this.delivery.flush(timeoutMs);
+  }
+
+  /** Two contradicting pieces prove that a server told different people different things. */
+  evidence() {
+    return this.store.evidence();
+  }
+
+  /** Be told of `opened`, `sealed`, `sent`, `queued`, `refused`, or everything by `*`; returns what ends it. */
+  on(/** @type {string} */ name, /** @type {(event: import("../frankly.d.ts").FranklyEvent) => void} */ listener) {
+    const listeners = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+
+  /** Let go of the page and the store; what is sealed stays, and leaves at the next visit. */
+  close() {
+    clearTimeout(this.#timer);
+    this.#leaving.abort();
+    this.store.backend.close();
+  }
+
+  /** Within the store's transaction: check, draw every block once, and say what to keep. @returns {Sealed} */
+  #draw(/** @type {Choices} */ truth, /** @type {Choices} */ strata, /** @type {string | null} */ token, /** @type {string} */ respondent, /** @type {Sealed[]} */ spent) {
+    const survey = this.#accepted, { digest, collectUrl } = survey;
+    this.#requireOpen(survey);
+    const { level, ceiling } = this.policy.check(survey.blocks, { pinned: false, logged: false, ...this.trust, spent });
+    let body, id;
+    try {
+      const y = survey.blocks.map(({ questions, mechanism }) => mechanism.sample(rowOf(questions, truth), this.draw));
+      id = hex(crypto.getRandomValues(new Uint8Array(16)));
+      body = reportBytes({ doc: digest, id, y, strata, token }, reportLength(survey));
+    } catch {
+      throw new RandomnessError(); // the source's own error is dropped: its frames hold the truth
+    }
+    return { survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", level, ceiling };
+  }
+
+  #requireOpen(/** @type {Survey} */ survey) {
+    try {
+      requireWindow(survey, this.now());
+    } catch (error) {
+      if (error instanceof ClockError && this.now() >= survey.closes)
+        throw new SurveyClosed(`the survey closed at ${time(survey.closes)}, this device's clock says ${time(this.now())}`);
+      throw error;
+    }
+  }
+
+  async #deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {
+    const receipt = await this.delivery.deliver(sealed, patienceMs);
+    if (receipt.status === "queued") this.#inBackground(this.#retry);
+    return receipt;
+  }
+
+  /** Try again while the page is open; waits double up to an hour. */
+  #inBackground(/** @type {number} */ waitMs) {
+    clearTimeout(this.#timer);
+    if (this.#leaving.signal.aborted) return;
+    this.#timer = setTimeout(async () => {
+      this.#retry = Math.min(2 * this.#retry, LONGEST_RETRY);
+      const left = await this.flush(0).then((receipts) => receipts.some((one) => one.status === "queued"), () => true);
+      if (left) this.#inBackground(this.#retry);
+      else this.#retry = FIRST_RETRY;
+    }, waitMs);
+  }
+
+  #announce(/** @type {string} */ name, /** @type {string} */ survey, /** @type {Receipt | undefined} */ receipt = undefined) {
+    const event = { name, survey, code: receipt?.code ?? "", detail: receipt?.detail ?? "" };
+    for (const listener of [...(this.#listeners.get(name) ?? []), ...(this.#listeners.get("*") ?? [])])
+      try {
+        listener(event);
+      } catch {
+        // Not let into our way: what is sealed has to be sent whatever happens on a screen.
+      }
+  }
+}
+
+/** The choices, copied, if exactly `questions` are answered by their choices. @returns {Choices} */
+function checked(/** @type {any} */ given, /** @type {Question[]} */ questions) {
+  const names = questions.map((q) => q.id);
+  if (given === null || typeof given !== "object") throw new UnknownChoice(null, names, "answers are given as an object of question id to choice id");
+  const copy = { ...given };
+  for (const { id, choices } of questions) {
+    const valid = choices.map((choice) => choice.id);
+    if (!Object.hasOwn(copy, id)) throw new UnknownChoice(id, valid, "this question has no answer");
+    if (typeof copy[id] !== "string") throw new UnknownChoice(id, valid, "a choice is named by its id, a text");
+    if (!valid.includes(copy[id])) throw new UnknownChoice(id, valid, "the answer is not one of the choices");
+  }
+  if (Object.keys(copy).length !== names.length) throw new UnknownChoice(null, names, "there is an answer to a question that the survey does not ask");
+  return copy;
+}
+
+/** The row of the joint answer, the last question fastest. */
+const rowOf = (/** @type {Question[]} */ questions, /** @type {Choices} */ truth) =>
+  questions.reduce((row, { id, choices }) => row * choices.length + choices.findIndex((choice) => choice.id === truth[id]), 0);
+
+/** Refuse a token that the server would refuse (docs/protocol.md §10), before anything is drawn. */
+async function checkToken(/** @type {Survey} */ { token: rule, survey }, /** @type {string | null} */ token) {
+  const refuse = (/** @type {string} */ detail) => new InvalidInput(detail, "token_invalid", "token");
+  if (!rule && token === null) return;
+  if (!rule) throw refuse("this survey takes no token");
+  if (token === null) throw refuse("this survey needs the token you were given");
+  const raw = fromUrl(token);
+  if (rule.key === null ? raw?.length === 32 : raw && (await isSignedBy(rule.key, raw, survey))) return;
+  throw refuse("the token does not open this survey; use yours");
+}
+
+async function isSignedBy(/** @type {string} */ key, /** @type {Uint8Array} */ raw, /** @type {string} */ survey) {
+  const context = new TextEncoder().encode("frankly.token/1\0");
+  const id = Uint8Array.from(survey.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+  const message = Uint8Array.of(...raw.slice(0, 32), ...context, ...id, ...raw.slice(32, 64));
+  const name = { name: "RSA-PSS", hash: "SHA-384" };
+  try {
+    const issuer = await crypto.subtle.importKey("spki", /** @type {any} */ (fromUrl(key)), name, false, ["verify"]);
+    return await crypto.subtle.verify({ name: "RSA-PSS", saltLength: 48 }, issuer, raw.slice(64), message);
+  } catch {
+    return false;
+  }
+}
+
+/** Bytes of base64url without padding. */
+const fromUrl = (/** @type {string} */ text) =>
+  /^[A-Za-z0-9_-]*$/.test(text) ? unbase64(text.replaceAll("-", "+").replaceAll("_", "/") + "=".repeat((4 - (text.length % 4)) % 4)) : undefined;
+

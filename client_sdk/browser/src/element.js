@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `<frankly-survey link="https://host/s/ID#sha256=…">`: renders a survey accessibly, explains, randomises, submits,
+ * confirms. Attributes: link, lang, cap, store, served (says that the collector served this page). Properties: `options`
+ * for `Client.open`, `strings` for more languages. Events: `frankly-opened`, `-sealed`, `-sent`, `-queued`, `-refused`,
+ * and `frankly-error`; none tells what was answered.
+ */
+
+import { Client } from "./client.js";
+import { AlreadyAnswered, FranklyError, NetworkError } from "./errors.js";
+import { percent } from "./explain.js";
+import { CSS } from "./styles.js";
+import { choose, directionOf, speaks, stringsFor } from "./words.js";
+
+/** @typedef {import("./documents.js").Question} Question */
+
+/** An element with attributes and children; text is always text. */
+function make(/** @type {string} */ tag, /** @type {Record<string, string | boolean>} */ attributes = {}, /** @type {(Node | string)[]} */ ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== false) made.setAttribute(name, value === true ? "" : value);
+  made.append(...children);
+  return made;
+}
+
+export class FranklySurvey extends HTMLElement {
+  static observedAttributes = ["link", "lang"];
+  /** @type {import("../frankly.d.ts").Options} */ options = {};
+  /** @type {Record<string, import("./words.js").Strings>} */ strings = {};
+  /** @type {Client | undefined} */ #client;
+  /** @type {AbortController | undefined} */ #shown;
+  #root = this.attachShadow({ mode: "open" });
+  #language = "";
+  #attempt = 0;
+
+  constructor() {
+    super();
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(CSS);
+    this.#root.adoptedStyleSheets = [sheet];
+  }
+
+  connectedCallback() {
+    this.#open();
+  }
+
+  disconnectedCallback() {
+    this.#attempt++;
+    this.#client?.close();
+    this.#client = undefined;
+  }
+
+  attributeChangedCallback(/** @type {string} */ name, /** @type {string | null} */ before, /** @type {string | null} */ after) {
+    if (!this.isConnected || before === after) return;
+    if (name === "link") this.#open();
+    else if (this.#client) this.#ask();
+  }
+
+  get #wanted() {
+    return [this.#language, this.lang, document.documentElement.lang, ...navigator.languages].filter(Boolean);
+  }
+
+  async #open() {
+    const attempt = ++this.#attempt;
+    this.#client?.close();
+    this.#client = undefined;
+    const first = this.#wanted[0] ?? "en";
+    const strings = stringsFor(first, this.strings);
+    this.#show(first, make("p", { role: "status", part: "status" }, strings.loading));
+    try {
+      const cap = this.getAttribute("cap"), store = this.getAttribute("store");
+      const options = { ...this.options, ...(store && { store }), policy: { ...this.options.policy, ...(cap && { cap }) } };
+      const client = await Client.open(this.getAttribute("link") ?? "", { ...options, onEvent: (event) => {
+        options.onEvent?.(event);
+        this.#tell(event.name, event);
+      } });
+      if (attempt !== this.#attempt) return client.close();
+      this.#client = client;
+      const before = await client.answered();
+      if (before) this.#finish(before.status, true);
+      else this.#ask();
+    } catch (error) {
+      if (attempt === this.#attempt) this.#fail(error);
+    }
+  }
+
+  #tell(/** @type {string} */ name, /** @type {unknown} */ detail) {
+    this.dispatchEvent(new CustomEvent(`frankly-${name}`, { bubbles: true, composed: true, detail }));
+  }
+
+  #show(/** @type {string} */ language, /** @type {Node[]} */ ...children) {
+    this.#shown?.abort();
+    this.#shown = new AbortController();
+    const body = make("div", { lang: language, dir: directionOf(language), part: "body" }, ...children);
+    if (this.hasAttribute("served")) {
+      const said = speaks(language, this.strings) ? language : "en";
+      body.append(make("p", { class: "served", part: "served", lang: said, dir: directionOf(said) }, stringsFor(language, this.strings).served));
+    }
+    this.#root.replaceChildren(body);
+  }
+
+  #ask() {
+    const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./documents.js").Survey} */ (client.survey);
+    const language = choose(this.#wanted, survey.languages), strings = stringsFor(language, this.strings);
+    const told = client.explain(language);
+    const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
+    if (told.blocks.length === 1)
+      promise.append(make("p", {}, strings.learns.replace("{guess}", percent(told.blocks[0].guess)).replace("{blind}", percent(told.blocks[0].blind))));
+    const form = make("form", { part: "form", novalidate: true },
+      ...survey.strata.map((question) => this.#question(question, language, strings.public)),
+      ...client.questions.map((question) => this.#question(question, language, "")),
+      make("button", { part: "button", type: "submit" }, strings.send));
+    const details = make("details", { part: "explanation" }, make("summary", {}, strings.details),
+      ...(strings.english ? [make("p", { class: "note" }, strings.english)] : []),
+      make("div", { class: "words", lang: "en", dir: "ltr" }, told.words));
+    this.#show(language, make("h1", { part: "title" }, survey.title[language]), ...this.#languages(survey.languages, language, strings),
+      ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise, details, form);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#submit(/** @type {HTMLFormElement} */ (form), strings);
+    });
+  }
+
+  #languages(/** @type {string[]} */ offered, /** @type {string} */ chosen, /** @type {import("./words.js").Strings} */ strings) {
+    if (offered.length < 2) return [];
+    const nameOf = (/** @type {string} */ tag) => new Intl.DisplayNames([tag], { type: "language" }).of(tag) ?? tag;
+    const select = /** @type {HTMLSelectElement} */ (make("select", { id: "language", part: "language" },
+      ...offered.map((tag) => make("option", { value: tag, lang: tag, selected: tag === chosen }, nameOf(tag)))));
+    select.addEventListener("change", () => {
+      this.#language = select.value;
+      this.#ask();
+      /** @type {HTMLElement | null} */ (this.#root.querySelector("select"))?.focus();
+    });
+    return [make("div", { class: "languages" }, make("label", { for: "language" }, strings.language), select)];
+  }
+
+  #question(/** @type {Question} */ { id, text, choices }, /** @type {string} */ language, /** @type {string} */ note) {
+    const error = `error-${id}`, hint = `note-${id}`;
+    const described = note ? `${hint} ${error}` : error;
+    return make("fieldset", { part: "question", id: `question-${id}`, role: "radiogroup", "aria-required": "true", "aria-describedby": described },
+      make("legend", { part: "legend" }, text[language]),
+      ...(note ? [make("p", { class: "note", id: hint }, note)] : []),
+      ...choices.map((choice) => make("label", { class: "choice", part: "choice" },
+        make("input", { type: "radio", part: "input", name: id, value: choice.id, autocomplete: "off" }), make("span", {}, choice.label[language]))),
+      make("p", { class: "error", id: error, part: "error" }));
+  }
+
+  async #submit(/** @type {HTMLFormElement} */ form, /** @type {import("./words.js").Strings} */ strings) {
+    const client = /** @type {Client} */ (this.#client), given = new FormData(form);
+    const strata = /** @type {import("./documents.js").Survey} */ (client.survey).strata;
+    const all = [...strata, ...client.questions];
+    const missing = all.filter(({ id }) => !given.has(id));
+    for (const { id } of all) {
+      const wrong = missing.some((question) => question.id === id);
+      this.#root.getElementById(`error-${id}`)?.replaceChildren(wrong ? strings.missing : "");
+      this.#root.getElementById(`question-${id}`)?.setAttribute("aria-invalid", String(wrong));
+    }
+    if (missing.length)
+      return /** @type {HTMLElement | null} */ (this.#root.querySelector(`#question-${escaped(missing[0].id)} input`))?.focus();
+    const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
+    button.disabled = true;
+    button.textContent = strings.sending;
+    const pick = (/** @type {Question[]} */ questions) => Object.fromEntries(questions.map(({ id }) => [id, String(given.get(id))]));
+    try {
+      const receipt = await client.answer(pick(client.questions), { strata: pick(strata) });
+      this.#finish(receipt.status, false);
+    } catch (error) {
+      if (error instanceof AlreadyAnswered) this.#finish(error.receipt.status, true);
+      else this.#fail(error);
+    }
+  }
+
+  #finish(/** @type {string} */ status, /** @type {boolean} */ before) {
+    const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./documents.js").Survey} */ (client.survey);
+    const language = choose(this.#wanted, survey.languages), strings = stringsFor(language, this.strings);
+    const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[status];
+    const words = make("p", { role: "status", part: "status", tabindex: "-1" }, said);
+    this.#show(language, make("h1", { part: "title" }, survey.title[language]), words);
+    if (!before) words.focus();
+    if (status !== "queued") return;
+    const off = client.on("sent", () => {
+      off();
+      this.#finish("sent", false);
+    });
+  }
+
+  #fail(/** @type {unknown} */ error) {
+    const known = error instanceof FranklyError, language = this.#wanted[0] ?? "en", strings = stringsFor(language, this.strings);
+    this.#tell("error", known ? { code: error.code, detail: error.detail, field: error.field } : { code: "internal", detail: "", field: null });
+    const children = [make("p", { role: "alert", part: "alert" }, strings.failed)];
+    if (known) children.push(make("p", { lang: "en", dir: "ltr", part: "detail" }, `${error.message} (${error.code})`));
+    if (error instanceof NetworkError) {
+      const button = make("button", { type: "button", part: "button" }, strings.retry);
+      button.addEventListener("click", () => this.#open());
+      children.push(button);
+    }
+    this.#show(speaks(language, this.strings) ? language : "en", ...children);
+    if (!known) throw error;
+  }
+}
+
+const escaped = (/** @type {string} */ id) => globalThis.CSS.escape(id);
+
+if (!customElements.get("frankly-survey")) customElements.define("frankly-survey", FranklySurvey);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The hosted page: the survey of this very address, its pin included. */
+
+import { FranklySurvey } from "./element.js";
+
+const survey = new FranklySurvey();
+survey.setAttribute("served", "");
+const open = () => survey.setAttribute("link", location.href);
+open();
+globalThis.addEventListener("hashchange", open); // a link with another pin
+survey.addEventListener("frankly-opened", () => {
+  document.title = /** @type {HTMLElement | null} */ (survey.shadowRoot?.querySelector("h1"))?.textContent || document.title;
+});
+document.querySelector("main")?.replaceChildren(survey);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Survey links: `https://host/s/ID#sha256=DIGEST`; the fragment pins the exact document (step 8). */
+
+import { InsecureTransport, LinkError } from "./errors.js";
+
+const FORM = "a survey link looks like https://host/s/ID#sha256=…: copy it whole";
+
+/** @typedef {{origin: string, survey: string, digest: string | null}} SurveyLink */
+
+/** Read a link; LinkError, or InsecureTransport for http:// to anything but this machine. @returns {SurveyLink} */
+export function readLink(/** @type {string} */ text) {
+  const url = requireSecure(text);
+  const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})$/.exec(url.hash);
+  if (!path || url.search || (url.hash && !pin)) throw new LinkError(FORM);
+  return { origin: url.origin, survey: path[1], digest: pin && `sha256:${pin[1]}` };
+}
+
+/** The address, if it is https, or http to this machine itself. */
+export function requireSecure(/** @type {string} */ text, field = "link") {
+  let url;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new LinkError(FORM, "link", field);
+  }
+  if (url.username || url.password) throw new LinkError("an address with a user name in it could tell devices apart", "link", field);
+  const own = url.hostname === "localhost" || url.hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(url.hostname);
+  if (url.protocol === "https:" || (url.protocol === "http:" && own)) return url;
+  throw new InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone", field);
+}

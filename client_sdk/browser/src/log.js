@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The transparency log (step 8; docs/protocol.md §9): proofs, witnessed checkpoints, and growth, without naming ourselves. */
+
+import { bytesOf, digestOf, sameBytes, sha256, textOf, unbase64, unhex } from "./canonical.js";
+import { CLOCK_SKEW } from "./documents.js";
+import { DocumentRejected, Equivocation, LogError, NetworkError, RollbackDetected } from "./errors.js";
+import { time } from "./schema.js";
+
+/** @typedef {{origin: string, size: number, root: Uint8Array, text: Uint8Array, signatures: {name: string, raw: Uint8Array}[]}} Checkpoint */
+
+const MAX_NOTE = 64 * 2 ** 10, MAX_PROOF = MAX_NOTE + 8 * 2 ** 10, MAX_PATH = 64, MAX_ENTRIES = 131_072;
+const CHECKPOINT_AGE = 30 * 86_400_000;
+const LOG = 1, WITNESS = 4;
+
+const join = (/** @type {(Uint8Array | number[])[]} */ ...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
+const node = (/** @type {Uint8Array} */ left, /** @type {Uint8Array} */ right) => sha256(join([1], left, right));
+
+/** Base64 in its one canonical spelling. */
+function exact(/** @type {string} */ text, /** @type {string} */ field) {
+  const bytes = unbase64(text);
+  if (!bytes || btoa(String.fromCharCode(...bytes)) !== text) throw new LogError("expected base64 text", field);
+  return bytes;
+}
+
+/** @returns {Checkpoint} */
+export function readNote(/** @type {Uint8Array} */ data) {
+  if (data.length > MAX_NOTE) throw new LogError(`a checkpoint has at most ${MAX_NOTE} bytes`, "checkpoint");
+  let note;
+  try {
+    note = textOf(data);
+  } catch {
+    throw new LogError("a checkpoint is UTF-8 text", "checkpoint");
+  }
+  const gap = note.lastIndexOf("\n\n");
+  if (gap < 0 || !note.endsWith("\n") || gap + 2 >= note.length || /[\0-\x09\x0b-\x1f]/.test(note))
+    throw new LogError("a checkpoint is a text, an empty line and signatures", "checkpoint");
+  const text = note.slice(0, gap + 1), lines = text.split("\n"), signed = note.slice(gap + 2, -1).split("\n");
+  if (signed.length > 64) throw new LogError("a checkpoint has at most 64 signatures", "signature");
+  const signatures = signed.map((line) => {
+    const found = /^— ([^\s\x85+]{1,255}) ([A-Za-z0-9+/]+={0,2})$/u.exec(line);
+    const raw = found ? exact(found[2], "signature") : new Uint8Array();
+    if (!found || raw.length < 5) throw new LogError("a signature line reads: — name base64", "signature");
+    return { name: found[1], raw };
+  });
+  if (lines.length !== 4 || !/^[^\s\x85+\x7f]{1,255}$/u.test(lines[0]))
+    throw new LogError("a checkpoint has three lines: origin, size, root", "checkpoint");
+  if (!/^(0|[1-9]\d{0,15})$/.test(lines[1]) || !Number.isSafeInteger(Number(lines[1])))
+    throw new LogError("the size of a tree is a whole number without leading zeroes", "size");
+  const root = exact(lines[2], "root");
+  if (root.length !== 32) throw new LogError("the root of a tree has 32 bytes", "root");
+  return { origin: lines[0], size: Number(lines[1]), root, text: bytesOf(text), signatures };
+}
+
+/** @returns {{index: number, path: Uint8Array[], note: Uint8Array, head: Checkpoint}} */
+export function readProof(/** @type {Uint8Array} */ data) {
+  if (data.length > MAX_PROOF) throw new LogError(`a proof has at most ${MAX_PROOF} bytes`, "proof");
+  const gap = data.findIndex((byte, i) => byte === 10 && data[i + 1] === 10);
+  const lines = String.fromCharCode(...data.slice(0, Math.max(0, gap))).split("\n");
+  const place = /^index (0|[1-9]\d{0,15})$/.exec(lines[1] ?? "");
+  if (gap < 0 || lines[0] !== "c2sp.org/tlog-proof@v1" || !place || lines.length > 2 + MAX_PATH)
+    throw new LogError("a proof begins with the lines c2sp.org/tlog-proof@v1 and index", "proof");
+  const path = lines.slice(2).map((line) => exact(line, "proof"));
+  if (path.some((entry) => entry.length !== 32)) throw new LogError("a proof has one hash of 32 bytes a line", "proof");
+  const index = Number(place[1]);
+  if (!Number.isSafeInteger(index)) throw new LogError("no tree is that large", "index");
+  const note = data.slice(gap + 2);
+  return { index, path, note, head: readNote(note) };
+}
+
+/** The signatures of a known key; one that does not verify spoils the note. */
+async function valid(
+  /** @type {Checkpoint} */ head, /** @type {import("./keys.js").NamedKey} */ key, /** @type {number} */ kind, /** @type {import("./dsse.js").Verify} */ verify,
+) {
+  const hint = (await sha256(join(bytesOf(`${key.name}\n`), [kind], key.key))).slice(0, 4);
+  const times = [];
+  for (const { raw } of head.signatures.filter((one) => one.name === key.name && sameBytes(one.raw.slice(0, 4), hint))) {
+    let value = raw.slice(4), message = head.text, seconds = 0;
+    if (kind === WITNESS) {
+      seconds = value.slice(0, 8).reduce((all, byte) => all * 256 + byte, 0);
+      if (value.length < 8 || seconds >= 2 ** 35) throw new LogError("a witness signs a time of 8 bytes", "signature");
+      message = join(bytesOf(`cosignature/v1\ntime ${seconds}\n`), head.text);
+      value = value.slice(8);
+    }
+    if (!(await verify(key.key, value, message))) throw new LogError(`a signature of ${key.name} is false`, "signature");
+    times.push(seconds * 1000);
+  }
+  return times;
+}
+
+/** (8.1) (8.2): the log signed, and enough witnesses saw it lately. */
+export async function requireWatched(
+  /** @type {Checkpoint} */ head, /** @type {import("./keys.js").LogRole} */ role, /** @type {number} */ now, /** @type {import("./dsse.js").Verify} */ verify,
+) {
+  if (!role.witnesses.length) throw new LogError("no witness watches this log, so nobody may rely on it", "witnesses");
+  if (head.origin !== role.log.name) throw new LogError(`this is a checkpoint of another log than ${role.log.name}`, "origin");
+  if (!(await valid(head, role.log, LOG, verify)).length) throw new LogError("the log's key did not sign this checkpoint", "signature");
+  const seen = [];
+  for (const witness of role.witnesses) {
+    const times = await valid(head, witness, WITNESS, verify);
+    if (times.length) seen.push(Math.max(...times));
+  }
+  const fresh = seen.filter((at) => now - CHECKPOINT_AGE <= at && at <= now + CLOCK_SKEW);
+  if (fresh.length < role.threshold) {
+    const last = seen.length ? `; the last word is of ${time(Math.max(...seen))}, this clock says ${time(now)}` : "";
+    throw new LogError(`${fresh.length} of the ${role.threshold} witnesses needed have seen this checkpoint lately${last}`, "witnesses");
+  }
+}
+
+/** The leaf of a document: its entry is the 32 raw bytes of the digest. */
+export const documentLeaf = (/** @type {string} */ digest) => sha256(join([0], unhex(digest.slice(7))));
+
+/** (8.3): the path leads from the document's leaf to the root; RFC 9162 §2.1.3.2. */
+export async function requireInclusion(
+  /** @type {Uint8Array} */ leaf, /** @type {number} */ index, /** @type {{size: number, root: Uint8Array}} */ { size, root }, /** @type {Uint8Array[]} */ path,
+) {
+  if (index < 0 || index >= size) throw new LogError("the index lies beyond the tree", "index");
+  let at = BigInt(index), last = BigInt(size - 1);
+  if (path.length > MAX_PATH || path.some((entry) => entry.length !== 32)) throw new LogError("a proof has at most 64 hashes of 32 bytes", "proof");
+  let found = leaf;
+  for (const sibling of path) {
+    if (!last) throw new LogError("the path is too long for the tree", "proof");
+    if (at & 1n || at === last) {
+      found = await node(sibling, found);
+      for (; !(at & 1n) && at; at >>= 1n) last >>= 1n;
+    } else found = await node(found, sibling);
+    at >>= 1n;
+    last >>= 1n;
+  }
+  if (last) throw new LogError("the path is too short for the tree", "proof");
+  if (!sameBytes(found, root)) throw new LogError("the path does not lead to the checkpoint's root: the document is not in this log", "proof");
+}
+
+/** The root of the first `size` leaf hashes: pairs are hashed level by level, a last one without a partner moves up. */
+export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
+  let level = leaves;
+  while (level.length > 1)
+    level = await Promise.all(Array.from({ length: Math.ceil(level.length / 2) }, async (_, i) =>
+      level[2 * i + 1] ? node(level[2 * i], level[2 * i + 1]) : level[2 * i]));
+  return level[0] ?? sha256(new Uint8Array());
+}
+
+/**
+ * Step 8 by the log: the document is in a log that witnesses watch and that only grows.
+ * @param {{role: import("./keys.js").LogRole, store: import("./store.js").Store, now: number, verify: import("./dsse.js").Verify,
+ *   fetch: (path: string, most: number, type: string) => Promise<Uint8Array>}} rule
+ */
+export async function requireLogged(/** @type {string} */ digest, /** @type {boolean} */ preferKept, rule) {
+  const { role, store, now, verify, fetch } = rule;
+  const prove = async (/** @type {Uint8Array} */ data) => {
+    const proof = readProof(data);
+    await requireWatched(proof.head, role, now, verify); // (8.1) (8.2)
+    await requireInclusion(await documentLeaf(digest), proof.index, proof.head, proof.path); // (8.3)
+    return proof;
+  };
+  const kept = (await store.get("proofs", digest))?.proof;
+  const keptIsGood = async () => kept && (await prove(kept).then(Boolean, (error) => {
+    if (error instanceof DocumentRejected) return false;
+    throw error;
+  }));
+  if (preferKept && (await keptIsGood())) return;
+  let data;
+  try {
+    data = await fetch(`/v1/log/proof/${digest}`, MAX_PROOF, "text/plain");
+  } catch (error) {
+    if (error instanceof NetworkError && (await keptIsGood())) return;
+    throw error;
+  }
+  const { head, note } = await prove(data);
+  await requireGrowth(head, note, role.log.name, store, fetch); // (8.4)
+  await store.rememberLog(role.log.name, head.size, note, digest, data);
+}
+
+/** (8.4): the head remembered last is a beginning of this one. All leaves are asked for: a proof "since M" would name M. */
+async function requireGrowth(
+  /** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {string} */ name, /** @type {import("./store.js").Store} */ store,
+  /** @type {(path: string, most: number, type: string) => Promise<Uint8Array>} */ fetch,
+) {
+  const before = (await store.get("checkpoints", name))?.note;
+  if (!before) return;
+  const last = readNote(before);
+  if (head.size < last.size) throw new RollbackDetected(`the log shows ${head.size} entries, ${last.size} have been seen before`, "log");
+  if (head.size === last.size && sameBytes(head.root, last.root)) return;
+  if (head.size > last.size) {
+    if (head.size > MAX_ENTRIES) throw new LogError(`a log of more than ${MAX_ENTRIES} entries cannot be checked here: update the app`, "size");
+    const data = await fetch(`/v1/log/leaves?size=${head.size}`, 32 * head.size, "application/octet-stream");
+    if (data.length !== 32 * head.size) throw new LogError("the log's leaves are not as many as its head says", "leaves");
+    const leaves = Array.from({ length: head.size }, (_, i) => data.slice(32 * i, 32 * i + 32));
+    if (!sameBytes(await treeRoot(leaves), head.root)) throw new LogError("the log's leaves do not lead to its head", "leaves");
+    if (sameBytes(await treeRoot(leaves.slice(0, last.size)), last.root)) return;
+  }
+  await store.keepEvidence([[await digestOf(before), before], [await digestOf(note), note]]);
+  throw new Equivocation("the log has forked: it shows another past than before", "log");
+}

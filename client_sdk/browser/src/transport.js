@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The only door to the network: no cookies, no referrer, no redirects, every answer bounded in size and time. */
+
+import { NetworkError } from "./errors.js";
+import { requireSecure } from "./link.js";
+
+/** @typedef {{status: number, type: string, retryAfter: string | null, body: Uint8Array}} Reply */
+
+const OVERALL_MS = 30_000;
+
+export class Transport {
+  /** relay: address of a reverse proxy that everything goes through. */
+  constructor(/** @type {typeof fetch} */ fetcher = (...request) => fetch(...request), /** @type {string | null} */ relay = null) {
+    this.fetcher = fetcher;
+    this.relay = relay && requireSecure(relay, "relay").href.replace(/\/+$/, "");
+  }
+
+  /** The options of every request. @returns {RequestInit} */
+  #options(/** @type {Uint8Array | null} */ body) {
+    /** @type {RequestInit} */
+    const common = { credentials: "omit", referrerPolicy: "no-referrer", redirect: "manual", cache: "no-store", mode: "cors" };
+    if (!body) return common;
+    const headers = { "Content-Type": "application/json" };
+    // A report on its way outlives its page; browsers carry at most 64 KiB like this.
+    return { ...common, method: "POST", headers, body: /** @type {BufferSource} */ (body), keepalive: body.length < 2 ** 15 };
+  }
+
+  #address(/** @type {string} */ url) {
+    const { pathname, search, href } = requireSecure(url, "collect_url");
+    return this.relay ? this.relay + pathname + search : href;
+  }
+
+  /** Send and do not wait: for a page that is going away. */
+  push(/** @type {string} */ url, /** @type {Uint8Array} */ body) {
+    this.fetcher(this.#address(url), this.#options(body)).catch(() => undefined);
+  }
+
+  /** Exchange one request; NetworkError for anything that goes wrong on the way. @returns {Promise<Reply>} */
+  async exchange(/** @type {string} */ url, /** @type {Uint8Array | null} */ body, /** @type {number} */ most) {
+    const address = this.#address(url), giveUp = new AbortController();
+    const timer = setTimeout(() => giveUp.abort(), OVERALL_MS);
+    try {
+      const reply = await this.fetcher(address, { ...this.#options(body), signal: giveUp.signal });
+      if (reply.type === "opaqueredirect" || (reply.status >= 300 && reply.status < 400))
+        throw new NetworkError("the server answered with a redirect, which is not followed", "redirect");
+      const type = (reply.headers.get("Content-Type") ?? "").split(";")[0].trim().toLowerCase();
+      return { status: reply.status, type, retryAfter: reply.headers.get("Retry-After"), body: await read(reply, most) };
+    } catch (error) {
+      if (error instanceof NetworkError) throw error;
+      throw giveUp.signal.aborted
+        ? new NetworkError("the server's answer was too large or too slow", "limit")
+        : new NetworkError("the server could not be reached; it will be tried again");
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+async function read(/** @type {Response} */ reply, /** @type {number} */ most) {
+  const parts = [], reader = reply.body?.getReader();
+  let size = 0;
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    parts.push(part.value);
+    size += part.value.length;
+    if (size > most) {
+      reader?.cancel().catch(() => undefined);
+      throw new NetworkError(`the server's answer is larger than ${most} bytes`, "limit");
+    }
+  }
+  const whole = new Uint8Array(size);
+  parts.reduce((at, part) => (whole.set(part, at), at + part.length), 0);
+  return whole;
+}

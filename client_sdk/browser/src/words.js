@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What the element itself says, by language; the survey's own words come from the signed document. */
+
+/** @typedef {Record<string, string>} Strings */
+
+/** @type {Record<string, Strings>} */
+export const STRINGS = {
+  en: {
+    loading: "Checking the survey…",
+    private: "Your answers are randomised on this device before anything is sent. Nobody receives what you really answered.",
+    public: "Sent as you give it, not randomised",
+    unchanged: "This survey sends at least one of your answers unchanged.",
+    learns: "Whoever guesses your answer from what is sent is right {guess} of the time; without it, {blind}.",
+    details: "What leaves this device, and what it can tell",
+    english: "",
+    send: "Randomise and send",
+    sending: "Sending…",
+    missing: "Please answer this question.",
+    sent: "Thank you. Your randomised answer has arrived, and this device has erased it.",
+    queued: "Thank you. Your randomised answer is sealed on this device and will be sent when the server can be reached.",
+    refused: "The survey takes no more answers. Nothing of yours was kept.",
+    before: "This device has answered already; the first answer stands.",
+    failed: "This survey cannot be answered here. Nothing was sent.",
+    retry: "Try again",
+    served: "This page came from the server that collects the answers. That protects less than an app that brings its own copy of this code and knows the survey beforehand.",
+    language: "Language",
+  },
+  ar: {
+    loading: "جارٍ التحقق من الاستبيان…",
+    private: "تُخلط إجاباتك عشوائيًا على هذا الجهاز قبل إرسال أي شيء. لا يتلقى أحد إجابتك الحقيقية.",
+    public: "تُرسل كما هي من دون خلط عشوائي",
+    unchanged: "يرسل هذا الاستبيان إجابة واحدة على الأقل من إجاباتك كما هي.",
+    learns: "من يخمّن إجابتك مما يُرسل يصيب بنسبة {guess}، ومن دونه بنسبة {blind}.",
+    details: "ما الذي يغادر هذا الجهاز وما الذي يمكن أن يكشفه",
+    english: "النص التالي بالإنجليزية.",
+    send: "اخلط وأرسل",
+    sending: "جارٍ الإرسال…",
+    missing: "يُرجى الإجابة عن هذا السؤال.",
+    sent: "شكرًا لك. وصلت إجابتك المخلوطة ومُحيت من هذا الجهاز.",
+    queued: "شكرًا لك. إجابتك المخلوطة محفوظة على هذا الجهاز وستُرسل عند توفر الاتصال بالخادم.",
+    refused: "لم يعد الاستبيان يقبل إجابات. لم يُحفظ شيء من إجاباتك.",
+    before: "سبق لهذا الجهاز أن أجاب، والإجابة الأولى هي المعتمدة.",
+    failed: "لا يمكن الإجابة عن هذا الاستبيان هنا. لم يُرسل شيء.",
+    retry: "حاول مرة أخرى",
+    served: "جاءت هذه الصفحة من الخادم الذي يجمع الإجابات. هذا يحمي أقل من تطبيق يحمل نسخته الخاصة من هذه الشيفرة ويعرف الاستبيان مسبقًا.",
+    language: "اللغة",
+  },
+};
+
+const RIGHT_TO_LEFT = ["ar", "arc", "ckb", "dv", "fa", "he", "ku", "ps", "sd", "syr", "ug", "ur", "yi"];
+
+/** The direction in which a language is written. */
+export const directionOf = (/** @type {string} */ language) => (RIGHT_TO_LEFT.includes(language.split("-")[0]) ? "rtl" : "ltr");
+
+/** The strings nearest to a language, English if there are none. */
+export const stringsFor = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) => ({
+  ...STRINGS.en, ...(STRINGS[language.split("-")[0]] ?? {}), ...(more[language] ?? more[language.split("-")[0]] ?? {}),
+});
+
+/** Whether the element speaks a language itself. */
+export const speaks = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) =>
+  Boolean(STRINGS[language.split("-")[0]] ?? more[language] ?? more[language.split("-")[0]]);
+
+/** The first of the wanted languages that the survey has, or the survey's first. */
+export function choose(/** @type {readonly string[]} */ wanted, /** @type {string[]} */ offered) {
+  for (const tag of wanted) {
+    const found = offered.find((one) => one === tag) ?? offered.find((one) => one.split("-")[0] === tag.split("-")[0]);
+    if (found) return found;
+  }
+  return offered[0];
+}

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real Chromium, a page with a strict policy, and a server that does as it is told."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+
+from tests.browser.sdk.wire import Wire, running
+
+# Chromium's own services are switched off: nothing may leave the machine during tests.
+QUIET = (
+    "--no-sandbox --disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync "
+    "--no-first-run"
+).split()
+CHROMIUM = "/usr/bin/chromium"
+WATCH = "window.violations = []; addEventListener('securitypolicyviolation', e => violations.push(e.violatedDirective))"
+
+
+@pytest.fixture(scope="package")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as running_playwright:
+        yield running_playwright
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with running(Wire()) as served:
+        yield served
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context()
+    made.add_init_script(WATCH)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, wire: Wire) -> Page:
+    """A page of the server's own origin, under a strict policy, with nothing on it."""
+    opened = context.new_page()
+    opened.goto(f"{wire.origin}/blank.html")
+    return opened

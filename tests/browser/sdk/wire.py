@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A survey's server and the SDK's files on one port of this machine; it notes what arrives, and fails when told."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from frankly_protocol.documents import SurveyDocument
+
+from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys, survey
+
+SOURCES = Path(__file__).resolve().parents[3] / "client_sdk" / "browser" / "src"
+STRICT = "default-src 'none'; script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
+
+
+@dataclass
+class Wire:
+    """steps : what becomes of the next reports: ``drop`` (lost on the way), ``lose`` (stored, the answer is lost), a
+    status, or ``pass``, which is also what happens when they are used up. posted : every body that arrived. pages :
+    further files by path."""
+
+    origin: str = ""
+    documents: dict[str, SurveyDocument] = field(default_factory=dict)
+    steps: list[str] = field(default_factory=list)
+    posted: list[bytes] = field(default_factory=list)
+    stored: dict[str, bytes] = field(default_factory=dict)
+    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    pages: dict[str, bytes] = field(default_factory=dict)
+    arrived: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def publish(self, document: SurveyDocument | None = None, survey_id: str = "ab" * 16) -> str:
+        """Serve a document whose reports come here; return its pinned link."""
+        wanted = document or survey(survey_id=survey_id)
+        here = replace(wanted, survey=survey_id, collect_url=f"{self.origin}/v1/surveys/{survey_id}/reports")
+        self.documents[survey_id] = here
+        return f"{self.origin}/s/{survey_id}#{here.digest.replace(':', '=')}"
+
+    def take(self, body: bytes) -> tuple[int | None, bytes]:
+        """Return status and answer to a report; None closes the connection without one."""
+        with self._lock:
+            self.posted.append(body)
+            self.arrived.set()
+            step = self.steps.pop(0) if self.steps else "pass"
+            if step == "drop":
+                return None, b""
+            if step.isdigit():
+                return int(step), b"{}"
+            report = json.loads(body)
+            known = self.stored.setdefault(report["id"], body)
+        assert known == body
+        if step == "lose":
+            return None, b""
+        return 201, json.dumps({"status": "accepted", "id": report["id"]}).encode()
+
+
+@contextmanager
+def running(wire: Wire) -> Iterator[Wire]:
+    """Serve it from a thread."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_arguments: Any) -> None:
+            """Say nothing."""
+
+        def do_GET(self) -> None:
+            wire.asked.append((self.path, dict(self.headers.items())))
+            kind, body = _found(wire, self.path)
+            self.reply(200 if body is not None else 404, body or b"", kind)
+
+        def do_POST(self) -> None:
+            wire.asked.append((self.path, dict(self.headers.items())))
+            status, body = wire.take(self.rfile.read(int(self.headers["Content-Length"])))
+            if status is None:
+                self.close_connection = True
+            else:
+                self.reply(status, body, "application/json")
+
+        def reply(self, status: int, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Security-Policy", STRICT)
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    wire.origin = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield wire
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _found(wire: Wire, path: str) -> tuple[str, bytes | None]:
+    route = path.partition("?")[0]
+    if route in wire.pages:
+        return TYPES[Path(route).suffix], wire.pages[route]
+    if route == "/blank.html":
+        return "text/html", b"<!doctype html><html lang=en><title>A host page</title><main></main>"
+    if route.startswith("/sdk/") and (SOURCES / route.removeprefix("/sdk/")).is_file():
+        return TYPES[Path(route).suffix], (SOURCES / route.removeprefix("/sdk/")).read_bytes()
+    if route == "/v1/keys":
+        return "application/json", sealed_keys(keys_document())
+    for name, document in wire.documents.items():
+        if route == f"/v1/surveys/{name}/document":
+            return "application/json", sealed(document.payload())
+    return "application/json", None
