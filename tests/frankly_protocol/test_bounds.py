@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Levels read from text, and e^r enclosed by rationals."""
 
+from collections.abc import Iterator
 from fractions import Fraction
+from random import Random
 
 import mpmath
 import pytest
@@ -50,13 +52,40 @@ def test_plain_decimals_are_read_exactly(text: str) -> None:
     assert parse_epsilon(text) == Fraction(text)
 
 
-@given(st.fractions(min_value=0, max_value=16, max_denominator=10**12))
-def test_exp_is_enclosed_and_tight(r: Fraction) -> None:
+def rationals(rng: Random, count: int) -> Iterator[Fraction]:
+    """Rationals in [0, 16]: the ends, whole numbers, decimals as people write them, and large odd denominators."""
+    yield from (Fraction(n, 2) for n in range(33))
+    yield from (
+        Fraction(1, 10**40),
+        Fraction(16) - Fraction(1, 10**40),
+        1 - Fraction(1, 2**200),
+        Fraction(10**9 - 1, 10**9),
+    )
+    for i in range(count - 37):
+        d = (10 ** rng.randint(0, 12), rng.randint(1, 10**6), rng.getrandbits(64) | 1, rng.getrandbits(300) | 1)[i % 4]
+        yield Fraction(rng.randint(0, 16 * d), d)
+
+
+def check_exp(count: int) -> None:
+    """Both bounds against e^r to 100 digits: on their sides, and together within a relative 2^-126."""
+    checked = 0
     with mpmath.workdps(100):
-        truth = mpmath.exp(mpmath.mpf(r.numerator) / r.denominator)
-        low, high = (mpmath.mpf(b.numerator) / b.denominator for b in (exp_lower(r), exp_upper(r)))
-        assert low <= truth <= high
-        assert (high - low) / truth < mpmath.mpf(2) ** -126
+        for r in rationals(Random(16), count):
+            truth = mpmath.exp(mpmath.mpf(r.numerator) / r.denominator)
+            low, high = (mpmath.mpf(b.numerator) / b.denominator for b in (exp_lower(r), exp_upper(r)))
+            assert low <= truth <= high, r
+            assert (high - low) / truth < mpmath.mpf(2) ** -126, r
+            checked += 1
+    assert checked == count
+
+
+def test_exp_is_enclosed_and_tight() -> None:
+    check_exp(400)
+
+
+@pytest.mark.full_only
+def test_exp_is_enclosed_and_tight_at_ten_thousand_rationals() -> None:
+    check_exp(10_000)
 
 
 @given(st.decimals(min_value="0.01", max_value=10, places=6))
