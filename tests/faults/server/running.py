@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real server process that can be killed and started again, and devices that load it and remember every answer."""
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+from frankly_protocol.clock import SystemClock, format_time
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from pydantic import SecretStr
+
+from tests.frankly_server.web.site import SURVEY
+from tests.postgres import PostgresServer, free_port
+
+TIMES = {"opens": -1, "closes": 30, "expires": 60}
+METRICS_TOKEN = "m" * 32
+
+
+def open_today(survey: bytes = SURVEY) -> bytes:
+    """The survey, open since yesterday on this machine's clock."""
+    now = datetime.now(UTC)
+    for name, days in TIMES.items():
+        when = format_time(now + timedelta(days=days)).encode()
+        survey = re.sub(rb"^%s: .*$" % name.encode(), b"%s: %s" % (name.encode(), when), survey, flags=re.MULTILINE)
+    return survey
+
+
+class Running:
+    """One survey on a server process of its own, at one port for good."""
+
+    def __init__(self, home: Path, database_url: str, *, production: bool = False) -> None:
+        self.home, self.database_url = home, database_url
+        self._options = ["--production"] if production else []
+        self._settings = Settings(home=home, database_url=SecretStr(database_url))
+        database = Database(database_url)
+        upgrade(database)
+        database.close()
+        services = self.services()
+        services.keys.init()
+        services.surveys.apply(services.surveys.parse_definition(open_today()))
+        published = services.surveys.publish("habits")
+        self.analyst_key = services.access.create("analyst", "test")
+        services.close()
+        self.survey, self.digest = published.survey_id, published.digest
+        self.port = free_port()
+        self.log = home / "log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def services(self) -> Services:
+        """The services over this server's database, in this process."""
+        return Services.open(self._settings, SystemClock())
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+        environment |= {
+            "FRANKLY_HOME": str(self.home),
+            "FRANKLY_DATABASE_URL": self.database_url,
+            "FRANKLY_METRICS_TOKEN": METRICS_TOKEN,
+        }
+        command = [sys.executable, "-m", "frankly_server.cli", "serve", "--port", str(self.port), *self._options]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + 60
+        while self.get("/health/live")[0] != 200:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """SIGKILL, every process of it at once."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def terminate(self) -> tuple[int, float]:
+        """SIGTERM; return the exit code and how many seconds it took."""
+        assert self.process is not None
+        began = time.monotonic()
+        self.process.terminate()
+        return self.process.wait(timeout=60), time.monotonic() - began
+
+    def end(self) -> None:
+        """Make sure that nothing of it goes on."""
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+
+    def get(self, path: str, **headers: str) -> tuple[int, bytes]:
+        """GET; status 0 if nobody answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException):
+            return 0, b""
+        finally:
+            connection.close()
+
+    def memory_bytes(self) -> int:
+        """Resident memory of the process, as it says itself."""
+        status, text = self.get("/metrics", Authorization=f"Bearer {METRICS_TOKEN}")
+        assert status == 200
+        return int(re.search(rb"^process_resident_memory_bytes (\d+)$", text, re.MULTILINE)[1])
+
+
+@dataclass
+class Sent:
+    """One attempt: when its last byte was handed over, when it ended (seconds), and its status, 0 without an answer."""
+
+    at: float
+    until: float
+    status: int
+
+
+@dataclass
+class Devices:
+    """Threads that send reports of their own, the same bytes again and again until each is acknowledged.
+
+    acknowledged : symbols by report id, noted after the 2xx. sent : symbols of every id that was ever sent.
+    """
+
+    server: Running
+    threads: int = 8
+    pause_s: float = 0.0
+    acknowledged: dict[str, tuple[int, int]] = field(default_factory=dict)
+    sent: dict[str, tuple[int, int]] = field(default_factory=dict)
+    attempts: list[Sent] = field(default_factory=list)
+    odd: list[tuple[int, bytes]] = field(default_factory=list)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _running: list[threading.Thread] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        self._running = [threading.Thread(target=self._work, args=(i,)) for i in range(self.threads)]
+        for thread in self._running:
+            thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+        for thread in self._running:
+            thread.join()
+
+    def wait_for(self, acknowledged: int, within_s: float = 120) -> None:
+        """Wait until so many reports were acknowledged."""
+        deadline = time.monotonic() + within_s
+        while len(self.acknowledged) < acknowledged:
+            assert time.monotonic() < deadline, len(self.acknowledged)
+            time.sleep(0.01)
+
+    def _work(self, number: int) -> None:
+        draw = random.Random(number)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
+        while not self._stop.is_set():
+            report_id, symbols = secrets.token_hex(16), (draw.randrange(2), draw.randrange(3))
+            body = report_bytes(self.server, report_id, symbols)
+            self.sent[report_id] = symbols
+            while not self._stop.is_set():
+                status = self._send(connection, body)
+                if status in (200, 201):
+                    self.acknowledged[report_id] = symbols
+                    break
+                time.sleep(0.05)  # away or busy: the same bytes again
+            time.sleep(self.pause_s)
+        connection.close()
+
+    def _send(self, connection: http.client.HTTPConnection, body: bytes) -> int:
+        at, status = float("inf"), 0  # what was not sent whole counts as sent after everything
+        try:
+            connection.request("POST", f"/v1/surveys/{self.server.survey}/reports", body,
+                               {"Content-Type": "application/json"})  # fmt: skip
+            at = time.monotonic()
+            answer = connection.getresponse()
+            said = answer.read()
+            status = answer.status
+            if status not in (200, 201, 503):
+                self.odd.append((status, said))
+        except (OSError, http.client.HTTPException):
+            connection.close()
+        self.attempts.append(Sent(at, time.monotonic(), status))
+        return status
+
+
+def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> bytes:
+    """A report as a device sends it."""
+    report: dict[str, Any] = {"v": 1, "doc": server.digest, "id": report_id, "y": list(symbols),
+                              "strata": {"region": "north"}, "token": None}  # fmt: skip
+    return json.dumps(report, separators=(",", ":")).encode()
+
+
+def check_kept(server: Running, devices: Devices) -> None:
+    """Every acknowledged report is there as it was sent, nothing is there twice, and the counts are a recount."""
+    services = server.services()
+    with services.database.reading("check") as tx:
+        rows = list(tx.reports.scan(server.survey))
+        kept = {row.id: row.symbols for row in rows}
+        assert len(kept) == len(rows)
+        assert tx.counts.recount(server.survey) == []
+    services.close()
+    lost = {i for i, symbols in devices.acknowledged.items() if kept.get(i) != symbols}
+    assert not lost
+    assert kept.items() <= devices.sent.items()
+    assert not devices.odd
+
+
+class KillablePostgres(PostgresServer):
+    """PostgreSQL that can be killed, every process of it, and started again over the same files."""
+
+    def kill(self) -> None:
+        """SIGKILL to the postmaster and its children."""
+        lock = self._home / "data" / "postmaster.pid"
+        postmaster = int(lock.read_text().split()[0])
+        os.kill(postmaster, signal.SIGSTOP)  # so that it has no more children
+        children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+        for process in (postmaster, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        while any(_lives(process) for process in (postmaster, *map(int, children))):
+            time.sleep(0.01)
+        # Where nobody buries the dead, their numbers look taken for ever.
+        lock.unlink()
+        (self._home / f".s.PGSQL.{self.port}.lock").unlink()
+
+    def start_again(self) -> None:
+        """Start over what was left; PostgreSQL repairs itself from its log."""
+        listen = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
+        data, log = str(self._home / "data"), str(self._home / "log")
+        self._run("pg_ctl", "-D", data, "-w", "-t", "60", "-l", log, "-o", listen, "start")
+
+
+def _lives(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

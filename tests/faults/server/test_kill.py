@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL of the server, and of PostgreSQL, under load: what was acknowledged is stored, once (THREATS T17)."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.server.running import Devices, KillablePostgres, Running, check_kept
+from tests.postgres import find_binaries
+
+FULL_ACKNOWLEDGEMENTS = 50_000  # on each kind of database
+
+
+@pytest.fixture
+def database() -> Iterator[KillablePostgres]:
+    server = KillablePostgres(find_binaries(os.environ.get("PG_BIN")))
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
+    kills, wanted = (20, FULL_ACKNOWLEDGEMENTS) if full else (1, 200)
+    server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
+    server.start()
+    try:
+        with Devices(server) as devices:
+            for i in range(kills):
+                devices.wait_for((i + 1) * wanted // (kills + 1), within_s=600)
+                server.kill()
+                server.start()
+            devices.wait_for(wanted, within_s=600)
+    finally:
+        server.end()
+    assert len(devices.acknowledged) >= wanted
+    assert sum(sent.status == 0 for sent in devices.attempts) >= kills  # each kill was felt
+    check_kept(server, devices)
+
+
+def test_server_and_database_killed_on_postgresql(tmp_path: Path, database: KillablePostgres, full: bool) -> None:
+    server_kills, database_kills, wanted = (10, 10, FULL_ACKNOWLEDGEMENTS) if full else (1, 1, 200)
+    turns = ["server", "database"] * min(server_kills, database_kills)
+    server = Running(tmp_path, database.create(), production=True)
+    server.start()
+    try:
+        with Devices(server) as devices:
+            for i, turn in enumerate(turns):
+                devices.wait_for((i + 1) * wanted // (len(turns) + 1), within_s=600)
+                if turn == "server":
+                    server.kill()
+                    server.start()
+                else:
+                    database.kill()
+                    time.sleep(0.3)
+                    assert server.get("/health/live")[0] == 200
+                    assert server.get("/health/ready")[0] == 503
+                    database.start_again()
+            devices.wait_for(wanted, within_s=600)
+    finally:
+        server.end()
+    felt = [sent.status for sent in devices.attempts if sent.status not in (200, 201)]
+    assert felt.count(0) >= server_kills
+    assert felt.count(503) >= 1
+    check_kept(server, devices)
