@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents whose promises are true, exactly, and worth nothing, because the prior was chosen to make them so.
+
+The identity under a prior that makes secret and answer independent; answers without mass that give themselves away;
+two questions whose exclusive or is the secret. The verifier must accept them (their mathematics holds), so it is the
+policy, the explanation and the ledger that protect people (DESIGN §3.6).
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import prod
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import PRIOR_BASED, Claim, exp_lower, ledger_total, stated_ceiling
+from frankly_protocol.blocks import Block, Prior, Promise
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_sdk import Policy, PolicyRefused
+from frankly_sdk.explain import explain
+
+from tests.frankly_protocol.samples import ldp_block, question, survey
+from tests.frankly_sdk.fakes import FakeServer
+
+D = 1 << 48
+ONE = (1, 1)
+
+
+def leaky(rng: Random, a: int, *, endless: bool) -> DenseMechanism:
+    """Send the answer as it is, under shuffled names; or nearly so, with a ceiling that is large and finite."""
+    off = 0 if endless else D // (a * 2 ** rng.randint(1, 12))
+    rows = [[D - (a - 1) * off if x == y else off for y in range(a)] for x in range(a)]
+    names = rng.sample(range(a), a)
+    return DenseMechanism(48, tuple(tuple(row[names[y]] for y in range(a)) for row in rows))
+
+
+def block_of(name: str, a: int, mechanism: DenseMechanism, promise: Promise) -> Block:
+    asked = (question(name, *(f"c{i}" for i in range(a))),)
+    return Block(name, asked, mechanism, (promise,), (1,) * a, stated_ceiling(mechanism), "optimal", None)
+
+
+def under(notion: str, joint: Any, **more: Any) -> Promise:
+    prior = Prior("secret", tuple(f"s{i}" for i in range(len(joint))), tuple(map(tuple, joint)), "a table made to fit")
+    claim = Claim(notion, more.pop("level", ONE), prior.joint, **more)
+    return Promise.under(claim, prior)
+
+
+def independent(rng: Random, notion: str) -> list[Block]:
+    """The identity, 0-LIP under a prior by which the answer says nothing about the secret."""
+    a, s = rng.randint(2, 6), rng.randint(2, 4)
+    endless = rng.random() < 0.7
+    if notion == "rldp":
+        weights = [rng.randint(1, 9) for _ in range(a)]
+        row = tuple((n, sum(weights)) for n in weights)
+        known = leaky(rng, a, endless=endless).weights
+        mechanism = DenseMechanism(48, tuple(known[u] for _ in range(2) for u in range(a)))
+        claim = Claim("rldp", ONE, lower_bounds=(row, row))
+        return [block_of("q", 2 * a, mechanism, Promise(claim, None, "secret", "a table made to fit"))]
+    rows, columns = ([rng.randint(1, 9) for _ in range(size)] for size in (s, a))
+    joint = [[n * m for m in columns] for n in rows]
+    more: dict[str, Any] = {}
+    if notion == "alip":
+        more = {"low_level": ONE}
+    elif notion == "srlip":
+        more = {"attributes": (a,)}
+    elif notion == "dpv":
+        more = {"sensitive": 0, "level": Fraction(rows[0], sum(rows)).as_integer_ratio()}
+    return [block_of("q", a, leaky(rng, a, endless=endless), under(notion, joint, **more))]
+
+
+def massless(rng: Random, notion: str) -> list[Block]:
+    """Answers that nobody is believed to give have a report of their own; all others look alike."""
+    a, hidden = rng.randint(3, 6), rng.randint(1, 2)
+    joint = [[0 if x < hidden else rng.randint(1, 5) for x in range(a)] for _ in range(2)]
+    blind = [0] * hidden + [D // 4, D - D // 4]
+    rows = [[D * (x == y) for y in range(hidden + 2)] if x < hidden else blind for x in range(a)]
+    mechanism = DenseMechanism(48, tuple(map(tuple, rows)))
+    more: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
+    return [block_of("q", a, mechanism, under(notion, joint, **more))]
+
+
+def exclusive_or(rng: Random, notion: str) -> list[Block]:
+    """Two fair bits, each told as it is or nearly: neither says anything of their sum, both say all."""
+    endless = rng.random() < 0.5
+    more: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
+    return [block_of(n, 2, leaky(rng, 2, endless=endless), under(notion, [[1, 1]] * 2, **more)) for n in ("p", "q")]
+
+
+FAMILIES = [
+    *((independent, notion) for notion in PRIOR_BASED),
+    *((family, notion) for family in (massless, exclusive_or) for notion in ("lip", "secret-ldp", "alip")),
+]
+
+
+def documents(count: int) -> list[tuple[str, SurveyDocument]]:
+    rng = Random(500)
+    found = []
+    for i in range(count):
+        family, notion = FAMILIES[i % len(FAMILIES)]
+        blocks = family(rng, notion)
+        if rng.random() < 0.3:
+            blocks.insert(rng.randrange(len(blocks) + 1), ldp_block("free", rng.choice(["0.1", "0.5", "1"])))
+        found.append((family.__name__, survey(*blocks, survey_id=f"{i:032x}")))
+    return found
+
+
+def true_ceiling(block: Block) -> Fraction | None:
+    """The largest ratio of any column, from the table itself."""
+    assert isinstance(block.mechanism, DenseMechanism)
+    columns = list(zip(*block.mechanism.weights, strict=True))
+    return None if any(0 in q for q in columns) else max(Fraction(max(q), min(q)) for q in columns)
+
+
+def multiplied(values: list[Fraction | None]) -> Fraction | None:
+    known = [v for v in values if v is not None]
+    return prod(known, start=Fraction(1)) if len(known) == len(values) else None
+
+
+def ledger(document: SurveyDocument) -> Fraction | None:
+    """DESIGN §3.6 by trying everything: one block at most counts its level (DPV has none), the others ceilings."""
+    ceilings = [true_ceiling(block) for block in document.blocks]
+    totals = [multiplied(ceilings)]
+    for i, block in enumerate(document.blocks):
+        (promise,) = block.promises
+        if promise.secret is not None and promise.claim.notion != "dpv":
+            totals.append(multiplied([Fraction(1), *ceilings[:i], *ceilings[i + 1 :]]))
+    return min((t for t in totals if t is not None), default=None)
+
+
+def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
+    """Judge one document as a device does; returns what a pinned one came to."""
+    document = SurveyDocument.parse(document.payload())
+    document.require_private()  # the attack: all that is promised is true
+    for logged in (False, True):
+        with pytest.raises(PolicyRefused) as caught:
+            Policy(cap="64", allow_unpinned=True).check(document, pinned=False, logged=logged, spent=[])
+        assert caught.value.reason == "ceiling"
+    told = explain(document, ["ab" * 32])
+    for block, said in zip(document.blocks, told.blocks, strict=True):
+        assert said.ceiling == block.ceiling == true_ceiling(block)
+        if block.promises[0].secret is not None:
+            assert "as long as this published table is true: a table made to fit" in said.words
+            endless = said.ceiling is None
+            assert ("there is no limit" in said.words) == endless
+            assert ("odds change by at most ×" in said.words) != endless
+    expected, cap = ledger(document), exp_lower(Fraction(5))
+    assert document.form_level.level == expected
+    if folder is not None:
+        server = FakeServer(document=document)
+        with pytest.raises(PolicyRefused):
+            server.open(folder / "unpinned.db", link=server.link.partition("#")[0], policy=Policy(allow_unpinned=True))
+        assert server.posted == []
+    try:
+        Policy(cap="5").check(document, pinned=True, spent=[])
+    except PolicyRefused as refused:
+        assert expected is None or expected > cap
+        assert refused.reason == ("composition" if family == "exclusive_or" else "cap")
+        return "refused"
+    assert expected is not None
+    assert expected <= cap
+    if family == "exclusive_or":
+        assert true_lift(document) <= expected
+    # Any second document finds every block at its ceiling.
+    other = survey(ldp_block()).form_level
+    ceilings = [true_ceiling(block) for block in document.blocks]
+    assert ledger_total([document.form_level, other]) == multiplied([*ceilings, other.ceiling])
+    return "pinned"
+
+
+def true_lift(document: SurveyDocument) -> Fraction:
+    """The largest |lift| of everything sent about S = X1 xor X2 with fair bits, by summing over all answers."""
+    tables = [b.mechanism for b in document.blocks if b.promises[0].secret is not None]
+    best = Fraction(1)
+    for y in product(*(range(m.reports) for m in tables)):
+        chance = [Fraction(0), Fraction(0)]
+        for x in product((0, 1), repeat=2):
+            chance[x[0] ^ x[1]] += Fraction(
+                prod(m.weights[v][w] for m, v, w in zip(tables, x, y, strict=True)),
+                4 * D**2,  # type: ignore[union-attr]
+            )
+        for part in chance:
+            lift = 2 * part / sum(chance)
+            best = max(best, lift, 1 / lift if lift else Fraction(10**9))
+    return best
+
+
+def judged(count: int, folder: Path) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for i, (family, document) in enumerate(documents(count)):
+        outcome = check(family, document, folder if i % 20 == 0 else None)
+        seen[family, outcome] = seen.get((family, outcome), 0) + 1
+    assert sum(seen.values()) == count
+    # Every family occurs, on both sides of the line where it can be on both.
+    assert {family for family, _ in seen} == {"independent", "massless", "exclusive_or"}
+    assert {outcome for _, outcome in seen} == {"pinned", "refused"}
+    assert seen["exclusive_or", "refused"] > 0
+
+
+def test_true_promises_under_a_false_prior_are_not_taken_unpinned(tmp_path: Path) -> None:
+    judged(72, tmp_path)
+
+
+@pytest.mark.full_only
+def test_five_hundred_adversarial_priors(tmp_path: Path) -> None:
+    judged(500, tmp_path)
+
+
+def test_the_oracle_tells_the_families_apart() -> None:
+    """The exclusive or of two bits told as they are is known for certain, whatever each block promises alone."""
+    blocks = exclusive_or(Random(1), "lip")
+    identity = DenseMechanism(48, ((D, 0), (0, D)))
+    whole = survey(*(replace(b, mechanism=identity, ceiling=None) for b in blocks))
+    assert true_lift(whole) == 10**9
+    assert whole.form_level.level is ledger(whole) is None
