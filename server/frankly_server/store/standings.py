@@ -40,7 +40,8 @@ class Standings:
         found = {}
         for row in self._connection.execute(wanted).mappings():
             values = dict(row)
-            found[values.pop("survey")] = StandingRow(**values)
+            name = values.pop("survey")
+            found[name] = StandingRow(**values)
         return found
 
     def put(self, survey_id: str, row: StandingRow) -> None:
