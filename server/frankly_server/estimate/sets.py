@@ -28,6 +28,7 @@ MOST_SEEN = 1 << 18
 """Different sets times answers of which the likeliest shares are sought."""
 MOST_LISTED = 1 << 10
 """Symbols of a mechanism that is listed whole."""
+_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,16 @@ class SetCounts:
                 for z in held:
                     pairs[x][z] += n
         return cls(sum(symbols.values()), tuple(map(tuple, pairs)), tuple(sorted(symbols.items())))
+
+    @classmethod
+    def of_vectors(cls, vectors: NDArray[np.uint8]) -> "SetCounts":
+        """Return the counts of reports given as rows of 0 and 1, shape (n, answers); the sets are not kept."""
+        pairs = np.zeros((vectors.shape[1],) * 2, dtype=np.int64)
+        for start in range(0, len(vectors), _ROWS):
+            # float32 holds sums of so many ones exactly, and is multiplied fastest.
+            held = vectors[start : start + _ROWS].astype(np.float32)
+            pairs += (held.T @ held).astype(np.int64)
+        return cls(len(vectors), tuple(tuple(int(c) for c in row) for row in pairs))
 
     def __add__(self, other: "SetCounts") -> "SetCounts":
         added = zip(self.pairs, other.pairs, strict=True)

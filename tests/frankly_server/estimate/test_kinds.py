@@ -162,6 +162,16 @@ def test_counts_of_sets_merge_by_addition() -> None:
     assert (one + other).pairs == ((3, 1, 2), (1, 1, 0), (2, 0, 2))
 
 
+def test_vectors_are_counted_as_their_masks_are() -> None:
+    vectors = np.random.default_rng(6).integers(0, 2, (1000, 5), dtype=np.uint8)
+    masks: dict[int, int] = {}
+    for row in vectors:
+        mask = sum(1 << x for x, bit in enumerate(row) if bit)
+        masks[mask] = masks.get(mask, 0) + 1
+    found, expected = SetCounts.of_vectors(vectors), SetCounts.of_symbols(5, masks)
+    assert (found.n, found.pairs) == (expected.n, expected.pairs)
+
+
 def test_a_sum_of_bits_that_cannot_be_is_told() -> None:
     mechanism = UnaryMechanism(10, 4, 512, 200)
     honest = SetCounts(

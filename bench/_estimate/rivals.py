@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our estimates beside those of pure-ldp and multi-freq-ldpy, from the same reports: seconds and squared errors."""
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _sdk.places import environment
+from frankly_server.estimate import Estimate, SetCounts, estimate
+from numpy.typing import NDArray
+
+from _estimate import reports
+from _estimate.peer import PEERS
+
+Figures = dict[str, float]
+SAME: dict[str, str] = {"pure-ldp": "unbiased", "multi-freq-ldpy": "projected"}
+"""Which of our products is of the same sort as what a peer returns: one may leave [0, 1], the other may not."""
+
+
+def compare(n: int) -> Figures:
+    """Return seconds, ratios (theirs to ours) and ratios of mean squared errors (ours to theirs), by kind and peer.
+
+    Peers that cannot be installed are left out, and counted.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        reports.write(folder, n)
+        seconds, errors = _ours(folder)
+        figures = {f"ours_{key}_s": value for key, value in seconds.items()}
+        missing = 0
+        for peer in PEERS:
+            if (found := _theirs(peer, folder)) is None:
+                missing += 1
+                continue
+            figures |= _against(peer, found, seconds, errors)
+    return figures | {"peers_missing": float(missing)}
+
+
+def _against(peer: str, found: dict[str, Any], seconds: Figures, errors: dict[str, float]) -> Figures:
+    slug, figures = peer.replace("-", "_"), {}
+    for kind in ("grr", "unary"):
+        theirs = found[f"{kind}_s"]
+        figures[f"{slug}_{kind}_s"] = theirs
+        figures[f"ratio_{slug}_{kind}_counts"] = theirs / seconds[f"{kind}_counts"]
+        figures[f"ratio_{slug}_{kind}_reports"] = theirs / seconds[f"{kind}_reports"]
+        their_error = _error(np.array(found[f"{kind}_batches"]))
+        figures[f"mse_ratio_{slug}_{kind}"] = errors[f"{kind}_{SAME[peer]}"] / their_error
+    return figures
+
+
+def _ours(folder: Path) -> tuple[Figures, dict[str, float]]:
+    """Return seconds from counts and from reports, and mean squared errors by kind and product."""
+    symbols, vectors = np.load(folder / "grr.npy"), np.load(folder / "unary.npy")
+    sources: dict[str, tuple[NDArray[np.uint8], Callable[[NDArray[np.uint8]], Any], Callable[[Any], Estimate]]] = {
+        "grr": (symbols, _table_counts, lambda counts: estimate(reports.grr(), counts)),
+        "unary": (vectors, SetCounts.of_vectors, lambda counts: estimate(reports.unary(), counts)),
+    }
+    seconds, errors = {}, {}
+    for kind, (data, count, told) in sources.items():
+        counts = count(data)
+        seconds[f"{kind}_counts"] = _least(lambda told=told, counts=counts: told(counts), 20)  # type: ignore[misc]
+        seconds[f"{kind}_reports"] = _least(lambda told=told, count=count, data=data: told(count(data)), 3)  # type: ignore[misc]
+        found = [told(count(part)) for part in np.array_split(data, reports.BATCHES)]
+        for product in ("unbiased", "projected"):
+            errors[f"{kind}_{product}"] = _error(np.array([getattr(each, product) for each in found], dtype=float))
+    return seconds, errors
+
+
+def _table_counts(symbols: NDArray[np.uint8]) -> list[int]:
+    return [int(c) for c in np.bincount(symbols, minlength=reports.K)]
+
+
+def _theirs(peer: str, folder: Path) -> dict[str, Any] | None:
+    python = environment(peer)
+    if python is None:
+        return None
+    numbers = map(str, (reports.EPSILON, reports.K, reports.BATCHES))
+    command = [str(python), str(Path(__file__).parent / "peer.py"), peer, str(folder), *numbers]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _error(shares: NDArray[np.float64]) -> float:
+    return float(np.mean((shares - reports.truth()) ** 2))
+
+
+def _least(trial: Callable[[], object], rounds: int) -> float:
+    """Return the least of several times: the first warms caches, and other work on the machine only adds."""
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        trial()
+        found.append(time.perf_counter() - start)
+    return min(found)

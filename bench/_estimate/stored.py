@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long the analysts' service takes for surveys of few and of many stored reports, in SQLite.
+
+Reports are put in by SQL, in the rows that intake writes; whether the counts are intake's is checked at the small size.
+"""
+
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+from frankly_protocol.clock import FixedClock
+from frankly_server.analysis import Analysis, encode
+from frankly_server.keys import Keyring
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from frankly_server.surveys import Surveys
+from pydantic import SecretStr
+
+FEW, ROUNDS = 10_000, 21
+SURVEY = b"""
+name: habits
+title: {en: Habits}
+languages: [en]
+opens: 2026-05-01T00:00:00Z
+closes: 2026-07-01T00:00:00Z
+expires: 2026-08-01T00:00:00Z
+min_reports: 10
+budget: "2"
+blocks:
+  - id: smokes
+    notion: ldp
+    epsilon: "1"
+    mechanism: warner
+    questions:
+      - id: smokes
+        text: {en: "Do you smoke?"}
+        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
+  - id: drinks
+    notion: ldp
+    epsilon: "1"
+    mechanism: grr
+    questions:
+      - id: drinks
+        text: {en: "How often do you drink?"}
+        choices: [{id: never, label: {en: Never}}, {id: weekly, label: {en: Weekly}}, {id: daily, label: {en: Daily}}]
+"""
+_REPORTS = """
+INSERT INTO reports (survey, id, document, symbols, strata)
+WITH RECURSIVE row(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM row WHERE i < :n)
+SELECT :survey, randomblob(16), :document, (random() & 1) || ',' || (abs(random()) % 3), '' FROM row
+"""
+_COUNTS = """
+INSERT INTO counts (document, block, stratum, symbol, slot, n)
+SELECT document, :block, '', CAST(substr(symbols, :place, 1) AS INTEGER), 0, count(*) FROM reports GROUP BY 1, 4
+"""
+_PAIRS = """
+INSERT INTO pair_counts (document, block, other, stratum, symbol, other_symbol, slot, n)
+SELECT document, 0, 1, '', CAST(substr(symbols, 1, 1) AS INTEGER), CAST(substr(symbols, 3, 1) AS INTEGER), 0, count(*)
+FROM reports GROUP BY 1, 5, 6
+"""
+
+
+def latencies(many: int) -> dict[str, float]:
+    """Return median seconds of an answer, one-way and as a joint table, at few and many stored reports, and ratios."""
+    found: dict[str, float] = {"stored_few": float(FEW), "stored_many": float(many)}
+    with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as lots:
+        surveys = {"few": _survey(Path(few), FEW, check=True), "many": _survey(Path(lots), many, check=False)}
+        for what, targets in (("shares", None), ("table", ["smokes", "drinks"])):
+            trials = {size: _asking(*survey, targets) for size, survey in surveys.items()}
+            seconds = _medians(trials)
+            found |= {f"stored_{what}_{size}_s": value for size, value in seconds.items()}
+            found[f"ratio_stored_{what}"] = seconds["many"] / seconds["few"]
+    return found
+
+
+def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
+    url, clock = f"sqlite:///{home / 'frankly.db'}", FixedClock(datetime(2026, 6, 1, tzinfo=UTC))
+    database = Database(url)
+    upgrade(database)
+    settings = Settings(home=home, database_url=SecretStr(url))
+    keys = Keyring(settings.keys_folder, clock)
+    keys.init()
+    surveys = Surveys(settings, database, keys, clock)
+    surveys.apply(surveys.parse_definition(SURVEY))
+    published = surveys.publish("habits")
+    survey, document = bytes.fromhex(published.survey_id), bytes.fromhex(published.digest.removeprefix("sha256:"))
+    with closing(sqlite3.connect(home / "frankly.db")) as connection, connection:
+        connection.execute("PRAGMA cache_size = -2000000")
+        connection.execute(_REPORTS, {"n": n, "survey": survey, "document": document})
+        for block, place in enumerate((1, 3)):
+            connection.execute(_COUNTS, {"block": block, "place": place})
+        connection.execute(_PAIRS)
+    if check:
+        with database.reading("recount") as tx:
+            differences = tx.counts.recount(published.survey_id)
+        if differences:
+            raise AssertionError(f"the counts are not those of intake: {differences[:2]}")
+    return database, published.survey_id
+
+
+def _asking(database: Database, survey: str, targets: object) -> Callable[[], object]:
+    analysis = Analysis(database)
+    return lambda: encode(analysis.estimates(survey, targets=targets))
+
+
+def _medians(trials: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the median of each trial; they take turns, so that a busy moment is shared."""
+    seen: dict[str, list[float]] = {name: [] for name in trials}
+    for trial in trials.values():
+        trial()
+    for _ in range(ROUNDS):
+        for name, trial in trials.items():
+            start = time.perf_counter()
+            trial()
+            seen[name].append(time.perf_counter() - start)
+    return {name: median(values) for name, values in seen.items()}
