@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""64 copies of a report at the same time: one row, every copy told that it is kept; another body is told no (T11)."""
+
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from frankly_server.app import create_app
+from frankly_server.store import Database
+
+from tests.frankly_server.log.sites import Place
+from tests.frankly_server.samples import SURVEY, body, published
+
+COPIES = 64
+PATH = f"/v1/surveys/{SURVEY}/reports"
+
+
+@pytest.fixture
+def place(tmp_path: Path, database_url: str) -> Place:
+    """A server on each kind of database; the clock stands inside the samples' opening times."""
+    return Place.make(tmp_path, None if database_url.startswith("sqlite") else database_url)
+
+
+def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]]]:
+    """Send bodies[i][j] from thread j in round i, all threads of a round at once; return (status, body sent)."""
+    app = create_app(place.settings, services=place.services)
+    told: list[list[tuple[int, bytes]]] = [[] for _ in bodies]
+    together = threading.Barrier(COPIES)
+    failed: list[BaseException] = []
+
+    def run(number: int) -> None:
+        client = app.test_client()
+        try:
+            for i, bodies_of_round in enumerate(bodies):
+                together.wait(60)
+                answer = client.post(PATH, data=bodies_of_round[number], content_type="application/json")
+                told[i].append((answer.status_code, bodies_of_round[number]))
+        except BaseException as error:  # noqa: BLE001 - shown by the test's own thread
+            failed.append(error)
+            together.abort()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(COPIES)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    return told
+
+
+def kept(database: Database) -> Counter[str]:
+    with database.reading("check") as tx:
+        assert tx.counts.recount(SURVEY) == []
+        return Counter(row.id for row in tx.reports.scan(SURVEY))
+
+
+def test_copies_are_one_report(place: Place, full: bool) -> None:
+    ids = 1000 if full else 12
+    document = published(place.services.database)
+    bodies = [[body(document, report_id=f"{i:032x}")] * COPIES for i in range(ids)]
+    for answers in race(place, bodies):
+        assert Counter(status for status, _ in answers) == {201: 1, 200: COPIES - 1}
+    assert kept(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
+    place.services.close()
+
+
+def test_the_first_of_two_bodies_is_kept_and_the_other_refused(place: Place, full: bool) -> None:
+    ids = 1000 if full else 12
+    document = published(place.services.database)
+    bodies = [[body(document, j % 2, 0, report_id=f"{i:032x}") for j in range(COPIES)] for i in range(ids)]
+    for answers in race(place, bodies):
+        [winner] = [sent for status, sent in answers if status == 201]
+        assert {sent == winner for status, sent in answers if status == 409} == {False}
+        assert Counter(status for status, _ in answers) == {201: 1, 200: COPIES // 2 - 1, 409: COPIES // 2}
+        with place.services.database.reading("check") as tx:
+            found = tx.reports.get_many(SURVEY, [winner[winner.index(b'"id":"') + 6 :][:32].decode()])
+        assert [row.symbols[0] for row in found.values()] == [bodies_symbol(winner)]
+    assert kept(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
+    place.services.close()
+
+
+def bodies_symbol(sent: bytes) -> int:
+    """The first symbol, read from the bytes themselves."""
+    return int(sent[sent.index(b'"y":[') + 5 : sent.index(b'"y":[') + 6])

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Token buckets against a slow model that remembers every taking, on a clock of the test's own."""
+
+from fractions import Fraction
+
+import pytest
+from frankly_server.buckets import MOST_NAMES, Buckets
+from hypothesis import given
+from hypothesis import strategies as st
+
+steps = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 4)), min_size=1, max_size=40)
+
+
+@given(steps=steps, per_s=st.sampled_from([1, 2, 8]), burst=st.integers(1, 10))
+def test_what_is_let_through_is_what_the_model_lets_through(
+    steps: list[tuple[int, int]], per_s: int, burst: int
+) -> None:
+    buckets, level, now = Buckets(per_s, burst), Fraction(burst), 0
+    for quarters, cost in steps:  # quarters of a second: exact in binary
+        level, now = min(Fraction(burst), level + Fraction(quarters * per_s, 4)), now + quarters
+        told = buckets.take("a", now / 4, cost)
+        assert told.left == max(0, level)
+        assert told.full_s == (burst - level) / per_s
+        assert (told.wait_s == 0) == (level >= 1)
+        if level >= 1:
+            level -= cost
+        else:
+            assert told.wait_s == (1 - level) / per_s
+            assert buckets.look("a", now / 4 + told.wait_s).wait_s == 0.0
+            assert told.retry_after_s >= told.wait_s
+
+
+def test_names_do_not_share_and_looking_takes_nothing() -> None:
+    buckets = Buckets(1, 2)
+    assert [buckets.take("a", 0).wait_s for _ in range(3)] == [0, 0, 1]
+    assert [buckets.look("b", 0).left for _ in range(3)] == [2, 2, 2]
+
+
+def test_a_clock_that_goes_back_gives_nothing() -> None:
+    buckets = Buckets(1, 1)
+    buckets.take("a", 100)
+    assert buckets.take("a", 50).wait_s == 1.0
+
+
+def test_memory_is_bounded_and_the_oldest_name_is_forgotten() -> None:
+    buckets = Buckets(1, 1)
+    for number in range(MOST_NAMES + 1):
+        buckets.take(str(number), 0)
+    assert len(buckets._levels) == MOST_NAMES
+    assert buckets.look("0", 0).left == 1
+    assert buckets.look("1", 0).left == 0
+
+
+@pytest.mark.parametrize(("per_s", "burst"), [(0, 1), (-1, 1), (1, 0.5)])
+def test_a_bucket_that_never_fills_is_refused(per_s: float, burst: float) -> None:
+    with pytest.raises(ValueError, match="positive rate"):
+        Buckets(per_s, burst)
