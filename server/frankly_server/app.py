@@ -15,6 +15,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.web import analyst, headers, limits, logs, metrics, models, openapi, problems, public, reading
+from frankly_server.web.admin import blueprint as admin_pages
 from frankly_server.web.openapi import declare
 
 
@@ -60,6 +61,7 @@ def create_app(settings: Settings, *, clock: Clock | None = None, services: Serv
     allowed = limits.Limits(settings)
     app.register_blueprint(public.blueprint(bound, settings, allowed))
     app.register_blueprint(analyst.blueprint(bound, allowed))
+    app.register_blueprint(admin_pages(bound))
     _add_description(app)
     return app
 

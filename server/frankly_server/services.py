@@ -5,6 +5,7 @@ from typing import Self
 
 from frankly_protocol.clock import Clock
 
+from frankly_server.accounts import Accounts, Passwords
 from frankly_server.analysis import Analysis
 from frankly_server.intake import Intake, Invites
 from frankly_server.keys import Access, Keyring
@@ -12,15 +13,20 @@ from frankly_server.log import LogService
 from frankly_server.settings import Settings
 from frankly_server.store import Database
 from frankly_server.surveys import Surveys
+from frankly_server.surveys.jobs import Jobs
+from frankly_server.surveys.lifecycle import Lifecycle
 
 
 class Services:
     """The services over one database and one key folder; nothing is opened before it is used.
 
     surveys, intake, analysis : the survey's life. access : API keys. keys : signing keys. log : the transparency log.
+    accounts : people who sign in. lifecycle, jobs : states of surveys, and publishing in the background.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, clock: Clock, passwords: Passwords | None = None
+    ) -> None:
         self.settings = settings
         self.database = database
         self.keys = Keyring(settings.keys_folder, clock)
@@ -30,6 +36,9 @@ class Services:
         self.log = LogService(database, self.keys, clock)
         self.invites = Invites(database)
         self.analysis = Analysis(database)
+        self.accounts = Accounts(database, clock, passwords)
+        self.lifecycle = Lifecycle(database)
+        self.jobs = Jobs(database, self.surveys, clock)
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock) -> Self:

@@ -18,6 +18,7 @@ from frankly_server.web import logs
 _VERBS = {
     "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
     "migrate": ("frankly_server.cli.database:migrate", "Create the tables, or bring them up to date."),
+    "admin": ("frankly_server.cli.accounts:admin", "Make accounts for the admin pages."),
     "survey": ("frankly_server.cli.survey:survey", "Apply, publish and list surveys."),
     "tokens": ("frankly_server.cli.tokens:tokens", "Make invite tokens for a survey."),
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),

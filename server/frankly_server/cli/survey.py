@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly survey`: from a file to a signed document that anybody can check."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -10,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.opening import open_services
-from frankly_server.surveys import Published, PublishedBlock
+from frankly_server.surveys import Published, PublishedBlock, files
 from frankly_server.surveys.drafting import Progress as Report
 
 MAX_FILE_BYTES = 8 * 2**20
@@ -24,7 +25,7 @@ _UNCHANGED = "Answers are sent unchanged in: {}. They say about the secret no mo
 
 @click.group()
 def survey() -> None:
-    """Apply, publish and list surveys."""
+    """Apply, compare, export, publish and list surveys."""
 
 
 @survey.command()
@@ -58,6 +59,49 @@ def publish(name: str, as_json: bool) -> None:
         write_json(_published(found))
     else:
         _show(found)
+
+
+@survey.command()
+@click.argument("file", type=click.File("rb"))
+@json_option
+def diff(file: BinaryIO, as_json: bool) -> None:
+    """Show what applying a survey FILE would change, line by line; change nothing."""
+    with open_services() as services:
+        change = services.surveys.apply(services.surveys.parse_definition(file.read(MAX_FILE_BYTES)), dry_run=True)
+    if as_json:
+        write_json(
+            {"status": change.status, "survey": change.survey_id, "name": change.name, "diff": list(change.diff)}
+        )
+        return
+    for line in change.diff:
+        click.echo(line)
+    remarks().print(f"Survey {change.name}: {change.status}.", markup=False)
+
+
+@survey.command()
+@click.argument("name")
+@json_option
+def export(name: str, as_json: bool) -> None:
+    """Write the draft of the survey called NAME as a file (YAML) that `apply` reads back as it is."""
+    with open_services() as services:
+        definition = services.surveys.draft(name)
+    if as_json:
+        write_json(json.loads(definition.to_json()))
+    else:
+        click.echo(files.to_yaml(definition), nl=False)
+
+
+@survey.command()
+@click.argument("name", required=False)
+@json_option
+def template(name: str | None, as_json: bool) -> None:
+    """List the templates that come with the server, or write the one called NAME."""
+    if name is not None:
+        click.echo(files.template(name), nl=False)
+    elif as_json:
+        write_json({"templates": [{"name": key, "about": words} for key, words in files.templates().items()]})
+    else:
+        results().print(table("Templates", ("name", "about"), list(files.templates().items())))
 
 
 @survey.command("list")

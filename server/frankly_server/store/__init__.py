@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The only SQL: tables, one door (`Database`), one class per aggregate."""
 
+from frankly_server.store.accounts import AccountRow
 from frankly_server.store.api_keys import ApiKeyRow
+from frankly_server.store.audit import AuditEvent
 from frankly_server.store.backup import BackupBroken, Contents
 from frankly_server.store.backup import restore as restore_backup
 from frankly_server.store.backup import save as save_backup
@@ -17,7 +19,9 @@ from frankly_server.store.statistics import Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow
 
 __all__ = [
+    "AccountRow",
     "ApiKeyRow",
+    "AuditEvent",
     "BackupBroken",
     "Contents",
     "CountKey",

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables behind the admin pages: accounts, sessions, the audit trail, design jobs, and what surveys and keys belong to.
+"""The tables behind the admin pages: accounts, sessions, audit trail, jobs, and what surveys and keys belong to.
 
 None of them holds anything about a respondent. They stand beside the older tables and change none of them, so that the
-release before this one keeps working on the same database; a survey or key without a row here is the main organisation's.
+release before this one keeps working on the same database. A survey or key without a row here is the main
+organisation's.
 """
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Integer, String, Table, Text, UniqueConstraint

@@ -93,7 +93,7 @@ def protect(draft: Draft, block_id: str, wanted: Protection) -> Draft:
         block["notion"] = "ldp"
     else:
         block["notion"] = "lip"
-        block["prior"] = _prior(block, wanted)
+        block["prior"] = _prior(wanted)
         if wanted.backstop is not None:
             block["ceiling_cap"] = wanted.backstop
     return with_budget(found)
@@ -103,7 +103,8 @@ def block_of(draft: Draft, block_id: str) -> Draft:
     """Return a block of a draft by its id. Raises InvalidInput(not_found)."""
     for block in draft["blocks"]:
         if block["id"] == block_id:
-            return dict(block) if block is None else block
+            found: Draft = block
+            return found
     raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "block")
 
 
@@ -156,7 +157,7 @@ def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
     return {"id": slug(text, taken), "text": {languages[0]: text}, "choices": found}
 
 
-def _prior(block: Draft, wanted: Protection) -> Draft:
+def _prior(wanted: Protection) -> Draft:
     counts = wanted.counts
     if counts is None:
         raise InvalidInput(Problem.FIELD_MISSING, "a secret beside the answer needs counts of both together", "counts")

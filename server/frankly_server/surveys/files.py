@@ -25,7 +25,7 @@ class _Dumper(yaml.SafeDumper):
 
 def to_yaml(definition: SurveyDefinition) -> bytes:
     """Return a survey file that reads back as exactly this definition."""
-    value = {name: part for name, part in loads(definition.to_json()).items()}
+    value = loads(definition.to_json())
     ordered = {name: value[name] for name in SurveyDefinition.model_fields if name in value}
     return yaml.dump(ordered, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110).encode()
 

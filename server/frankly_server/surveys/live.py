@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an admin may watch while reports come in: numbers of reports and refusals, never an answer, small ones hidden."""
+"""What an admin may watch while reports come in: numbers of reports and refusals, never an answer."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.surveys.preview import planned
 
 SMALL: Final = 10
-"""Numbers from 1 to 9 are shown as "fewer than 10": watched from minute to minute, they would tell who just answered."""
+"""Numbers from 1 to 9 are shown as "fewer than 10": watched closely, they would tell who just answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a block's protection will cost, before anything is published: margins, alternatives, the frontier, a trial run."""
+"""What a block's protection will cost, before it is published: margins, alternatives, the frontier."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -64,7 +64,9 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
         Below the survey's minimum of reports a question says `insufficient` and carries no number. The JSON holds all
         that is needed to compute it again: `frankly replay`.
         """
-        limits.questions.take(auth.require_role(services, auth.ANALYST_ROLES).prefix)
+        holder = auth.require_role(services, auth.ANALYST_ROLES)
+        limits.questions.take(holder.prefix)
+        auth.require_survey(services, holder, reading.survey_id(survey_id))
         asked = reading.query({item.name for item in _QUERY})
         form = _format(asked.get("format", "json"))
         found = services.analysis.estimates(

@@ -28,7 +28,8 @@ def register(app: Flask) -> None:
         g.started = time.monotonic()
 
     def finish(response: Response) -> Response:
-        response.headers.update(_SECURITY)
+        for name, value in _SECURITY.items():
+            response.headers.setdefault(name, value)  # the admin's pages allow their own style and script
         response.headers.setdefault("Cache-Control", "no-store")
         _log_request(response)
         return response

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The admin's pages: rendered here, styled and scripted from here, usable without scripts and by keyboard alone."""
+
+from apiflask import APIBlueprint
+from flask import Response
+from frankly_protocol.errors import FranklyError
+from werkzeug.exceptions import HTTPException
+
+from frankly_server.services import Services
+from frankly_server.web import problems
+from frankly_server.web.admin import entry, people, planning, publishing, running, writing
+from frankly_server.web.admin.pages import assets, failed, render
+from frankly_server.web.security import PATH, Door
+
+
+def blueprint(services: Services) -> APIBlueprint:
+    """Return the pages, bound to `services`; they are no part of the API and not described there."""
+    routes = APIBlueprint("admin", __name__, url_prefix=PATH, template_folder="templates", enable_openapi=False)
+    door = Door(services)
+    routes.before_request(door.enter)
+    routes.after_request(door.leave)
+    routes.register_error_handler(FranklyError, failed)
+    routes.register_error_handler(HTTPException, _missing)
+    routes.register_error_handler(Exception, _broken)
+    assets(routes)
+    entry.add_to(routes, services, door)
+    people.add_to(routes, services)
+    writing.add_to(routes, services)
+    planning.add_to(routes, services)
+    publishing.add_to(routes, services)
+    running.add_to(routes, services)
+    return routes
+
+
+def _missing(error: HTTPException) -> Response:
+    """Show an error of the framework: wrong role, no such page, too large a file."""
+    code = error.code or 500
+    words = {
+        403: ("Not yours to open", "Your role does not open this page. Ask an owner of your organisation."),
+        404: ("Not here", "There is no such page, or it belongs to somebody else."),
+        413: ("Too large", "The file or form is larger than this page takes."),
+    }
+    title, detail = words.get(code, ("That did not work", "Go back, check what you sent and try again."))
+    return render("error.html", status=code, title=title, detail=detail)
+
+
+def _broken(error: Exception) -> Response:
+    """Show a fault of ours, which the log line names by kind and place."""
+    problems.from_unexpected(error)
+    return render("error.html", status=500, title="That did not work", detail="The fault is ours; try again later.")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signing in and out, and one's own password."""
+
+from apiflask import APIBlueprint
+from flask import Response, g, request
+from frankly_protocol.errors import FranklyError, InvalidInput
+
+from frankly_server.services import Services
+from frankly_server.web.admin.pages import attempt, field, go, render
+from frankly_server.web.security import PATH, Door, needs, person
+
+
+def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
+    """Add the pages of the door."""
+
+    @routes.get("/")
+    @needs("viewer")
+    def home() -> Response:
+        return go(f"{PATH}/surveys")
+
+    @routes.get("/sign-in")
+    def sign_in() -> Response:
+        return go(f"{PATH}/surveys") if g.person else render("sign_in.html")
+
+    @routes.post("/sign-in")
+    def do_sign_in() -> Response:
+        try:
+            signed = services.accounts.sign_in(field("email"), request.form.get("password", ""))
+        except FranklyError as refused:
+            status = refused.problem.status if isinstance(refused, InvalidInput) else 503
+            return render("sign_in.html", status=status, error=refused, email=field("email", 254))
+        if g.person is not None:
+            services.accounts.sign_out(g.token)
+        response = go(f"{PATH}/surveys")
+        door.remember(response, signed.token)
+        return response
+
+    @routes.post("/sign-out")
+    def sign_out() -> Response:
+        if g.person is not None:
+            services.accounts.sign_out(g.token)
+        response = go(f"{PATH}/sign-in")
+        door.forget(response)
+        return response
+
+    _add_account(routes, services)
+
+
+def _add_account(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/account")
+    @needs("viewer")
+    def account() -> Response:
+        return render("account.html")
+
+    @routes.post("/account")
+    @needs("viewer")
+    def change_password() -> Response:
+        def act() -> str:
+            services.accounts.change_password(person(), request.form.get("old", ""), request.form.get("new", ""))
+            return f"{PATH}/sign-in"
+
+        return attempt(act, lambda refused: render("account.html", status=refused.problem.status, error=refused))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rendering: one door to the templates, the two files they link, and how errors look."""
+
+import hashlib
+from collections.abc import Callable
+from importlib import resources
+from typing import Any, Final
+
+from apiflask import APIBlueprint
+from flask import Response, abort, g, make_response, redirect, render_template, request
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.accounts import may
+from frankly_server.web.headers import PUBLIC_FOREVER
+from frankly_server.web.security import PATH, form_token
+
+_KINDS: Final = {"admin.css": "text/css; charset=utf-8", "admin.js": "text/javascript; charset=utf-8"}
+_FILES: Final = {name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS}
+_LINKS: Final = {name: f"{PATH}/assets/{hashlib.sha256(data).hexdigest()[:16]}/{name}" for name, data in _FILES.items()}
+
+
+def assets(routes: APIBlueprint) -> None:
+    """Serve the style sheet and the script, under names that change with their content."""
+
+    @routes.get("/assets/<digest>/<name>")
+    def asset(digest: str, name: str) -> Response:
+        if _LINKS.get(name) != f"{PATH}/assets/{digest}/{name}":
+            abort(404)
+        response = Response(_FILES[name], content_type=_KINDS[name])
+        response.headers["Cache-Control"] = PUBLIC_FOREVER
+        return response
+
+
+def render(template: str, *, status: int = 200, **values: Any) -> Response:
+    """Return a page; every template knows who is signed in, what they may do, and the form token."""
+    person = g.get("person")
+    text = render_template(
+        f"admin/{template}",
+        person=person,
+        may=lambda role: person is not None and may(person.role, role),
+        csrf=form_token() if "token" in g else "",
+        css=_LINKS["admin.css"],
+        js=_LINKS["admin.js"],
+        **values,
+    )
+    return make_response(text, status)
+
+
+def failed(error: FranklyError) -> Response:
+    """Show a refusal of ours that no form took care of."""
+    problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
+    status = 500 if problem is None else problem.status
+    detail = "The fault is ours; try again later." if status == 500 else error.detail
+    # Which key file or setting is at fault is for the operator, who reads it from `frankly doctor`.
+    if problem in (Problem.KEY_FILE, Problem.UNSAFE_SETTING):
+        status, detail = 503, "The server is not set up for this yet; its operator can ask `frankly doctor`."
+    return render("error.html", status=status, title="That did not work", detail=detail)
+
+
+def attempt(act: Callable[[], str], again: Callable[[InvalidInput], Response]) -> Response:
+    """Run a form's action and go to the address it returns; a refusal shows the form again, with the reason."""
+    try:
+        where = act()
+    except InvalidInput as refused:
+        if refused.problem in (Problem.SURVEY_UNKNOWN, Problem.KEY_FILE):
+            raise
+        return again(refused)
+    return go(where)
+
+
+def go(where: str) -> Response:
+    """Send the browser to another page with GET."""
+    response = redirect(where, 303)
+    assert isinstance(response, Response)  # noqa: S101 - what flask's redirect returns, though typed wider
+    return response
+
+
+def field(name: str, limit: int = 4000) -> str:
+    """Return a form field's text without the ends' white space; line ends are plain."""
+    return request.form.get(name, "")[:limit].replace("\r\n", "\n").strip()
+
+
+def lines(name: str) -> list[str]:
+    """Return a form field's lines that are not empty."""
+    return [line.strip() for line in field(name, 20_000).split("\n") if line.strip()]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Colleagues, API keys and the audit trail of one organisation."""
+
+import secrets
+
+from apiflask import APIBlueprint
+from flask import Response, request
+from frankly_protocol.errors import InvalidInput
+
+from frankly_server.accounts import ROLES
+from frankly_server.services import Services
+from frankly_server.web import reading
+from frankly_server.web.admin.pages import attempt, field, render
+from frankly_server.web.security import PATH, needs, person
+
+_PAGE = 50
+
+
+def add_to(routes: APIBlueprint, services: Services) -> None:
+    """Add the pages."""
+    _add_people(routes, services)
+    _add_keys(routes, services)
+
+    @routes.get("/audit")
+    @needs("owner")
+    def audit() -> Response:
+        before = reading.whole(request.args.get("before"), "before")
+        events = services.accounts.trail(person().organisation, before, _PAGE + 1)
+        return render("audit.html", events=events[:_PAGE], more=len(events) > _PAGE)
+
+
+def _add_people(routes: APIBlueprint, services: Services) -> None:
+    def page(status: int = 200, **values: object) -> Response:
+        every = services.accounts.list(person().organisation)
+        return render("people.html", status=status, people=every, roles=ROLES, **values)
+
+    def again(refused: InvalidInput) -> Response:
+        return page(refused.problem.status, error=refused)
+
+    @routes.get("/people")
+    @needs("owner")
+    def people() -> Response:
+        return page()
+
+    @routes.post("/people")
+    @needs("owner")
+    def add_person() -> Response:
+        password = secrets.token_urlsafe(12)
+        try:
+            made = services.accounts.create(
+                person().organisation, field("email"), field("role"), password, by=person().email
+            )
+        except InvalidInput as refused:
+            return again(refused)
+        return page(201, made=made, password=password)
+
+    @routes.post("/people/<account_id>/role")
+    @needs("owner")
+    def set_role(account_id: str) -> Response:
+        def act() -> str:
+            services.accounts.set_role(person(), account_id, field("role"))
+            return f"{PATH}/people"
+
+        return attempt(act, again)
+
+    @routes.post("/people/<account_id>/disable")
+    @needs("owner")
+    def disable(account_id: str) -> Response:
+        def act() -> str:
+            services.accounts.disable(person(), account_id)
+            return f"{PATH}/people"
+
+        return attempt(act, again)
+
+
+def _add_keys(routes: APIBlueprint, services: Services) -> None:
+    def page(status: int = 200, **values: object) -> Response:
+        mine = person().organisation
+        keys = [key for key in services.access.list() if key.organisation == mine]
+        standings = services.lifecycle.every()
+        surveys = {
+            row.survey_id: row.name
+            for row in services.surveys.list()
+            if (standings[row.survey_id].organisation if row.survey_id in standings else "main") == mine
+        }
+        return render("keys.html", status=status, keys=keys, surveys=surveys, **values)
+
+    @routes.get("/keys")
+    @needs("admin")
+    def keys() -> Response:
+        return page()
+
+    @routes.post("/keys")
+    @needs("admin")
+    def add_key() -> Response:
+        chosen = request.form.getlist("survey")[:200]
+        try:
+            for survey in chosen:
+                services.lifecycle.require(survey, person().organisation)
+            token = services.access.create(field("role"), field("label"), person().organisation, chosen)
+        except InvalidInput as refused:
+            return page(refused.problem.status, error=refused)
+        services.accounts.record(person(), "API key made", f"{field('label')} ({field('role')})")
+        return page(201, token=token)
+
+    @routes.post("/keys/<prefix>/revoke")
+    @needs("admin")
+    def revoke_key(prefix: str) -> Response:
+        def act() -> str:
+            services.access.revoke(prefix, person().organisation)
+            services.accounts.record(person(), "API key revoked", prefix)
+            return f"{PATH}/keys"
+
+        return attempt(act, lambda refused: page(refused.problem.status, error=refused))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishing in the background, what was published with its certificate, and how to embed it."""
+
+from apiflask import APIBlueprint
+from flask import Response, json
+from frankly_protocol.audit import ln_up
+from frankly_protocol.canonical import dumps
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.services import Services
+from frankly_server.surveys.surveys import Published
+from frankly_server.web import reading
+from frankly_server.web.admin.pages import attempt
+from frankly_server.web.admin.survey_page import opened, show
+from frankly_server.web.security import needs, person
+
+
+def add_to(routes: APIBlueprint, services: Services) -> None:
+    """Add the pages."""
+    _add_jobs(routes, services)
+
+    @routes.get("/surveys/<survey_id>")
+    @needs("viewer")
+    def survey_home(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+        versions = list(services.surveys.versions(survey.id))[::-1]
+        return show("publish.html", survey, "publish", versions=versions, ln_up=ln_up)
+
+    @routes.get("/surveys/<survey_id>/versions/<int:version>")
+    @needs("viewer")
+    def version_document(survey_id: str, version: int) -> Response:
+        survey = opened(services, survey_id)
+        for document in services.surveys.versions(survey.id):
+            if document.version == version:
+                return Response(document.payload(), content_type=reading.JSON)
+        return show("embed.html", survey, "embed", _no_version())
+
+    @routes.get("/surveys/<survey_id>/embed")
+    @needs("viewer")
+    def embed(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+        documents = services.surveys.versions(survey.id)
+        example = {q.id: q.choices[0].id for q in documents[-1].questions.values()} if documents else {}
+        return show("embed.html", survey, "embed", example=dumps(example).decode())
+
+
+def _add_jobs(routes: APIBlueprint, services: Services) -> None:
+    @routes.post("/surveys/<survey_id>/publish")
+    @needs("admin")
+    def publish(survey_id: str) -> Response:
+        survey, by = opened(services, survey_id), person()
+
+        def done(published: Published) -> None:
+            services.accounts.record(by, f"version {published.version} {published.status}", published.name)
+
+        def act() -> str:
+            return survey.path(f"jobs/{services.jobs.start(survey.id, done)}")
+
+        versions = list(services.surveys.versions(survey.id))[::-1]
+        return attempt(
+            act, lambda refused: show("publish.html", survey, "publish", refused, versions=versions, ln_up=ln_up)
+        )
+
+    @routes.get("/surveys/<survey_id>/jobs/<job_id>")
+    @needs("viewer")
+    def job(survey_id: str, job_id: str) -> Response:
+        survey = opened(services, survey_id)
+        return show("job.html", survey, "publish", job=services.jobs.get(survey.id, job_id))
+
+    @routes.get("/surveys/<survey_id>/jobs/<job_id>/state")
+    @needs("viewer")
+    def job_state(survey_id: str, job_id: str) -> Response:
+        row = services.jobs.get(opened(services, survey_id).id, job_id)
+        body = {"state": row.state, "done": row.done, "total": row.total, "detail": row.detail}
+        return Response(json.dumps(body), content_type=reading.JSON)
+
+    @routes.post("/surveys/<survey_id>/jobs/<job_id>/cancel")
+    @needs("admin")
+    def cancel(survey_id: str, job_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            services.jobs.cancel(survey.id, job_id)
+            services.accounts.record(person(), "publishing stopped", survey.summary.name)
+            return survey.path(f"jobs/{job_id}")
+
+        return attempt(act, lambda refused: show("embed.html", survey, "publish", refused))
+
+
+def _no_version() -> InvalidInput:
+    return InvalidInput(Problem.NOT_FOUND, "there is no such version", "version")

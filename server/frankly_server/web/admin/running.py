@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""While a survey runs: what comes in, when it stops, and moving it on."""
+
+import re
+from typing import Any
+
+from apiflask import APIBlueprint
+from flask import Response, request
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.services import Services
+from frankly_server.surveys.lifecycle import MOVES
+from frankly_server.surveys.live import live, needed
+from frankly_server.web.admin.pages import attempt, field
+from frankly_server.web.admin.survey_page import Opened, opened, show
+from frankly_server.web.security import needs, person
+
+_POINTS = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2})?", re.ASCII)
+_USUAL = "3"
+
+
+def add_to(routes: APIBlueprint, services: Services) -> None:
+    """Add the pages."""
+
+    def page(survey: Opened, refused: InvalidInput | None = None) -> Response:
+        return show("intake.html", survey, "intake", refused, **_figures(services, survey))
+
+    @routes.get("/surveys/<survey_id>/intake")
+    @needs("viewer")
+    def intake(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+        try:
+            _margin(request.args.get("target", _USUAL))
+        except InvalidInput as refused:
+            return page(survey, refused)
+        return page(survey)
+
+    @routes.post("/surveys/<survey_id>/stop-rule")
+    @needs("admin")
+    def stop_rule(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            said = _set_stop(services, survey)
+            services.accounts.record(person(), f"stop rule: {said}", survey.summary.name)
+            return survey.path("intake")
+
+        return attempt(act, lambda refused: page(survey, refused))
+
+    @routes.post("/surveys/<survey_id>/move")
+    @needs("admin")
+    def move(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            state = services.lifecycle.move(survey.id, field("move"))
+            services.accounts.record(person(), f"survey {state}", survey.summary.name)
+            return survey.path("intake")
+
+        return attempt(act, lambda refused: page(survey, refused))
+
+
+def _figures(services: Services, survey: Opened) -> dict[str, Any]:
+    try:
+        target = _margin(request.values.get("target", _USUAL))
+    except InvalidInput:
+        target = _margin(_USUAL)
+    numbers = {row.digest: row.n for row in services.log.audit(survey.id)} if survey.summary.version else {}
+    documents = [(document, numbers.get(document.digest, 0)) for document in services.surveys.versions(survey.id)]
+    moves = [name for name, (sources, _) in MOVES.items() if survey.standing.state in sources]
+    if not documents:
+        moves = ["archive"] if survey.standing.state != "archived" else []
+    found = live(documents, services.intake.refusals(survey.id), target)
+    return {"live": found, "moves": moves, "points": f"{target * 100:g}"}
+
+
+def _set_stop(services: Services, survey: Opened) -> str:
+    """Set the rule the form asks for, and return it in words."""
+    rule = field("rule")
+    if rule == "never":
+        services.lifecycle.stop_at(survey.id, None)
+        return "none"
+    if rule == "reports":
+        text = field("reports")
+        reports = int(text) if re.fullmatch(r"[0-9]{1,10}", text, re.ASCII) else 0
+        services.lifecycle.stop_at(survey.id, reports)
+        return f"at {reports} reports"
+    margin = _margin(field("points"))
+    documents = services.surveys.versions(survey.id)
+    if not documents:
+        raise InvalidInput(Problem.IMMUTABLE, "publish the survey first: the margin depends on its mechanism", "rule")
+    reports_needed = needed(documents[-1], margin)
+    if reports_needed is None:
+        raise InvalidInput(Problem.NOT_IDENTIFIABLE, "some shares cannot be estimated, whatever the number", "points")
+    services.lifecycle.stop_at(survey.id, reports_needed, f"{margin:g}")
+    return f"at ±{margin * 100:g} points, {reports_needed} reports"
+
+
+def _margin(points: str) -> float:
+    """Return a half-width from percentage points. Raises InvalidInput(field_type)."""
+    if not _POINTS.fullmatch(points) or not 0 < float(points) < 50:
+        raise InvalidInput(Problem.FIELD_TYPE, "write percentage points between 0 and 50, such as 3 or 2.5", "points")
+    return float(points) / 100

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pages of one survey share: whose it is, its state, its draft and its tabs."""
+
+from dataclasses import dataclass
+from json import loads
+from typing import Any
+
+from flask import Response, request
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.services import Services
+from frankly_server.store.standings import MAIN, StandingRow
+from frankly_server.surveys import Summary, SurveyDefinition
+from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys.editing import Draft
+from frankly_server.surveys.lifecycle import shown_state
+from frankly_server.web import reading
+from frankly_server.web.admin.pages import render
+from frankly_server.web.security import PATH, person
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A survey of the caller's organisation."""
+
+    summary: Summary
+    standing: StandingRow
+    definition: SurveyDefinition
+
+    @property
+    def id(self) -> str:
+        """The survey's id."""
+        return self.summary.survey_id
+
+    @property
+    def state(self) -> str:
+        """One word for where it is."""
+        return shown_state(self.summary, self.standing)
+
+    @property
+    def title(self) -> str:
+        """The title in the first language."""
+        return self.definition.title[self.definition.languages[0]]
+
+    @property
+    def draft(self) -> Draft:
+        """The definition as plain values, to be edited."""
+        return dict(loads(self.definition.to_json()))
+
+    def path(self, tab: str = "") -> str:
+        """Return the address of one of its pages."""
+        return f"{PATH}/surveys/{self.id}" + (f"/{tab}" if tab else "")
+
+
+def opened(services: Services, survey_id: str) -> Opened:
+    """Return a survey of the caller's organisation; raises InvalidInput(survey_unknown) for any other."""
+    found = reading.survey_id(survey_id)
+    standing = services.lifecycle.require(found, person().organisation)
+    return Opened(services.surveys.summary(found), standing, services.surveys.draft(found))
+
+
+def mine(services: Services) -> list[Opened]:
+    """Return every survey of the caller's organisation, by name."""
+    standings, found = services.lifecycle.every(), []
+    for row in services.surveys.list():
+        standing = standings.get(row.survey_id, StandingRow(MAIN))
+        if standing.organisation == person().organisation:
+            found.append(Opened(row, standing, services.surveys.draft(row.survey_id)))
+    return found
+
+
+def store(services: Services, survey: Opened, draft: Draft) -> None:
+    """Keep an edited draft, and say so on the trail. Raises InvalidInput for one that cannot be."""
+    change = services.surveys.apply(parse_value(draft))
+    if change.status != "unchanged":
+        services.accounts.record(person(), "draft changed", survey.summary.name)
+
+
+def show(template: str, survey: Opened, tab: str, refused: InvalidInput | None = None, **values: Any) -> Response:
+    """Render a page of a survey; with a refusal, in its status."""
+    status = 200 if refused is None else refused.problem.status
+    return render(template, status=status, survey=survey, tab=tab, error=refused, **values)
+
+
+def asked_block(survey: Opened) -> str:
+    """Return the id of the block that is asked about: the first, if none is named."""
+    ids = [block.id for block in survey.definition.blocks]
+    wanted = request.values.get("block", ids[0])
+    if wanted not in ids:
+        raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such question", "block")
+    return wanted

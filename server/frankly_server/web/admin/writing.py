@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From nothing to a draft: a new survey, its questions, and what protects each of them."""
+
+import secrets
+
+from apiflask import APIBlueprint
+from flask import Response, request
+
+from frankly_server.services import Services
+from frankly_server.surveys import editing, files
+from frankly_server.surveys.csv_prior import MAX_BYTES, read_counts
+from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
+from frankly_server.surveys.preview import OFFERED
+from frankly_server.web.admin.pages import attempt, field, lines, render
+from frankly_server.web.admin.survey_page import asked_block, mine, opened, show, store
+from frankly_server.web.security import PATH, needs, person
+
+
+def add_to(routes: APIBlueprint, services: Services) -> None:
+    """Add the pages."""
+    _add_list(routes, services)
+    _add_questions(routes, services)
+    _add_protection(routes, services)
+
+
+def _add_list(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/surveys")
+    @needs("viewer")
+    def surveys() -> Response:
+        return render("surveys.html", surveys=mine(services))
+
+    @routes.get("/surveys/new")
+    @needs("admin")
+    def new_survey() -> Response:
+        return render("new.html", templates=files.templates())
+
+    @routes.post("/surveys/new")
+    @needs("admin")
+    def make_survey() -> Response:
+        def act() -> str:
+            definition = _begun()
+            # A name that another organisation has must not be told apart from one that is merely taken.
+            taken = {row.name for row in services.surveys.list()}
+            if definition.name in taken:
+                definition = definition.model_copy(update={"name": f"{definition.name[:55]}-{secrets.token_hex(3)}"})
+            change = services.surveys.apply(definition)
+            assert change.survey_id is not None  # noqa: S101 - only a dry run has none
+            services.lifecycle.adopt(change.survey_id, person().organisation)
+            services.accounts.record(person(), "survey made", definition.name)
+            return f"{PATH}/surveys/{change.survey_id}/questions"
+
+        return attempt(
+            act,
+            lambda refused: render(
+                "new.html", status=refused.problem.status, templates=files.templates(), error=refused, form=request.form
+            ),
+        )
+
+
+def _begun() -> SurveyDefinition:
+    """Return the first draft: of a template, of a file, or of one question."""
+    how = field("how")
+    if how == "template":
+        return parse_definition(files.template(field("template")))
+    if how == "file":
+        return parse_definition(request.form.get("file", "").encode())
+    title = field("title")
+    draft = editing.new_draft(
+        title, editing.slug(title), field("language") or "en", field("question"), lines("choices")
+    )
+    return parse_value(draft)
+
+
+def _add_questions(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/surveys/<survey_id>/questions")
+    @needs("viewer")
+    def questions(survey_id: str) -> Response:
+        return show("questions.html", opened(services, survey_id), "questions")
+
+    @routes.post("/surveys/<survey_id>/questions")
+    @needs("admin")
+    def add_question(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            public = field("public") == "yes"
+            store(
+                services, survey, editing.add_question(survey.draft, field("question"), lines("choices"), public=public)
+            )
+            return survey.path("questions")
+
+        return attempt(act, lambda refused: show("questions.html", survey, "questions", refused, form=request.form))
+
+    @routes.post("/surveys/<survey_id>/questions/<question_id>/remove")
+    @needs("admin")
+    def remove_question(survey_id: str, question_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            store(services, survey, editing.remove_question(survey.draft, question_id))
+            return survey.path("questions")
+
+        return attempt(act, lambda refused: show("questions.html", survey, "questions", refused))
+
+    @routes.post("/surveys/<survey_id>/text")
+    @needs("admin")
+    def change_text(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            draft, language = survey.draft, survey.definition.languages[0]
+            draft["title"][language] = field("title")
+            draft["min_reports"] = field("min_reports")
+            if field("consent"):
+                draft["consent"] = (draft.get("consent") or {}) | {language: field("consent")}
+            store(services, survey, draft)
+            return survey.path("questions")
+
+        return attempt(act, lambda refused: show("questions.html", survey, "questions", refused))
+
+
+def _add_protection(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/surveys/<survey_id>/protection")
+    @needs("viewer")
+    def protection(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+        return show("protection.html", survey, "protection", block=asked_block(survey), offered=OFFERED, form={})
+
+    @routes.post("/surveys/<survey_id>/protection")
+    @needs("admin")
+    def protect(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            draft = editing.protect(survey.draft, field("block"), _wanted())
+            store(services, survey, draft)
+            return survey.path(f"margins?block={field('block')}")
+
+        return attempt(
+            act,
+            lambda refused: show(
+                "protection.html",
+                survey,
+                "protection",
+                refused,
+                block=asked_block(survey),
+                offered=OFFERED,
+                form=request.form,
+            ),
+        )
+
+
+def _wanted() -> editing.Protection:
+    epsilon = editing.nats_of_factor(field("factor")) if field("unit") == "factor" else field("epsilon")
+    plain = editing.Protection(
+        epsilon=epsilon,
+        mechanism=field("mechanism") or "optimal",
+        objective=field("objective") or "variance",
+        accept_identity=field("unchanged") == "yes",
+    )
+    if field("secret") not in ("question", "attribute"):
+        return plain
+    upload = request.files.get("counts_file")
+    data = upload.read(MAX_BYTES + 1) if upload and upload.filename else request.form.get("counts", "").encode()
+    named = field("other") if field("secret") == "question" else field("name")
+    return editing.Protection(
+        epsilon=plain.epsilon,
+        mechanism=plain.mechanism,
+        objective=plain.objective,
+        accept_identity=plain.accept_identity,
+        secret=named or field("secret"),
+        counts=read_counts(data),
+        source=field("source"),
+        public=field("public") == "yes",
+        backstop=editing.BACKSTOP if field("backstop") == "yes" else None,
+    )
