@@ -37,8 +37,9 @@ def upgrade() -> None:
             found = layout.numbers(symbols)
             for block in _newly_numbered(layout, symbols):
                 numbers[digest, block, stratum, found[block]] += n
-            for block, other, x, z in layout.pairs_of(symbols, found):
-                pairs[digest, block, other, stratum, x, z] += n
+            for blocks, together in layout.pairs_of(symbols, found):
+                for pair in together:
+                    pairs[digest, *blocks, stratum, *pair] += n
         _replace(digest, numbers)
         _fill(_pairs, _PAIR, pairs)
 

@@ -6,7 +6,7 @@ on disk. So that reporters do not queue behind each other, every key has several
 follows from its id, and readers add them up.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, delete, func, select
 
 from frankly_server.store.reports import ReportRow, Reports
 from frankly_server.store.schema import counts, documents, pair_counts
-from frankly_server.store.statistics import NO_NUMBER, Layout
+from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
 from frankly_server.store.upsert import add_to
 
 _SLOTS: Final = {counts: 64, pair_counts: 16}
@@ -62,8 +62,19 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
+    """Counts of some reports; pairs by document, stratum and blocks, so that adding a report is quick."""
+
     singles: Counter[CountKey] = field(default_factory=Counter)
-    pairs: Counter[PairKey] = field(default_factory=Counter)
+    grouped: dict[tuple[str, str, Blocks], Counter[Pair]] = field(default_factory=lambda: defaultdict(Counter))
+
+    @property
+    def pairs(self) -> dict[PairKey, int]:
+        """By key, as `PairKey` says."""
+        return {
+            PairKey(document, *blocks, stratum, *pair): n
+            for (document, stratum, blocks), found in self.grouped.items()
+            for pair, n in found.items()
+        }
 
     def tables(self) -> Iterable[tuple[Table, Mapping[Any, int]]]:
         """Return what belongs into which table, always in the same order: see `Counts.add`."""
@@ -142,8 +153,8 @@ class Counts:
             numbers = [_plain(symbol) for symbol in row.symbols] if layout is None else layout.numbers(row.symbols)
             for block, number in enumerate(numbers):
                 tally.singles[CountKey(row.document, block, row.strata, number)] += 1
-            for i, j, x, z in () if layout is None else layout.pairs_of(row.symbols, numbers):
-                tally.pairs[PairKey(row.document, i, j, row.strata, x, z)] += 1
+            for blocks, pairs in () if layout is None else layout.pairs_of(row.symbols, numbers):
+                tally.grouped[row.document, row.strata, blocks].update(pairs)
         return tally
 
     def _layout(self, digest: str) -> Layout | None:

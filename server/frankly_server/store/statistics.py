@@ -9,7 +9,7 @@ A report writes at most one row a block, MOST_SET_ROWS for its sets, and MOST_PA
 beyond is not counted, for the document as a whole and known beforehand: it is read from the reports instead.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
@@ -35,8 +35,10 @@ MOST_SYMBOLS: Final = 1 << 20
 """Symbols of a product; estimates of larger ones are refused anyway (`estimate.decoder.MAX_CELLS`)."""
 
 Symbols = Sequence[Any]
-Pair = tuple[int, int, int, int]
-"""(block, other block, symbol, other symbol); for a set twice its block and two positions, the smaller first."""
+Blocks = tuple[int, int]
+"""(block, later block), or twice the block of a set."""
+Pair = tuple[int, int]
+"""Symbols of the two blocks; two positions in a set, the smaller first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Layout:
 
     radices: tuple[tuple[int, ...], ...]
     sets: tuple[int, ...]
-    pairs: tuple[tuple[int, int], ...]
+    pairs: tuple[Blocks, ...]
 
     @classmethod
     def of(cls, document: SurveyDocument) -> "Layout":
@@ -90,13 +92,12 @@ class Layout:
             found.append(part)
         return tuple(reversed(found))
 
-    def pairs_of(self, symbols: Symbols, numbers: Sequence[int]) -> Iterator[Pair]:
-        """Yield every pair that these symbols, whose `numbers` are given, add one to."""
+    def pairs_of(self, symbols: Symbols, numbers: Sequence[int]) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
+        """Yield (block, other block) and every pair in them that these symbols, of these `numbers`, add one to."""
         for i in self.sets:
-            for x, z in combinations_with_replacement(members(symbols[i]), 2):
-                yield i, i, x, z
+            yield (i, i), combinations_with_replacement(members(symbols[i]), 2)
         for i, j in self.pairs:
-            yield i, j, numbers[i], numbers[j]
+            yield (i, j), ((numbers[i], numbers[j]),)
 
 
 def is_set(mechanism: Mechanism) -> bool:
