@@ -30,7 +30,22 @@ _MOST_POINTS: Final = 50
 Timer = Callable[[], float]
 
 
-def plan_json(obj: Any, timer: Timer) -> dict[str, Any]:
+def _go_on() -> bool:
+    return False
+
+
+def plan_within(obj: Any, timer: Timer, seconds: float) -> dict[str, Any]:
+    """Plan as `plan_json`, every search together for so long at most; what is the best until then is planned with.
+
+    Raises InvalidInput, also for limits of the caller's own.
+    """
+    if isinstance(obj, Mapping) and "limits" in obj:
+        raise InvalidInput(Problem.UNSUPPORTED, "the server sets the limits: leave them out", "limits")
+    deadline = timer() + seconds
+    return plan_json(obj, timer, lambda: timer() > deadline)
+
+
+def plan_json(obj: Any, timer: Timer, stopped: Callable[[], bool] = _go_on) -> dict[str, Any]:
     """Plan a survey from a JSON request.
 
     In: a design input (prior, notion, mechanism, …; see `design_json`) or a mechanism (weights and bits, or kind and
@@ -39,7 +54,7 @@ def plan_json(obj: Any, timer: Timer) -> dict[str, Any]:
     population, subgroup (share of respondents), response_rate, targets ("shares" or rows), frontier (2 to 50 levels at
     which margin and information are told, with a design input).
     Out: solve_for, n, epsilon (null for a mechanism), margin, margins (per target), invited, level, method, curve
-    (margin at n/4 to 4n) and, if asked for, frontier.
+    (margin at n/4 to 4n) and, if asked for, frontier. stopped : once true, each design is the best found so far.
 
     Raises InvalidInput, naming the field.
     """
@@ -48,7 +63,7 @@ def plan_json(obj: Any, timer: Timer) -> dict[str, Any]:
     if solve_for not in _SOLVED:
         raise InvalidInput(Problem.FIELD_TYPE, f"solve for one of {', '.join(_SOLVED)}", "solve_for")
     fixed = "weights" in given or "params" in given
-    source: _Source = _Given(given) if fixed else _Designed(given, timer)
+    source: _Source = _Given(given) if fixed else _Designed(given, timer, stopped)
     needed = [name for name in _SOLVED if name != solve_for and not (fixed and name == "epsilon")]
     for name in needed:
         if name not in given:
@@ -99,18 +114,18 @@ class _Given(_Source):
 
 
 class _Designed(_Source):
-    def __init__(self, given: Mapping[str, Any], timer: Timer) -> None:
+    def __init__(self, given: Mapping[str, Any], timer: Timer, stopped: Callable[[], bool]) -> None:
         super().__init__(given)
         self._asked = {key: value for key, value in given.items() if key not in _OWN}
         if "targets" in given:
             self._asked["targets"] = given["targets"]
-        self._timer = timer
+        self._timer, self._stopped = timer, stopped
         self._known: dict[str | None, tuple[Mechanism, tuple[int, ...] | None, float]] = {}
 
     def mechanism(self, level: str | None) -> tuple[Mechanism, tuple[int, ...] | None, float]:
         if level not in self._known:
             asked = self._asked | ({} if level is None else {"epsilon": level})
-            found = design_json(asked, self._timer)
+            found = design_json(asked, self._timer, stopped=self._stopped)
             weights = tuple(tuple(row) for row in found["weights"])
             self._known[level] = DenseMechanism(found["bits"], weights), _marginal(self._asked), found["information"]
         return self._known[level]

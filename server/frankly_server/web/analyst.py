@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What analysts use: estimates, each beside its margin; never a report, never a number without its uncertainty."""
 
+import time
 from typing import Any
 
 from apiflask import APIBlueprint
@@ -11,6 +12,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.analysis.formats import to_csv, to_parquet
+from frankly_server.analysis.planning import plan_within
 from frankly_server.estimate.margins import METHODS
 from frankly_server.services import Services
 from frankly_server.web import auth, models, reading
@@ -18,6 +20,15 @@ from frankly_server.web.limits import Limits
 from frankly_server.web.openapi import Query, declare
 
 CSV, PARQUET = "text/csv; charset=utf-8", "application/vnd.apache.parquet"
+PLAN_BYTES, PLAN_S = 2**18, 20.0
+_PLAN_PROBLEMS = (
+    Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.CONTENT_TYPE, Problem.BODY_TOO_LARGE, Problem.JSON_INVALID,
+    Problem.FIELD_TYPE, Problem.FIELD_MISSING, Problem.CONFIDENCE_RANGE, Problem.COUNTS_INVALID,
+    Problem.TARGETS_INVALID, Problem.WEIGHTS_INVALID, Problem.PRIOR_SUM, Problem.PRIOR_SHAPE, Problem.PRIOR_VALUE,
+    Problem.SECRET_EMPTY, Problem.CHOICE_UNPROTECTED, Problem.CHOICES_COUNT, Problem.EPS_NOT_FINITE,
+    Problem.EPS_OUT_OF_RANGE, Problem.EPS_FORMAT, Problem.OPTIMISER_LIMIT, Problem.MECHANISM_NOT_CERTIFIED,
+    Problem.IDENTITY_MECHANISM, Problem.NOT_IDENTIFIABLE, Problem.UNSUPPORTED,
+)  # fmt: skip
 _FORMATS = ("json", "csv", "parquet")
 _FLAG = {"type": "string", "enum": ["true", "false"], "default": "false"}
 _QUERY = (
@@ -83,6 +94,26 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
         if form == "parquet":
             return Response(to_parquet(found), content_type=PARQUET)
         return Response(encode(found), content_type=reading.JSON)
+
+    @routes.post("/v1/plan")
+    @declare(
+        routes,
+        "plan",
+        answers={200: ("What was solved for, and the margins around it.", reading.JSON, models.Plan)},
+        problems=_PLAN_PROBLEMS,
+        body={reading.JSON: models.PlanRequest},
+        secured=True,
+    )
+    def plan() -> Response:
+        """Tell how many reports a margin needs, which margin they give, or which level both need.
+
+        The body is that of `frankly plan --json`, but for `limits`: searches take at most 20 seconds together.
+        """
+        limits.questions.take(auth.require_role(services, auth.ANALYST_ROLES).prefix)
+        reading.query(())
+        reading.content_type({reading.JSON})
+        asked = parse_json(reading.body(PLAN_BYTES), max_bytes=PLAN_BYTES, decimals=True)
+        return Response(encode(plan_within(asked, time.monotonic, PLAN_S)), content_type=reading.JSON)
 
     return routes
 

@@ -220,7 +220,41 @@ class SurveyEstimates(Shape):
     inputs: Inputs
 
 
+class PlanRequest(RootModel[dict[str, Any]]):
+    """A design input, or a mechanism, with `solve_for` (`n`, `epsilon` or `margin`) and the other two of these."""
+
+
+class PlannedMargin(Shape):
+    """A point of the curve around a plan."""
+
+    n: int
+    margin: float
+
+
+class PlannedLevel(Shape):
+    """A point of the frontier: margin and information (nats) at a level (nats)."""
+
+    epsilon: str
+    margin: float
+    information: float
+
+
+class Plan(Shape):
+    """A plan: the margin is kept whatever the true shares are, up to the method."""
+
+    solve_for: Literal["n", "epsilon", "margin"]
+    n: int = Field(description="Reports.")
+    epsilon: str | None = Field(description="Nats; null for a given mechanism.")
+    margin: float = Field(description="Half-width, of the worst target.")
+    margins: list[float]
+    invited: int = Field(description="How many to ask, at the response rate.")
+    level: float
+    method: Literal["clt", "chebyshev"]
+    curve: list[PlannedMargin]
+    frontier: list[PlannedLevel] | None = None
+
+
 ALL = (
     Health, MetricsText, Envelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit, Report, Receipt, Batch,
-    BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi,
+    BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi, PlanRequest, PlannedMargin, PlannedLevel, Plan,
 )  # fmt: skip

@@ -78,9 +78,9 @@ def test_every_error_is_a_problem_and_names_codes_of_its_status(spec: dict[str, 
                 assert {found.status for code in codes if (found := Problem.from_code(code))} == {int(status)}
 
 
-def test_estimates_alone_ask_for_a_key(spec: dict[str, Any]) -> None:
+def test_what_analysts_ask_needs_a_key(spec: dict[str, Any]) -> None:
     secured = {path for (path, _), operation in operations(spec).items() if operation.get("security")}
-    assert secured == {"/v1/surveys/{survey_id}/estimates"}
+    assert secured == {"/v1/surveys/{survey_id}/estimates", "/v1/plan"}
     assert spec["components"]["securitySchemes"]["api_key"]["scheme"] == "bearer"
 
 
