@@ -14,7 +14,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.web import analyst, headers, limits, logs, metrics, models, openapi, problems, public, reading
+from frankly_server.web import analyst, headers, hosted, limits, logs, metrics, models, openapi, problems, public, reading
 from frankly_server.web.admin import blueprint as admin_pages
 from frankly_server.web.openapi import declare
 
@@ -58,9 +58,11 @@ def create_app(settings: Settings, *, clock: Clock | None = None, services: Serv
     problems.register(app)
     metrics.register(app)
     limits.register(app)
+    hosted.open_to_pages(app)
     allowed = limits.Limits(settings)
     app.register_blueprint(public.blueprint(bound, settings, allowed))
     app.register_blueprint(analyst.blueprint(bound, allowed))
+    app.register_blueprint(hosted.blueprint(bound))
     app.register_blueprint(admin_pages(bound))
     _add_description(app)
     return app
@@ -99,4 +101,4 @@ def _add_description(app: APIFlask) -> None:
         reading.query(())
         return Response(document, content_type=reading.JSON)
 
-    document = openapi.finish(app, models.ALL)
+    document = openapi.finish(app, (*models.ALL, hosted.PageText))

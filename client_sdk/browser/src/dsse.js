@@ -68,6 +68,7 @@ export async function requireSigned(/** @type {Envelope} */ envelope, /** @type 
     const found = envelope.signatures.find((entry) => entry.keyid === id);
     if (found && !good.includes(id) && (await verify(key, found.sig, message))) good.push(id);
   }
+  if (role.threshold < 1) throw new DocumentRejected("signature", "a threshold is at least 1", "threshold");
   if (good.length < role.threshold)
     throw new DocumentRejected("signature", `${good.length} of the ${role.threshold} trusted signatures needed are valid`, "signatures");
   return good;

@@ -3,7 +3,7 @@
  * `<frankly-survey link="https://host/s/ID#sha256=…">`: renders a survey accessibly, explains, randomises, submits,
  * confirms. Attributes: link, lang, cap, store, served (says that the collector served this page). Properties: `options`
  * for `Client.open`, `strings` for more languages. Events: `frankly-opened`, `-sealed`, `-sent`, `-queued`, `-refused`,
- * and `frankly-error`; none tells what was answered.
+ * `-language` and `-error`; none tells what was answered.
  */
 
 import { Client } from "./client.js";
@@ -56,7 +56,9 @@ export class FranklySurvey extends HTMLElement {
   }
 
   get #wanted() {
-    return [this.#language, this.lang, document.documentElement.lang, ...navigator.languages].filter(Boolean);
+    // A host page speaks one language to its visitors; the hosted page speaks whichever they read.
+    const page = this.hasAttribute("served") ? [] : [document.documentElement.lang];
+    return [this.#language, this.lang, ...page, ...navigator.languages].filter(Boolean);
   }
 
   async #open() {
@@ -91,6 +93,7 @@ export class FranklySurvey extends HTMLElement {
     this.#shown?.abort();
     this.#shown = new AbortController();
     const body = make("div", { lang: language, dir: directionOf(language), part: "body" }, ...children);
+    this.#tell("language", { language });
     if (this.hasAttribute("served")) {
       const said = speaks(language, this.strings) ? language : "en";
       body.append(make("p", { class: "served", part: "served", lang: said, dir: directionOf(said) }, stringsFor(language, this.strings).served));

@@ -8,7 +8,10 @@ survey.setAttribute("served", "");
 const open = () => survey.setAttribute("link", location.href);
 open();
 globalThis.addEventListener("hashchange", open); // a link with another pin
-survey.addEventListener("frankly-opened", () => {
-  document.title = /** @type {HTMLElement | null} */ (survey.shadowRoot?.querySelector("h1"))?.textContent || document.title;
+survey.addEventListener("frankly-language", (event) => {
+  document.documentElement.lang = /** @type {CustomEvent} */ (event).detail.language;
 });
+for (const name of ["frankly-opened", "frankly-language"]) survey.addEventListener(name, () => queueMicrotask(() => {
+  document.title = /** @type {HTMLElement | null} */ (survey.shadowRoot?.querySelector("h1"))?.textContent || document.title;
+}));
 document.querySelector("main")?.replaceChildren(survey);

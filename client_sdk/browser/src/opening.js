@@ -26,10 +26,10 @@ async function fetchBytes(/** @type {Opening} */ { transport }, /** @type {strin
   return reply.body;
 }
 
-/** What `work` gives, or what `otherwise` gives for the kinds of error named. */
-const unless = (/** @type {Promise<any>} */ work, /** @type {any} */ kind, /** @type {() => any} */ otherwise) =>
+/** What `work` gives, or what `otherwise` gives for errors of the kind named. */
+const unless = (/** @type {Promise<any>} */ work, /** @type {any} */ kind, /** @type {(error: any) => any} */ otherwise) =>
   work.catch((error) => {
-    if (error instanceof kind) return otherwise();
+    if (error instanceof kind) return otherwise(error);
     throw error;
   });
 
@@ -42,9 +42,9 @@ export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint
   const trusted = known && (await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null));
   if (trusted && (await isCached(opening, remembered, trusted))) return withKeys(opening, remembered, trusted);
   const url = `${link.origin}/v1/keys`;
-  const newest = await unless(fetchBytes(opening, url, KEYS_BYTES), NetworkError, () => {
+  const newest = await unless(fetchBytes(opening, url, KEYS_BYTES), NetworkError, (error) => {
     if (known) return known; // out of reach: those at hand count as long as they last
-    throw new NetworkError("the server could not be reached; it will be tried again");
+    throw error;
   });
   const keys = await walk(newest, known, async () => readChain(await fetchBytes(opening, `${url}/chain`, MAX_BYTES)), now, verify);
   if (newest !== known) await store.rememberKeys(chain, newest, known);
@@ -64,9 +64,9 @@ async function withKeys(/** @type {Opening} */ opening, /** @type {Remembered | 
   const url = `${link.origin}/v1/surveys/${link.survey}/document${link.digest ? `?digest=${link.digest}` : ""}`;
   const envelope = remembered && (await isCached(opening, remembered, keys))
     ? remembered.envelope
-    : await unless(fetchBytes(opening, url, MAX_ENVELOPE_BYTES), NetworkError, () => {
+    : await unless(fetchBytes(opening, url, MAX_ENVELOPE_BYTES), NetworkError, (error) => {
         if (remembered && !link.digest) return remembered.envelope;
-        throw new NetworkError("the server could not be reached, or does not know this survey; check that the link is whole");
+        throw error;
       });
   let found;
   try {

@@ -36,8 +36,8 @@ RUN = """async ({file, vectors}) => {
       const publisher = {keys: v.publisher.public_keys.map(unhex), threshold: v.publisher.threshold};
       const link = {origin: "https://collect.example", survey: v.survey, digest: one.pin};
       const opening_ = {link, now: Date.parse(one.now), verify, wantsLog: false};
-      const before = one.remembered && {...one.remembered, envelope: bytes(one.remembered.envelope)};
-      return (await opening.accept(opening_, bytes(one.envelope), before ?? undefined, {publisher, log: null})).survey.digest;
+      const before = one.remembered && {...one.remembered, envelope: bytes(v.cases[0].envelope)};
+      return (await opening.accept(opening_, one.envelope === null ? new Uint8Array(dsse.MAX_ENVELOPE_BYTES + 1) : bytes(one.envelope), before ?? undefined, {publisher, log: null})).survey.digest;
     }),
     sampling: async (v) => ({
       draws: v.mechanisms.map(({mechanism}) => mechanisms.KINDS[mechanism.kind].read(mechanism, "m")).map((m, i) =>

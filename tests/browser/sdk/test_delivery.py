@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One value on the wire, none lost: pages that die, tabs that race, networks that fail, browsers that keep nothing."""
+
+import json
+import os
+import signal
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, Playwright
+from playwright.sync_api import Error as PageError
+
+from tests.browser.sdk.conftest import CHROMIUM, QUIET
+from tests.browser.sdk.wire import Wire
+from tests.frankly_protocol.samples import NOW
+
+AT = int(NOW.timestamp() * 1000)
+ANSWERS = {"affair": "yes", "marriage": "good"}
+OPEN = """async ({link, at, options}) => {
+  const {Client} = await import("/sdk/index.js");
+  window.events = [];
+  window.client = await Client.open(link, {now: () => at, spreadMs: 0, onEvent: (e) => events.push(e.name), ...options});
+}"""
+SEAL = "(choices) => { client.answer(choices); return new Promise((done) => client.on('sealed', done)); }"
+TRY = """async ({code, given}) => {
+  try { return {value: await (0, eval)(code)(given)}; }
+  catch (error) { return {code: error.code ?? String(error), field: error.field ?? null, detail: error.detail, receipt: error.receipt}; }
+}"""
+
+
+def opened(page: Page, link: str, **options: Any) -> None:
+    page.evaluate(OPEN, {"link": link, "at": AT, "options": options})
+
+
+def answer(page: Page, patience: int = 3000) -> Any:
+    return page.evaluate(
+        "([choices, patienceMs]) => client.answer(choices, {patienceMs}).catch((e) => ({status: e.code, receipt: e.receipt}))",
+        [ANSWERS, patience],
+    )
+
+
+def finished(wire: Wire, page: Page, link: str) -> None:
+    """Whatever happened before: the next visit brings the same bytes, or answers if nothing was ever sealed."""
+    wire.steps.clear()
+    page.goto(f"{wire.origin}/blank.html")
+    opened(page, link)
+    answer(page)
+    assert len(set(wire.posted)) == 1
+    assert len(wire.stored) == 1
+    kept = page.evaluate("client.store.answer(client.survey.survey)")
+    assert (kept["state"], kept["body"], kept["id"]) == ("sent", None, "")
+
+
+def test_an_answer_is_sealed_sent_and_erased(page: Page, wire: Wire) -> None:
+    opened(page, wire.publish())
+    assert answer(page)["status"] == "sent"
+    (body,) = wire.posted
+    report = json.loads(body)
+    document = wire.documents["ab" * 16]
+    assert len(body) == document.report_length
+    assert set(report) == {"v", "doc", "id", "y", "strata", "token"}
+    for block, symbol in zip(document.blocks, report["y"], strict=True):
+        block.mechanism.check_symbol(symbol)
+    assert page.evaluate("events") == ["opened", "sealed", "sent"]
+    assert answer(page)["receipt"]["status"] == "sent"
+    assert len(wire.posted) == 1
+
+
+def test_requests_carry_no_cookie_referrer_or_credential(page: Page, context: BrowserContext, wire: Wire) -> None:
+    context.add_cookies([{"name": "who", "value": "me", "url": wire.origin}])
+    page.reload()
+    opened(page, wire.publish())
+    wire.asked.clear()
+    answer(page)
+    assert [path.rpartition("/")[2] for path, _ in wire.asked] == ["reports"]
+    for _, headers in wire.asked:
+        assert not {"cookie", "referer", "authorization"} & {name.lower() for name in headers}
+
+
+def test_a_page_that_dies_between_seal_and_acknowledgement(context: BrowserContext, wire: Wire, full: bool) -> None:
+    ways = list(product(("close", "reload", "leave"), ("drop", "lose", "503", "hold"), range(0, 50, 10)))
+    for i, (how, step, delay) in enumerate(ways if full else ways[::13]):
+        link, own = wire.publish(survey_id=f"{i:032x}"), {"store": f"install {i}"}
+        wire.posted.clear()
+        wire.stored.clear()
+        page = context.new_page()
+        page.goto(f"{wire.origin}/blank.html")
+        opened(page, link, spreadMs=60_000 if step == "hold" else 0, **own)
+        wire.steps[:] = [] if step == "hold" else [step] * 3
+        page.evaluate(SEAL, ANSWERS)
+        page.wait_for_timeout(delay)
+        if how == "reload":
+            page.reload()
+        elif how == "leave":
+            page.goto("about:blank")
+        page.close()
+        wire.steps.clear()
+        after = context.new_page()
+        after.goto(f"{wire.origin}/blank.html")
+        opened(after, link, **own)
+        answer(after)
+        assert (len(set(wire.posted)), len(wire.stored)) == (1, 1), (how, step, delay)
+        after.close()
+
+
+def test_a_browser_that_is_killed_keeps_what_it_sealed(playwright: Playwright, wire: Wire, tmp_path: Path, full: bool) -> None:
+    for i, delay in enumerate(range(50)) if full else [(1, 20)]:
+        profile, link = tmp_path / str(i), wire.publish(survey_id=f"{i:032x}")
+        wire.posted.clear()
+        wire.stored.clear()
+        first = playwright.chromium.launch_persistent_context(str(profile), executable_path=CHROMIUM, args=QUIET)
+        page = first.new_page()
+        page.goto(f"{wire.origin}/blank.html")
+        opened(page, link)
+        wire.steps[:] = [("drop", "lose", "503")[i % 3]] * 20
+        page.evaluate(SEAL, ANSWERS)
+        page.wait_for_timeout(delay)
+        kill(profile)
+        with pytest.raises(PageError):  # it is dead indeed
+            page.evaluate("1")
+        sealed = set(wire.posted)
+        second = playwright.chromium.launch_persistent_context(str(profile), executable_path=CHROMIUM, args=QUIET)
+        finished(wire, second.new_page(), link)
+        assert sealed <= set(wire.posted)
+        second.close()
+
+
+def kill(profile: Path) -> None:
+    """SIGKILL the browser that was started on this profile, by its process id."""
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if f"--user-data-dir={profile}".encode() in words and not any(word.startswith(b"--type=") for word in words):
+            os.kill(int(entry.name), signal.SIGKILL)
+
+
+def test_two_tabs_that_race_send_one_value(context: BrowserContext, wire: Wire, full: bool) -> None:
+    pages = [context.new_page(), context.new_page()]
+    for i in range(25 if full else 3):
+        link = wire.publish(survey_id=f"{i:032x}")
+        wire.posted.clear()
+        wire.stored.clear()
+        for page in pages:
+            page.goto(f"{wire.origin}/blank.html")
+            opened(page, link, store=f"install {i}")
+            page.evaluate("(choices) => { window.done = client.answer(choices).catch((e) => ({status: e.code})); }", ANSWERS)
+        ends = sorted(page.evaluate("done")["status"] for page in pages)
+        assert ends == ["already_answered", "sent"]
+        assert len(set(wire.posted)) == len(wire.stored) == 1
+
+
+def test_an_hour_offline_loses_nothing(context: BrowserContext, wire: Wire) -> None:
+    page = context.new_page()
+    page.clock.install()
+    page.goto(f"{wire.origin}/blank.html")
+    opened(page, wire.publish())
+    context.set_offline(offline=True)
+    assert answer(page, 0)["status"] == "queued"
+    page.clock.fast_forward("01:00:00")
+    assert wire.posted == []
+    context.set_offline(offline=False)
+    page.clock.run_for(10)
+    assert wire.arrived.wait(10)
+    page.wait_for_function("events.includes('sent')")
+    assert len(wire.stored) == 1
+
+
+def test_a_pinned_survey_opens_again_without_network(page: Page, context: BrowserContext, wire: Wire) -> None:
+    link = wire.publish()
+    opened(page, link)
+    page.evaluate("client.close()")
+    context.set_offline(offline=True)
+    opened(page, link)
+    assert answer(page, 0)["status"] == "queued"
+    context.set_offline(offline=False)
+    page.wait_for_function("events.includes('sent')")
+    assert len(wire.stored) == 1
+
+
+BLOCK = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('blocked', 'SecurityError'); }})"
+
+
+def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(page: Page, wire: Wire) -> None:
+    link = wire.publish()
+    page.evaluate(BLOCK)
+    wire.asked.clear()
+    said = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
+    assert (said["code"], [path for path, _ in wire.asked if not path.startswith("/sdk/")]) == ("store", [])
+    opened(page, link, allowMemory=True)
+    assert answer(page)["status"] == "sent"
+    assert answer(page)["status"] == "already_answered"
+    assert len(wire.posted) == 1
+
+
+# What goes wrong -> what is said. Nothing is drawn, kept or sent in any of them.
+REFUSED: dict[str, tuple[str, str | None]] = {
+    "https://collect.example/": ("link", "link"),
+    "no link": ("link", "link"),
+    "http://collect.example/s/" + "ab" * 16: ("insecure_transport", "link"),
+    "https://me:secret@collect.example/s/" + "ab" * 16: ("link", "link"),
+}
+
+
+@pytest.mark.parametrize("link", REFUSED)
+def test_links_that_cannot_be_used(page: Page, wire: Wire, link: str) -> None:
+    said = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
+    assert (said["code"], said["field"]) == REFUSED[link]
+    assert wire.posted == []
+
+
+POLICIES: dict[str, tuple[dict[str, Any], str]] = {
+    "cap": ({"cap": "0.5"}, "policy_composition"),
+    "no decimal": ({"cap": "1e1"}, "eps_format"),
+    "not finite": ({"cap": "nan"}, "eps_not_finite"),
+    "out of range": ({"cap": "65"}, "eps_out_of_range"),
+    "ceiling": ({"maxCeiling": "1"}, "policy_ceiling"),
+    "log": ({"requireLog": True}, "policy_unlogged"),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_an_app_does_not_allow(page: Page, wire: Wire, name: str) -> None:
+    policy, code = POLICIES[name]
+    given = {"link": wire.publish(), "at": AT, "options": {"policy": policy}}
+    said = page.evaluate(TRY, {"code": OPEN, "given": given})
+    assert said["code"] in (code, "policy_cap" if name == "cap" else code)
+    assert wire.posted == []
+
+
+BAD_ANSWERS: dict[str, tuple[Any, str | None]] = {
+    "none": (None, None),
+    "missing": ({"affair": "yes"}, "marriage"),
+    "unknown": ({"affair": "perhaps", "marriage": "good"}, "affair"),
+    "no text": ({"affair": 1, "marriage": "good"}, "affair"),
+    "surplus": ({**ANSWERS, "more": "yes"}, None),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ANSWERS)
+def test_answers_that_are_none_are_refused_and_never_repeated(page: Page, wire: Wire, name: str) -> None:
+    given, field = BAD_ANSWERS[name]
+    opened(page, wire.publish())
+    said = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": given})
+    assert (said["code"], said["field"]) == ("unknown_choice", field)
+    assert "perhaps" not in said["detail"]
+    assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])
+
+
+def test_a_random_source_that_fails_seals_nothing(page: Page, wire: Wire) -> None:
+    opened(page, wire.publish())
+    page.evaluate("() => { crypto.getRandomValues = () => { throw new Error('no bits for yes'); }; }")
+    said = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": ANSWERS})
+    assert said["code"] == "randomness"
+    assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosted page and the element: usable by everybody, in every direction, without one violation of the policy."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from axe_playwright_python.sync_playwright import Axe
+from frankly_server.web.hosted import PAGE_POLICY, files, integrity
+from playwright.sync_api import Browser, Page
+
+from tests.browser.sdk.conftest import WATCH
+from tests.browser.sdk.site import Site, hosted
+from tests.browser.sdk.wire import Wire
+from tests.frankly_protocol.samples import NOW
+
+LOOKS = [(width, scheme, language) for width in (360, 1280) for scheme in ("light", "dark") for language in ("en", "ar")]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with hosted(tmp_path_factory.mktemp("hosted")) as served:
+        yield served
+
+
+def visit(browser: Browser, link: str, width: int = 1280, scheme: Any = "light", language: str = "en") -> Page:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, locale=language)
+    context.add_init_script(WATCH)
+    page = context.new_page()
+    page.said = []  # type: ignore[attr-defined]
+    page.on("console", lambda message: page.said.append(message.text))  # type: ignore[attr-defined]
+    page.on("pageerror", lambda error: page.said.append(str(error)))  # type: ignore[attr-defined]
+    page.goto(link)
+    return page
+
+
+def serious(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize(("width", "scheme", "language"), LOOKS)
+def test_the_page_is_accessible_fits_and_keeps_its_policy(
+    browser: Browser, site: Site, tmp_path: Path, width: int, scheme: str, language: str, request: pytest.FixtureRequest
+) -> None:
+    page = visit(browser, site.link, width, scheme, language)
+    page.locator("button[type=submit]").wait_for()
+    body = page.locator("frankly-survey [part=body]")
+    assert (body.get_attribute("lang"), body.get_attribute("dir")) == (language, "rtl" if language == "ar" else "ltr")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator("summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert serious(page) == []
+    page.locator("summary").click()
+    page.locator("button[type=submit]").click()  # nothing is chosen: every question says so
+    assert page.locator(".error:not(:empty)").count() == 3
+    assert serious(page) == []
+    assert page.evaluate("violations") == []
+    assert page.said == []  # type: ignore[attr-defined]
+    page.screenshot(path=str(tmp_path / f"{width}-{scheme}-{language}.png"), full_page=True)
+    page.context.close()
+
+
+def test_a_person_answers_by_keyboard_alone_and_the_server_has_one_report(browser: Browser, site: Site) -> None:
+    page = visit(browser, site.link)
+    page.locator("button[type=submit]").wait_for()
+    for _ in range(3):
+        while page.evaluate("document.querySelector('frankly-survey').shadowRoot.activeElement?.type") != "radio":
+            page.keyboard.press("Tab")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text("Thank you. Your randomised answer has arrived").wait_for()
+    assert page.evaluate("document.querySelector('frankly-survey').shadowRoot.activeElement.getAttribute('role')") == "status"
+    assert serious(page) == []
+    assert page.evaluate("violations") == []
+    page.reload()
+    page.get_by_text("This device has answered already").wait_for()
+    assert page.title() == "Health and habits"
+    page.context.close()
+
+
+def test_the_language_can_be_chosen(browser: Browser, site: Site) -> None:
+    page = visit(browser, site.link)
+    page.get_by_label("Language").select_option("ar")
+    page.get_by_text("الصحة والعادات").first.wait_for()
+    assert page.locator("frankly-survey [part=body]").get_attribute("dir") == "rtl"
+    page.context.close()
+
+
+# link -> what the page says
+WRONG: dict[str, str] = {
+    "": "policy_unpinned",
+    "#sha256=" + "00" * 32: "not_found",
+    "#sha256=short": "link",
+}
+
+
+@pytest.mark.parametrize("fragment", WRONG)
+def test_links_that_do_not_fit_say_so_and_send_nothing(browser: Browser, site: Site, fragment: str) -> None:
+    page = visit(browser, site.link.partition("#")[0] + fragment)
+    page.get_by_role("alert").wait_for()
+    assert WRONG[fragment] in page.locator("[part=detail]").inner_text()
+    assert page.locator("form").count() == 0
+    page.context.close()
+
+
+def test_a_page_of_another_origin_can_use_the_server(browser: Browser, site: Site, wire: Wire) -> None:
+    """CORS, the preflight of the report included."""
+    wire.pages["/embed.html"] = b"<!doctype html><html lang=en><title>A host</title><main></main>"
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/embed.html", lambda route: route.fulfill(content_type="text/html", body=wire.pages["/embed.html"].decode()))
+    page.goto(f"{wire.origin}/embed.html")
+    said = page.evaluate(
+        """async (link) => {
+          const {Client} = await import("/sdk/index.js");
+          const client = await Client.open(link);
+          return client.answer({smokes: "no", drinks: "daily"}, {strata: {region: "north"}});
+        }""",
+        site.link,
+    )
+    assert said["status"] == "sent"
+    context.close()
+
+
+def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire) -> None:
+    link = wire.publish()
+    page.evaluate(
+        """async ([link, at]) => {
+          const {FranklySurvey} = await import("/sdk/element.js");
+          const survey = new FranklySurvey();
+          survey.options = {now: () => at};
+          window.events = [];
+          for (const name of ["opened", "sealed", "sent", "error"]) addEventListener("frankly-" + name, () => events.push(name));
+          survey.setAttribute("link", link);
+          document.querySelector("main").append(survey);
+        }""",
+        [link, NOW.timestamp() * 1000],
+    )
+    page.get_by_label("yes").check()
+    page.get_by_label("good").check()
+    assert serious(page) == []
+    page.get_by_role("button").click()
+    page.get_by_role("status").get_by_text("Thank you").wait_for()
+    assert page.evaluate("events") == ["opened", "sealed", "sent"]
+    assert page.evaluate("violations") == []
+    assert len(wire.stored) == 1
+
+
+def test_what_the_server_serves(site: Site) -> None:
+    page = requests.get(site.link, timeout=5)
+    assert page.headers["Content-Security-Policy"] == PAGE_POLICY
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert "Set-Cookie" not in page.headers
+    served = files()
+    assert {"index.js", "element.js", "hosted.js", "hosted.css"} <= set(served)
+    for name, content in served.items():
+        answer = requests.get(f"{site.origin}/sdk/v1/{name}", timeout=5)
+        assert answer.content == content
+        assert integrity(answer.content).startswith("sha384-")
+    for path in ("/sdk/v1/nothing.js", "/sdk/v1/../app.py", "/sdk/v1/%2e%2e%2fapp.py", "/s/" + "00" * 16, "/s/x"):
+        assert requests.get(site.origin + path, timeout=5).status_code == 404, path
+    for path in ("/health", f"/v1/surveys/{site.survey}/estimates"):  # not for other origins
+        assert "Access-Control-Allow-Origin" not in requests.get(site.origin + path, timeout=5).headers
+
+
+def test_every_string_is_there_in_every_language(page: Page) -> None:
+    said = page.evaluate("import('/sdk/words.js').then(({STRINGS}) => STRINGS)")
+    assert set(said) == {"en", "ar"}
+    for language, strings in said.items():
+        assert set(strings) == set(said["en"])
+        assert all(strings[name] for name in strings if (language, name) != ("en", "english"))

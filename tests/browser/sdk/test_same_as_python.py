@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same verdicts, the same draws and the same words as the Python SDK."""
+
+import base64
+import copy
+import hashlib
+import json
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol import canonical
+from frankly_protocol.errors import FranklyError
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.problems import Problem
+from frankly_protocol.questions import Question
+from frankly_protocol.trust import Role
+from frankly_sdk._trusted import accept_survey
+from frankly_sdk.explain import explain
+from frankly_sdk.link import SurveyLink
+from playwright.sync_api import Page
+
+from tests.frankly_protocol.every_kind import documents
+from tests.frankly_protocol.samples import NOW, PUBLISHER, question, sealed, survey
+
+DOCUMENTS = documents()
+LINK = SurveyLink("https://collect.example", "ab" * 16, None)
+VERDICTS = """async ({envelopes, key, now}) => {
+  const [canonical, dsse, opening] = await Promise.all(["canonical", "dsse", "opening"].map((name) => import(`/sdk/${name}.js`)));
+  const link = {origin: "https://collect.example", survey: "ab".repeat(16), digest: null};
+  const keys = {publisher: {keys: [canonical.unhex(key)], threshold: 1}, log: null};
+  const found = [];
+  for (const envelope of envelopes)
+    found.push(await opening.accept({link, now, verify: dsse.webcryptoVerify, wantsLog: false}, canonical.unbase64(envelope), undefined, keys)
+      .then(() => null, (error) => error.code ?? String(error)));
+  return found;
+}"""
+
+
+def verdict(envelope: bytes) -> str | None:
+    """What the Python SDK says: None if it accepts, otherwise the code."""
+    try:
+        accept_survey(envelope, LINK, Role((PUBLISHER.public,), 1), None, NOW)
+    except FranklyError as error:
+        return error.code
+    return None
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a JSON value."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, child in children for place in places(child, (*path, key)))]
+
+
+def mutated(payload: bytes, random: Random) -> bytes:
+    """A document bent in one or two places, or in its bytes; most bends keep it canonical, so that they reach far."""
+    value = json.loads(payload)
+    for _ in range(random.choice([1, 1, 1, 2])):
+        path = random.choice(places(value)[1:])
+        parent = value
+        for key in path[:-1]:
+            parent = parent[key]
+        bend(parent, path[-1], random)
+    if random.random() < 0.08:
+        text = bytearray(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
+        at = random.randrange(len(text))
+        text[at : at + random.choice([0, 1])] = random.choice([b" ", b"0", b"\xff", b'"', b"\\u0061", b"1e2", b"-0", b"}"])
+        return bytes(text)
+    try:
+        return canonical.dumps(value)
+    except FranklyError:
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def bend(parent: Any, key: Any, random: Random) -> None:
+    old = parent[key]
+    if isinstance(old, int) and not isinstance(old, bool) and random.random() < 0.8:
+        parent[key] = random.choice([old + 1, old - 1, 0, 1, 2, -1, 2 * old, 2**53 - 1, 2**53, old + (1 << 44), 2**48])
+    elif isinstance(old, list) and old and random.random() < 0.7:
+        random.choice([old.pop, old.reverse, lambda: old.append(copy.deepcopy(old[0])), lambda: old.insert(0, old[-1])])()
+    elif isinstance(old, dict) and old and random.random() < 0.5:
+        if random.random() < 0.5:
+            del old[random.choice(list(old))]
+        else:
+            old[random.choice(["extra", "kind", "é", "__proto__", "constructor", "0"])] = random.choice([1, "x", None, []])
+    elif isinstance(old, str) and random.random() < 0.7:
+        parent[key] = random.choice(
+            ["", "x" * 4001, old.upper(), old + "a", old[:-1], "a\u202eb", "\u200d", "ü\u200dü", "\U0001f600" * 2001, "\x85",
+             "2026-02-30T00:00:00Z", "toString", "lip", "ldp", "dense", "\ufeff", "é", "secret", old + " "]
+        )  # fmt: skip
+    else:
+        parent[key] = random.choice([None, True, False, 0, 1, "", "a", [], {}, [1, 2], 1.5, -1, {"secret": 1}])
+
+
+def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
+    random = Random(9)
+    originals = [document.payload() for document in DOCUMENTS.values()]
+    envelopes = [sealed(payload) for payload in originals]
+    envelopes += [sealed(mutated(random.choice(originals), random)) for _ in range(10_000 if full else 600)]
+    expected = [verdict(envelope) for envelope in envelopes]
+    assert expected[: len(originals)] == [None] * len(originals)
+    assert {"document_privacy", "document_schema", "document_weights", "document_type", "document_canonical", None} <= set(expected)
+    found: list[Any] = []
+    for start in range(0, len(envelopes), 500):
+        part = [base64.b64encode(envelope).decode() for envelope in envelopes[start : start + 500]]
+        given = {"envelopes": part, "key": PUBLISHER.public.raw.hex(), "now": NOW.timestamp() * 1000}
+        found += page.evaluate(VERDICTS, given)
+    different = [(i, ours, theirs) for i, (ours, theirs) in enumerate(zip(expected, found, strict=True)) if ours != theirs]
+    assert different == []
+
+
+DRAWS = """async ({kind, params, tape}) => {
+  const {KINDS} = await import("/sdk/mechanisms.js");
+  const mechanism = KINDS[kind].read(params, "m"), symbols = [];
+  for (let truth = 0; truth < mechanism.answers; truth++)
+    for (let u = 0; u < 2 ** tape; u++) {
+      let left = tape, bits = u;
+      try {
+        symbols.push(mechanism.sample(truth, (size) => {
+          if (size > left) throw new RangeError("short");
+          const drawn = bits % 2 ** size;
+          left -= size;
+          bits = (bits - drawn) / 2 ** size;
+          return drawn;
+        }));
+      } catch (error) {
+        symbols.push(null);
+      }
+    }
+  const text = new TextEncoder().encode(JSON.stringify(symbols));
+  return Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", text)), (b) => b.toString(16).padStart(2, "0")).join("");
+}"""
+
+
+class Short(Exception):
+    """The tape has no more bits."""
+
+
+def drawn(mechanism: Mechanism, tape: int) -> str:
+    """SHA-256 of every symbol for every answer and every tape of so many bits; null where the tape is too short."""
+    symbols: list[Any] = []
+    for truth, start in product(range(mechanism.answers), range(1 << tape)):
+        state = [start, tape]
+
+        def read(size: int, state: list[int] = state) -> int:
+            if size > state[1]:
+                raise Short
+            value = state[0] & ((1 << size) - 1)
+            state[0], state[1] = state[0] >> size, state[1] - size
+            return value
+
+        try:
+            symbols.append(mechanism.symbol_json(mechanism.sample(truth, read)))  # type: ignore[arg-type]
+        except Short:
+            symbols.append(None)
+    return hashlib.sha256(json.dumps(symbols, separators=(",", ":")).encode()).hexdigest()
+
+
+def table(random: Random, bits: int, answers: int, reports: int) -> DenseMechanism:
+    """A random table, some of its weights zero."""
+    rows = []
+    for _ in range(answers):
+        cuts = sorted(random.choice([0, random.randrange(1 << bits)]) for _ in range(reports - 1))
+        rows.append(tuple(b - a for a, b in zip([0, *cuts], [*cuts, 1 << bits], strict=True)))
+    if any(not any(column) for column in zip(*rows, strict=True)):
+        return table(random, bits, answers, reports)
+    return DenseMechanism(bits, tuple(rows))
+
+
+def test_every_draw_of_every_table_gives_pythons_symbol(page: Page, full: bool) -> None:
+    random = Random(16)
+    for bits in [16] * 200 if full else [16, 8, 8, 8, 10, 12]:
+        mechanism = table(random, bits, random.randint(2, 5), random.randint(2, 6))
+        given = {"kind": "dense", "params": mechanism.params_json(), "tape": bits}
+        assert page.evaluate(DRAWS, given) == drawn(mechanism, bits), mechanism
+
+
+SMALL: list[tuple[Mechanism, int]] = [
+    (UnaryMechanism(4, 3, 9, 4), 12),
+    (SubsetMechanism(4, 5, 2, 11), 11),
+    (SubsetMechanism(4, 4, 3, 2), 12),
+    (ProductMechanism((DenseMechanism(4, ((9, 7), (3, 13))), DenseMechanism(4, ((5, 11), (16, 0), (8, 8))))), 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mechanism", "tape"), SMALL, ids=lambda v: v.kind if not isinstance(v, int) else str(v))
+def test_every_draw_of_every_other_kind_gives_pythons_symbol(page: Page, mechanism: Mechanism, tape: int) -> None:
+    given = {"kind": mechanism.kind, "params": mechanism.params_json(), "tape": tape}
+    assert page.evaluate(DRAWS, given) == drawn(mechanism, tape)
+
+
+EXPLAIN = """async ({payloads, keys}) => {
+  const [canonical, documents, explaining] = await Promise.all(["canonical", "documents", "explain"].map((name) => import(`/sdk/${name}.js`)));
+  return Promise.all(payloads.map(async (text) => {
+    const bytes = canonical.bytesOf(text), survey = documents.readSurvey(bytes, await canonical.digestOf(bytes));
+    return String(explaining.explain(survey, keys));
+  }));
+}"""
+
+
+def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
+    everything = [*DOCUMENTS.values(), survey(), replace(survey(), strata=(_region(),), consent={"en": "Please."})]
+    keys = ("0123456789abcdef" * 4,)
+    given = {"payloads": [document.payload().decode() for document in everything], "keys": keys}
+    for document, said in zip(everything, page.evaluate(EXPLAIN, given), strict=True):
+        assert said == str(explain(document, keys))
+
+
+def _region() -> Question:
+    return question("region", "north", "south")
+
+
+def test_problem_codes_are_those_of_the_table(page: Page) -> None:
+    found = page.evaluate("import('/sdk/delivery.js').then(({PROBLEMS}) => PROBLEMS)")
+    ours = {(int(status), code) for status, codes in found.items() for code in codes.split()}
+    assert {(problem.status, problem.code) for problem in Problem} <= ours
+
+
+def test_levels_are_bounded_and_shown_alike(page: Page) -> None:
+    from frankly_protocol.audit import exp_lower, ln_up
+
+    random = Random(5)
+    levels = [Fraction(random.randint(1, 64_000), 1000) for _ in range(40)]
+    ratios = [Fraction(random.randrange(1, 2**53), random.randrange(1, 2**53)) for _ in range(60)]
+    ratios = [max(r, 1 / r) for r in ratios] + [Fraction(1), exp_lower(Fraction(1, 2)), exp_lower(Fraction(1, 2)) + Fraction(1, 2**60)]
+    found = page.evaluate(
+        """async ({levels, ratios}) => {
+          const r = await import("/sdk/rational.js");
+          const pair = ([n, d]) => r.rational(BigInt(n), BigInt(d));
+          return {levels: levels.map((one) => r.expLower(pair(one)).map(String)), ratios: ratios.map((one) => r.lnUp(pair(one)))};
+        }""",
+        {"levels": [_pair(level) for level in levels], "ratios": [_pair(ratio) for ratio in ratios]},
+    )
+    assert found["levels"] == [_pair(exp_lower(level)) for level in levels]
+    assert found["ratios"] == [ln_up(ratio) for ratio in ratios]
+
+
+def _pair(ratio: Fraction) -> list[str]:
+    return [str(ratio.numerator), str(ratio.denominator)]
