@@ -169,7 +169,7 @@ def test_what_is_counted_has_a_bound_that_the_document_tells() -> None:
     table, other = dense(2, 2, rng), dense(64, 64, rng)
     large = UnaryMechanism(48, 64, D // 2, D // 8)
     assert _of(large).covers((0,))
-    assert not _of(UnaryMechanism(48, 65, D // 2, D // 8)).covers((0,))
+    assert not _of(UnaryMechanism(48, 66, D // 2, D // 8)).covers((0,))
     assert _of(SubsetMechanism(48, 200, 64, D // 2)).covers((0,))
     assert not _of(SubsetMechanism(48, 200, 65, D // 2)).covers((0,))
     assert [_of(large, large).covers((i,)) for i in range(2)] == [True, False]
