@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""schemathesis reads the OpenAPI document and asks every operation what it may be asked, and what it may not."""
+
+from collections import Counter
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.frankly_server.web.site import Site
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+# Sound ids are not to be guessed: half the requests are about a survey and a document that exist, with a sound key.
+QUIET = list(HealthCheck)
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: str(mode.value))
+def test_no_operation_answers_what_it_does_not_declare(site: Site, mode: GenerationMode, full: bool) -> None:
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", site.client.application)
+    asked: Counter[str] = Counter()
+    for operation in (found.ok() for found in schema.get_all_operations()):
+        if mode is GenerationMode.NEGATIVE and not (operation.query or operation.body):
+            continue  # nothing can be wrong about asking it
+
+        @settings(max_examples=1000 if full else 6, deadline=None, suppress_health_check=QUIET, database=None)
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def run(case: schemathesis.Case) -> None:
+            if "survey_id" in case.path_parameters and asked[case.operation.label] % 2:
+                case.path_parameters["survey_id"] = site.survey
+            headers = {"Authorization": f"Bearer {site.analyst_key}"} if asked[case.operation.label] % 3 else {}
+            asked[case.operation.label] += 1
+            case.call_and_validate(headers=headers, checks=CHECKS)
+
+        run()
+    assert len(asked) >= 8
+    assert all(n >= 1 for n in asked.values())
