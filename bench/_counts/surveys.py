@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Surveys without the designer, stored as published, and reports on them in bulk."""
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from frankly_protocol.audit import Claim, level_for, stated_ceiling
+from frankly_protocol.blocks import Block, Choice, Promise, Question
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope, SigningKey
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
+from frankly_server.store import Database, DocumentRow, Layout, ReportRow, SurveyRow
+
+D = 1 << 48
+DRAWN = 4_000
+"""Different reports: more are made by repeating them under other ids."""
+
+
+def _table(answers: int) -> DenseMechanism:
+    """Randomised response that keeps an answer about e times as often as it turns into any other."""
+    other = int(D / (answers - 1 + 2.71828))
+    kept = D - (answers - 1) * other
+    return DenseMechanism(48, tuple(tuple(kept if x == y else other for y in range(answers)) for x in range(answers)))
+
+
+def _unary(answers: int) -> UnaryMechanism:
+    """OUE at ε = 1."""
+    return UnaryMechanism(48, answers, D // 2, int(D / 3.71828))
+
+
+CASES: dict[str, tuple[Mechanism, ...]] = {
+    "one_table": (_table(5),),
+    "two_tables": (_table(5), _table(5)),
+    "ten_tables": (_table(4),) * 10,
+    "product": (ProductMechanism((_table(4), _table(4))),),
+    "unary_8": (_unary(8),),
+    "unary_16": (_unary(16),),
+    "unary_64": (_unary(64),),
+}
+"""Name -> the mechanism of each block."""
+
+
+def published(database: Database, name: str, survey_id: str) -> SurveyDocument:
+    """Store and return the document of a case."""
+    now = datetime(2026, 6, 1, tzinfo=UTC)
+    document = SurveyDocument(
+        survey=survey_id,
+        version=1,
+        prev=None,
+        issued=now,
+        opens=now,
+        closes=now + timedelta(days=30),
+        expires=now + timedelta(days=60),
+        languages=("en",),
+        title={"en": "A survey"},
+        consent=None,
+        collect_url=f"https://collect.example/v1/surveys/{survey_id}/reports",
+        min_reports=50,
+        strata=(),
+        blocks=tuple(_block(f"b{i}", mechanism) for i, mechanism in enumerate(CASES[name])),
+    )
+    sealed = Envelope.seal(SURVEY_TYPE, document.payload(), (SigningKey.from_raw(bytes(32)),)).to_bytes()
+    with database.transaction("publish") as tx:
+        tx.surveys.add(SurveyRow(survey_id, f"s-{survey_id}", "{}"))
+        tx.documents.add(DocumentRow(document.digest, survey_id, 1, document.digest, sealed))
+    return document
+
+
+def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
+    """Return n reports of random truths."""
+    mechanisms: list[Any] = [block.mechanism for block in document.blocks]
+    drawn = [
+        tuple(m.symbol_json(m.sample(rng.randrange(m.answers), rng.getrandbits)) for m in mechanisms)
+        for _ in range(min(n, DRAWN))
+    ]
+    if n > DRAWN and len(mechanisms) == 1 and isinstance(mechanisms[0], UnaryMechanism):
+        # So many different sets as there would be: rotating the bits is cheap.
+        drawn = [(_rotated(each[0], mechanisms[0], k),) for k in range(mechanisms[0].answers) for each in drawn]
+    return [
+        ReportRow(document.survey, f"{rng.getrandbits(128):032x}", document.digest, drawn[i % len(drawn)], "")
+        for i in range(n)
+    ]
+
+
+def layout_before(document: SurveyDocument) -> Layout:
+    """Return what was counted before there were pairs: tables' symbols."""
+    tables = [isinstance(block.mechanism, DenseMechanism) for block in document.blocks]
+    radices = tuple((b.mechanism.reports,) if ok else () for b, ok in zip(document.blocks, tables, strict=True))
+    return Layout(radices, (), ())
+
+
+def _block(name: str, mechanism: Mechanism) -> Block:
+    factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
+    asked = []
+    for j, factor in enumerate(factors):
+        choices = tuple(Choice(f"c{x}", {"en": f"c{x}"}) for x in range(factor.answers))
+        asked.append(Question(name if j == 0 else f"{name}-{j}", {"en": f"{name}?"}, choices))
+    promise = Promise(Claim("ldp", level_for(Fraction(5))))
+    prior = (1,) * mechanism.answers
+    return Block(name, tuple(asked), mechanism, (promise,), prior, stated_ceiling(mechanism), "made-up", None)
+
+
+def _rotated(symbol: str | int | list[int], mechanism: UnaryMechanism, k: int) -> str:
+    mask, size = int(str(symbol), 16), mechanism.answers
+    return mechanism.symbol_json((mask >> k | mask << (size - k)) & ((1 << size) - 1))

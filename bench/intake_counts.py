@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keeping counts of pairs costs a report, and what it saves an estimate: ratios within one run.
+
+Before: only a table's symbols were counted, and how many sets or products there were; estimates of sets and two-way
+tables read every report. Both ways run on the same code and database, told apart by the layout alone.
+"""
+
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from _counts.surveys import CASES, layout_before, published, rows_of
+from _runner import Result, main, medians
+from frankly_protocol.documents import SurveyDocument
+from frankly_server.analysis import Analysis
+from frankly_server.store import Database, Layout, ReportRow, upgrade
+from frankly_server.store import counts as counting
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.postgres import PostgresServer, find_binaries
+
+BATCH, ROUNDS = 500, 9
+FEW, MANY = 1_000, 200_000
+MOST_LATENCY = 1.5
+LOAD = 5_000
+TARGETS: dict[str, Any] = {"unary_16": None, "two_tables": ["b0", "b1"]}
+"""What is estimated, by survey."""
+
+
+def measure() -> Result:
+    """Measure both databases."""
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        figures |= on(f"sqlite:///{folder}/bench.db", "sqlite")
+    server = PostgresServer(find_binaries(None))
+    server.start()
+    try:
+        figures |= on(server.create(), "postgresql")
+    finally:
+        server.stop()
+    limits = {f"ratio_latency_{case}_{kind}": MOST_LATENCY for case in TARGETS for kind in ("sqlite", "postgresql")}
+    return Result("intake_counts", figures, limits)
+
+
+def on(url: str, kind: str) -> dict[str, float]:
+    """Measure one empty database: surveys 1, 2, … are written to both ways, the others loaded and estimated."""
+    database = Database(url)
+    upgrade(database)
+    figures: dict[str, float] = {}
+    for number, name in enumerate(CASES, 1):
+        figures |= {f"{key}_{kind}": value for key, value in _writing(database, name, f"{number:032x}").items()}
+    for name in TARGETS:
+        figures |= {f"{key}_{kind}": value for key, value in _latency(database, name).items()}
+    database.close()
+    return figures
+
+
+def _writing(database: Database, name: str, survey: str) -> dict[str, float]:
+    """Time a single report and a batch, each with its commit, before and after."""
+    document = published(database, name, survey)
+    rows = rows_of(document, BATCH, Random(1))
+
+    def written(size: int, *, before: bool) -> Callable[[], float]:
+        def trial() -> float:
+            fresh = [ReportRow(survey, secrets.token_hex(16), r.document, r.symbols, r.strata) for r in rows]
+            with _counted_as(document, before=before):
+                start = time.perf_counter()
+                for at in range(0, 20 * size if size == 1 else size, size):
+                    with database.transaction("bench") as tx:
+                        tx.reports.add_many(fresh[at : at + size])
+                        tx.counts.add(fresh[at : at + size])
+                return (time.perf_counter() - start) / (20 if size == 1 else size)
+
+        return trial
+
+    found = medians(
+        {
+            f"{size}_{when}": written(size, before=when == "before")
+            for size in (1, BATCH)
+            for when in ("before", "after")
+        },
+        ROUNDS,
+    )
+    return {
+        f"single_{name}_ms": 1e3 * found["1_after"],
+        f"ratio_single_{name}": found["1_after"] / found["1_before"],
+        f"batch_{name}_ms": 1e3 * found[f"{BATCH}_after"],
+        f"ratio_batch_{name}": found[f"{BATCH}_after"] / found[f"{BATCH}_before"],
+    }
+
+
+def _latency(database: Database, name: str) -> dict[str, float]:
+    """Time an answer at two numbers of reports, from counts and from the reports themselves, taking turns."""
+    loaded = {n: _loaded(database, name, n) for n in (FEW, MANY)}
+    analysis = Analysis(database)
+
+    def answered(document: SurveyDocument, *, before: bool) -> Callable[[], float]:
+        def trial() -> float:
+            with _read_as(document, before=before):
+                start = time.perf_counter()
+                analysis.estimates(document.survey, targets=TARGETS[name])
+                return time.perf_counter() - start
+
+        return trial
+
+    found = medians(
+        {f"{n}_{when}": answered(loaded[n], before=when == "before") for n in loaded for when in ("before", "after")},
+        ROUNDS,
+    )
+    return {
+        f"estimate_{name}_{MANY}_ms": 1e3 * found[f"{MANY}_after"],
+        f"ratio_latency_{name}": found[f"{MANY}_after"] / found[f"{FEW}_after"],
+        f"ratio_latency_before_{name}": found[f"{MANY}_before"] / found[f"{FEW}_before"],
+        f"ratio_estimate_{name}": found[f"{MANY}_after"] / found[f"{MANY}_before"],
+    }
+
+
+def _loaded(database: Database, name: str, n: int) -> SurveyDocument:
+    document = published(database, name, secrets.token_hex(16))
+    every = rows_of(document, n, Random(n))
+    for start in range(0, n, LOAD):
+        with database.transaction("load") as tx:
+            tx.reports.add_many(every[start : start + LOAD])
+            tx.counts.add(every[start : start + LOAD])
+    return document
+
+
+@contextmanager
+def _counted_as(document: SurveyDocument, *, before: bool) -> Iterator[None]:
+    """Make the store count as it did before."""
+    known = {document.digest: layout_before(document)} if before else {}
+    with patch.dict(counting._layouts, known):  # noqa: SLF001 - the older way is measured, not offered
+        yield
+
+
+@contextmanager
+def _read_as(document: SurveyDocument, *, before: bool) -> Iterator[None]:
+    if not before:
+        yield
+        return
+    with patch.object(Layout, "of", staticmethod(lambda _: layout_before(document))):
+        yield
+
+
+if __name__ == "__main__":
+    main(__doc__ or "", measure)

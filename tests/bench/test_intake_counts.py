@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench of counts at a few reports: every figure is there, and both ways of counting leave what they should."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_server.store import Database
+
+
+@pytest.fixture
+def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(sys, "path", [str(root / "bench"), *sys.path])
+    found = importlib.import_module("intake_counts")
+    for name, value in {"BATCH": 4, "ROUNDS": 1, "FEW": 60, "MANY": 80}.items():
+        monkeypatch.setattr(found, name, value)
+    monkeypatch.setattr(found, "CASES", {name: found.CASES[name] for name in ("two_tables", "unary_16")})
+    return found
+
+
+def test_it_measures_what_it_names(bench: Any, sqlite_url: str) -> None:
+    figures = bench.on(sqlite_url, "sqlite")
+    for case in ("two_tables", "unary_16"):
+        for figure in ("single", "batch", "latency", "latency_before", "estimate"):
+            assert figures[f"ratio_{figure}_{case}_sqlite"] > 0
+    database = Database(sqlite_url)
+    with database.reading("look") as tx:
+        wrong = {survey.id: len(tx.counts.recount(survey.id)) for survey in tx.surveys.all()}
+    database.close()
+    # Half of what the first two received was counted the older way, without pairs; the estimated ones are whole.
+    both_ways = {f"{number:032x}" for number in (1, 2)}
+    assert all(wrong[survey] > 0 for survey in both_ways)
+    assert [n for survey, n in wrong.items() if survey not in both_ways] == [0] * 4
