@@ -20,6 +20,7 @@ _ENDLESS = (
     "∞, or more than 16, as a ceiling: some reports rule some answers out. The promise about the secret holds under "
     "the published prior; it says nothing to somebody who knows more than that prior."
 )
+_UNTOLD = "In {}, no number of reports tells apart: {}. What can be estimated: {}."
 _UNCHANGED = "Answers are sent unchanged in: {}. They say about the secret no more than the promise allows."
 
 
@@ -158,7 +159,8 @@ def _progress() -> Iterator[Report]:
 def _published(found: Published) -> dict[str, object]:
     blocks = [
         {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
-         "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out}
+         "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out,
+         "estimable": list(b.estimable), "untold": list(b.untold)}
         for b in found.blocks
     ]  # fmt: skip
     return {
@@ -184,6 +186,9 @@ def _show(found: Published) -> None:
         out.print(_ENDLESS, markup=False)
     if unchanged := [block.id for block in found.blocks if block.answers_unchanged]:
         out.print(_UNCHANGED.format(", ".join(unchanged)), markup=False)
+    for block in found.blocks:
+        if block.untold:
+            out.print(_UNTOLD.format(block.id, "; ".join(block.untold), "; ".join(block.estimable)), markup=False)
     out.print("Give respondents this link, whole; whoever holds it gets exactly this document:", markup=False)
     click.echo(found.link)
 

@@ -4,7 +4,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from itertools import product
 
+from frankly_protocol.blocks import Block
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
 
 from frankly_server import rational
@@ -21,14 +24,23 @@ class Identifiable:
     cannot: tuple[str, ...]
 
 
+def answers_of(block: Block) -> tuple[str, ...]:
+    """Return the names of a block's joint answers, row-major, from the ids of its choices."""
+    choices = ([choice.id for choice in question.choices] for question in block.questions)
+    return tuple(" × ".join(cell) for cell in product(*choices))
+
+
 def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
     """Return a basis of both, as sums of shares; `cannot` is empty iff every share is identifiable.
 
     can : the reduced echelon basis of the row space of Q (usual orientation), exact. cannot : a basis of the kernel of
     Q: shares may move along it without changing the law of any report.
     """
-    if isinstance(mechanism, DenseMechanism | ProductMechanism):
+    if isinstance(mechanism, DenseMechanism):
         basis = [list(row) for row in estimable(mechanism)]
+    elif isinstance(mechanism, ProductMechanism):
+        # Products of reduced echelon rows are reduced echelon rows; the whole table may be too large to make.
+        basis = reduce(_products, ([list(row) for row in estimable(factor)] for factor in mechanism.factors))
     else:
         q1, q0 = chances(mechanism)
         size = mechanism.answers
@@ -41,6 +53,10 @@ def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
         tuple(_sum(row, labels) for row in basis),
         tuple(f"{_moved(row, labels)}" for row in kernel),
     )
+
+
+def _products(left: list[list[Fraction]], right: list[list[Fraction]]) -> list[list[Fraction]]:
+    return [[a * b for a in row for b in other] for row in left for other in right]
 
 
 def _kernel(basis: list[list[Fraction]], answers: int) -> list[list[Fraction]]:

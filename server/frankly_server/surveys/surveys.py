@@ -17,6 +17,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust import Role
 
+from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, DocumentRow, SurveyRow
@@ -44,6 +45,7 @@ class PublishedBlock:
     """What a published block promises; epsilon and ceiling are nats as text, ``inf`` if there is no finite bound.
 
     rules_out : some reports all but rule some answers out; the ceiling is infinite or as good as that.
+    estimable, untold : in words, what can be estimated, and which shares no number of reports tells apart.
     """
 
     id: str
@@ -54,6 +56,8 @@ class PublishedBlock:
     counted_by: str
     answers_unchanged: bool
     rules_out: bool
+    estimable: Sequence[str]
+    untold: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +262,10 @@ class Surveys:
                 counted_by=counted[block.id],
                 answers_unchanged=block.mechanism.sends_unchanged,
                 rules_out=is_endless(block.ceiling),
+                estimable=words.can,
+                untold=words.cannot,
             )
-            for block in document.blocks
+            for block, words in ((block, in_words(block.mechanism, answers_of(block))) for block in document.blocks)
         ]
         return Published(
             status=status,

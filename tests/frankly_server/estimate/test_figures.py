@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.estimate import estimate
 from frankly_server.estimate.contrasts import lincom, ratio
 from frankly_server.estimate.evidence import TwoValues
@@ -147,3 +147,14 @@ def test_what_can_and_cannot_be_told_in_words() -> None:
     assert found.can == ("the share of never", "the share of some + often")
     assert found.cannot == ("often against some",)
     assert in_words(WARNER, ["no", "yes"]).cannot == ()
+
+
+def test_words_about_a_product_are_those_of_its_whole_table() -> None:
+    deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
+    product = ProductMechanism((WARNER, deficient))
+    rows = tuple(tuple(a * b for a in row for b in other) for row in WARNER.weights for other in deficient.weights)
+    names = [f"{x} × {z}" for x in ("no", "yes") for z in ("never", "some", "often")]
+    assert in_words(product, names) == in_words(DenseMechanism(8, rows), names)
+    assert in_words(product, names).cannot == ("no × often against no × some", "yes × often against yes × some")
+    many = ProductMechanism((DenseMechanism(4, ((13, 3), (3, 13))),) * 8)  # 65,536 cells
+    assert in_words(many, [str(x) for x in range(256)]).cannot == ()

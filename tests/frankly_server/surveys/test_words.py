@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reports cannot tell is told when a survey is published, in the words of its choices."""
+
+import json
+from pathlib import Path
+
+import pytest
+from frankly_server.cli import survey as command
+
+from tests.frankly_server.web.site import SURVEY, make_site
+
+# Under this prior the most informative mechanism tells daily from the rest, and nothing more.
+PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
+"""
+
+
+def test_publishing_says_what_can_be_estimated_and_what_cannot(
+    tmp_path: Path, sqlite_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
+    merged = block.replace(b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true")
+    site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, merged + PRIOR))
+    told = site.services.surveys.publish("habits")
+    smokes, drinks = told.blocks
+    assert (smokes.estimable, smokes.untold) == (("the share of no", "the share of yes"), ())
+    assert drinks.estimable == ("the share of never + weekly", "the share of daily")
+    assert drinks.untold == ("weekly against never",)
+    command._show(told)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "In drinks, no number of reports tells apart: weekly against never." in shown
+    assert "In smokes" not in shown
+    assert json.loads(json.dumps(command._published(told)))["blocks"][1]["untold"] == ["weekly against never"]
+    site.services.close()
