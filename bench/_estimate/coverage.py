@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from frankly_server.estimate.decoder import shares
@@ -56,6 +57,12 @@ def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float =
     return Cell(case.name, truth, n, runs, coverage, _variance_z(np.array(values), np.array(variances)))
 
 
+def corrected(errors: float, comparisons: int) -> float:
+    """Return the number of errors that so many comparisons together exceed as rarely as one exceeds `errors`."""
+    normal = NormalDist()
+    return -normal.inv_cdf(normal.cdf(-errors) / comparisons)
+
+
 def _holds(margins: Margins, method: str, value: np.ndarray, p: np.ndarray) -> np.ndarray | None:
     """Return, per target, whether the interval holds the truth; a hair is forgiven for rounding of floats."""
     half = margins.half_widths(method)
@@ -76,9 +83,13 @@ def _share(held: Sequence[np.ndarray | None], *, joint: bool) -> float | None:
 
 
 def _variance_z(values: np.ndarray, variances: np.ndarray) -> float:
-    """Compare E[T] with the variance of the estimates; the error of their difference is that of its own terms."""
+    """Compare E[T] with the variance of the estimates; the error of their difference is that of its own terms.
+
+    A sample that happens to vary little would understate that error too, so it is at least that of normal estimates,
+    whose squared deviations have the variance 2T².
+    """
     runs = len(values)
     terms = (values - values.mean(axis=0)) ** 2 * runs / (runs - 1) - variances
-    error = terms.std(axis=0, ddof=1) / runs**0.5
+    error = np.sqrt(np.maximum(terms.var(axis=0, ddof=1), 2 * variances.mean(axis=0) ** 2) / runs)
     mean = np.abs(terms.mean(axis=0))
     return float(np.max(np.where(error > 0, mean / np.where(error > 0, error, 1), 0.0)))

@@ -60,7 +60,7 @@ def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
 def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
     """50 random requests; in each the truth is random, and the estimate is within the margin as often as promised."""
     rng = np.random.default_rng(77)
-    runs, kept = 2000 if full else 200, []
+    runs, kept = 2000 if full else 100, []
     for _ in range(50):
         answers = int(rng.integers(2, 6))
         level = str(round(float(rng.uniform(0.5, 3)), 2))
