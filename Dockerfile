@@ -10,6 +10,7 @@ RUN python3 -m venv --without-pip tools \
     && python3 -m pip --python tools/bin/python wheel --no-build-isolation --require-hashes -w wheels -r requirements/runtime.txt
 COPY LICENSE LICENSE
 COPY migrations migrations
+COPY client_sdk/browser/src client_sdk/browser/src
 COPY shared shared
 COPY server server
 RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps -w wheels ./shared ./server \

@@ -14,7 +14,19 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.web import analyst, headers, hosted, limits, logs, metrics, models, openapi, problems, public, reading
+from frankly_server.web import (
+    analyst,
+    headers,
+    hosted,
+    limits,
+    logs,
+    metrics,
+    models,
+    openapi,
+    problems,
+    public,
+    reading,
+)
 from frankly_server.web.admin import blueprint as admin_pages
 from frankly_server.web.openapi import declare
 

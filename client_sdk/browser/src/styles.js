@@ -10,7 +10,7 @@ export const CSS = `
 * { box-sizing: border-box; }
 h1 { font-size: 1.6em; line-height: 1.25; margin: 0 0 .6em; }
 p { margin: 0 0 1em; }
-.promise { background: var(--soft); border-inline-start: 4px solid var(--accent); padding: .8em 1em; border-radius: 4px; }
+.promise { background: var(--soft); border-inline-start: 4px solid var(--accent); padding: .8em 1em; border-radius: 4px; margin: 0 0 1em; }
 .promise p:last-child { margin-bottom: 0; }
 fieldset { border: 1px solid var(--line); border-radius: 8px; margin: 0 0 1.25em; padding: .25em 1em 1em; min-inline-size: 0; }
 legend { font-weight: 600; padding: 0 .4em; margin-inline-start: -.4em; }

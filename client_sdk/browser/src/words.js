@@ -7,7 +7,7 @@
 export const STRINGS = {
   en: {
     loading: "Checking the survey…",
-    private: "Your answers are randomised on this device before anything is sent. Nobody receives what you really answered.",
+    private: "Your answers are randomised on this device; only the random result is sent. Below you can read what it can tell.",
     public: "Sent as you give it, not randomised",
     unchanged: "This survey sends at least one of your answers unchanged.",
     learns: "Whoever guesses your answer from what is sent is right {guess} of the time; without it, {blind}.",
@@ -27,7 +27,7 @@ export const STRINGS = {
   },
   ar: {
     loading: "جارٍ التحقق من الاستبيان…",
-    private: "تُخلط إجاباتك عشوائيًا على هذا الجهاز قبل إرسال أي شيء. لا يتلقى أحد إجابتك الحقيقية.",
+    private: "تُخلط إجاباتك عشوائيًا على هذا الجهاز، ولا يُرسل إلا الناتج العشوائي. يمكنك أن تقرأ أدناه ما الذي يمكن أن يكشفه.",
     public: "تُرسل كما هي من دون خلط عشوائي",
     unchanged: "يرسل هذا الاستبيان إجابة واحدة على الأقل من إجاباتك كما هي.",
     learns: "من يخمّن إجابتك مما يُرسل يصيب بنسبة {guess}، ومن دونه بنسبة {blind}.",

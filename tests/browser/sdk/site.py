@@ -20,7 +20,9 @@ from pydantic import SecretStr
 SURVEY = """
 name: habits
 title: {{en: "Health and habits", ar: "الصحة والعادات"}}
-consent: {{en: "Asked by the university's clinic. Taking part is voluntary.", ar: "تسأل عيادة الجامعة. المشاركة طوعية."}}
+consent:
+  en: "Asked by the university's clinic. Taking part is voluntary."
+  ar: "تسأل عيادة الجامعة. المشاركة طوعية."
 languages: [en, ar]
 opens: {opens}
 closes: {closes}
@@ -50,7 +52,9 @@ blocks:
 strata:
   - id: region
     text: {{en: "Where do you live?", ar: "أين تسكن؟"}}
-    choices: [{{id: north, label: {{en: "In the north", ar: "في الشمال"}}}}, {{id: south, label: {{en: "In the south", ar: "في الجنوب"}}}}]
+    choices:
+      - {{id: north, label: {{en: "In the north", ar: "في الشمال"}}}}
+      - {{id: south, label: {{en: "In the south", ar: "في الجنوب"}}}}
 """
 
 

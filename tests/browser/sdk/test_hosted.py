@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hosted page and the element: usable by everybody, in every direction, without one violation of the policy."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -11,12 +13,17 @@ from axe_playwright_python.sync_playwright import Axe
 from frankly_server.web.hosted import PAGE_POLICY, files, integrity
 from playwright.sync_api import Browser, Page
 
+from examples.plain_page.__main__ import serve
 from tests.browser.sdk.conftest import WATCH
 from tests.browser.sdk.site import Site, hosted
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW
 
-LOOKS = [(width, scheme, language) for width in (360, 1280) for scheme in ("light", "dark") for language in ("en", "ar")]
+LOOKS = [
+    (width, scheme, language) for width in (360, 1280) for scheme in ("light", "dark") for language in ("en", "ar")
+]
+
+BOTH_ENDS = ((360, "light", "en"), (1280, "dark", "ar"))
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +48,12 @@ def serious(page: Page) -> list[str]:
     return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
 
 
-@pytest.mark.parametrize(("width", "scheme", "language"), LOOKS)
+@pytest.mark.parametrize(
+    ("width", "scheme", "language"),
+    [pytest.param(*look, marks=() if look in BOTH_ENDS else pytest.mark.full_only) for look in LOOKS],
+)
 def test_the_page_is_accessible_fits_and_keeps_its_policy(
-    browser: Browser, site: Site, tmp_path: Path, width: int, scheme: str, language: str, request: pytest.FixtureRequest
+    browser: Browser, site: Site, tmp_path: Path, width: int, scheme: str, language: str
 ) -> None:
     page = visit(browser, site.link, width, scheme, language)
     page.locator("button[type=submit]").wait_for()
@@ -73,7 +83,10 @@ def test_a_person_answers_by_keyboard_alone_and_the_server_has_one_report(browse
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.get_by_text("Thank you. Your randomised answer has arrived").wait_for()
-    assert page.evaluate("document.querySelector('frankly-survey').shadowRoot.activeElement.getAttribute('role')") == "status"
+    assert (
+        page.evaluate("document.querySelector('frankly-survey').shadowRoot.activeElement.getAttribute('role')")
+        == "status"
+    )
     assert serious(page) == []
     assert page.evaluate("violations") == []
     page.reload()
@@ -112,7 +125,6 @@ def test_a_page_of_another_origin_can_use_the_server(browser: Browser, site: Sit
     wire.pages["/embed.html"] = b"<!doctype html><html lang=en><title>A host</title><main></main>"
     context = browser.new_context()
     page = context.new_page()
-    page.route("**/embed.html", lambda route: route.fulfill(content_type="text/html", body=wire.pages["/embed.html"].decode()))
     page.goto(f"{wire.origin}/embed.html")
     said = page.evaluate(
         """async (link) => {
@@ -134,7 +146,8 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
           const survey = new FranklySurvey();
           survey.options = {now: () => at};
           window.events = [];
-          for (const name of ["opened", "sealed", "sent", "error"]) addEventListener("frankly-" + name, () => events.push(name));
+          for (const name of ["opened", "sealed", "sent", "error"])
+            addEventListener("frankly-" + name, () => events.push(name));
           survey.setAttribute("link", link);
           document.querySelector("main").append(survey);
         }""",
@@ -173,3 +186,19 @@ def test_every_string_is_there_in_every_language(page: Page) -> None:
     for language, strings in said.items():
         assert set(strings) == set(said["en"])
         assert all(strings[name] for name in strings if (language, name) != ("en", "english"))
+
+
+def test_the_plain_page_embeds_the_sdk(browser: Browser, site: Site) -> None:
+    server = serve()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    page = visit(browser, f"http://127.0.0.1:{server.server_port}/?link={quote(site.link, safe='')}")
+    for name in ("In the south", "Yes", "Never"):
+        page.get_by_label(name).check()
+    page.get_by_role("button").click()
+    page.get_by_text("The page was told that a randomised answer arrived").wait_for()
+    assert page.evaluate("violations") == []
+    page.context.close()
+    server.shutdown()
+    server.server_close()
+    thread.join()

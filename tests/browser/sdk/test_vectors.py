@@ -7,80 +7,11 @@ from typing import Any
 
 from playwright.sync_api import Page
 
+from tests.browser.sdk.wire import program
+
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
 # Everything a vector needs of the SDK; each function returns one outcome per case.
-RUN = """async ({file, vectors}) => {
-  const [canonical, dsse, documents, opening, keys, log, mechanisms, schema] = await Promise.all(
-    "canonical dsse documents opening keys log mechanisms schema".split(" ").map((name) => import(`/sdk/${name}.js`)));
-  const bytes = canonical.bytesOf, verify = dsse.webcryptoVerify, unhex = canonical.unhex;
-  const code = async (work) => { try { return [await work(), null, null]; } catch (e) { return [null, e.code ?? String(e), e.field ?? null]; } };
-  const all = async (cases, work) => { const out = []; for (const one of cases) out.push(await code(() => work(one))); return out; };
-  const runs = {
-    canonical: async (v) => ({
-      good: await all(v.good, async ({text}) => (canonical.loads(bytes(text)), canonical.digestOf(bytes(text)))),
-      bad: await all(v.bad, ({base64}) => canonical.loads(canonical.unbase64(base64))),
-    }),
-    envelopes: (v) => all(v.cases, async (one) => {
-      const envelope = dsse.readEnvelope(bytes(one.envelope), v.payload_type);
-      await dsse.requireSigned(envelope, {keys: one.trusted.map((name) => unhex(v.public_keys[name])), threshold: one.threshold}, verify);
-      return btoa(String.fromCharCode(...envelope.payload));
-    }),
-    documents: (v) => all(v.documents, async ({payload}) => {
-      const digest = await canonical.digestOf(bytes(payload));
-      documents.requireAllPrivate(documents.readSurvey(bytes(payload), digest));
-      return digest;
-    }),
-    keys: (v) => all(v.cases, async (one) => (await keys.walk(bytes(one.newest), one.known === null ? null : bytes(one.known),
-      async () => one.chain.map(bytes), Date.parse(one.now), verify)).version),
-    acceptance: (v) => all(v.cases, async (one) => {
-      const publisher = {keys: v.publisher.public_keys.map(unhex), threshold: v.publisher.threshold};
-      const link = {origin: "https://collect.example", survey: v.survey, digest: one.pin};
-      const opening_ = {link, now: Date.parse(one.now), verify, wantsLog: false};
-      const before = one.remembered && {...one.remembered, envelope: bytes(v.cases[0].envelope)};
-      return (await opening.accept(opening_, one.envelope === null ? new Uint8Array(dsse.MAX_ENVELOPE_BYTES + 1) : bytes(one.envelope), before ?? undefined, {publisher, log: null})).survey.digest;
-    }),
-    sampling: async (v) => ({
-      draws: v.mechanisms.map(({mechanism}) => mechanisms.KINDS[mechanism.kind].read(mechanism, "m")).map((m, i) =>
-        v.mechanisms[i].draws.map(({truth, bits}) => {
-          // A tape of random bits: one draw of many bits is that many small ones, from the lowest on.
-          const tape = bits.map(([size, value]) => [size, BigInt("0x" + value)]);
-          const symbol = m.sample(truth, (size) => {
-            const entry = tape[0], low = entry[1] & ((1n << BigInt(size)) - 1n);
-            entry[0] -= size; entry[1] >>= BigInt(size);
-            if (!entry[0]) tape.shift();
-            return Number(low);
-          });
-          return [symbol, tape.length];
-        })),
-      reports: await Promise.all(v.reports.map(async (one) => {
-        const survey = documents.readSurvey(bytes(one.document), await canonical.digestOf(bytes(one.document)));
-        const given = JSON.parse(one.report);
-        return [documents.reportLength(survey), canonical.textOf(documents.reportBytes(
-          {doc: survey.digest, id: given.id, y: given.y, strata: one.strata, token: one.token}, documents.reportLength(survey)))];
-      })),
-    }),
-    log: async (v) => ({
-      roots: await Promise.all(v.roots.map(async (_, n) => canonical.hex(await log.treeRoot(v.leaves.slice(0, n).map(unhex))))),
-      good: await all(v.inclusion, ({index, size, path}) => log.requireInclusion(unhex(v.leaves[index]), index, {size, root: unhex(v.roots[size])}, path.map(unhex))),
-      bad: await all(v.inclusion_bad, (one) => log.requireInclusion(unhex(one.leaf), one.index, {size: one.size, root: unhex(one.root)}, one.path.map(unhex))),
-      documents: await all(v.documents.cases, async (one) => {
-        const proof = log.readProof(bytes(one.proof));
-        const role = keys.logRole(v.documents.log, "log");
-        await log.requireWatched(proof.head, role, Date.parse(v.documents.now), verify);
-        await log.requireInclusion(await log.documentLeaf(one.digest), proof.index, proof.head, proof.path);
-        return proof.head.size;
-      }),
-    }),
-    privacy: async (v) => all(v.documents, async (one) => {
-      const payload = JSON.parse(v.payloads[one.name]), path = one.path.split("."), last = path.pop();
-      path.reduce((at, key) => at[key], payload)[last] = one.value;
-      const text = bytes(canonical.dumps(payload)), digest = await canonical.digestOf(text);
-      if (digest !== one.digest) throw new Error("not the document of the vector");
-      documents.requireAllPrivate(documents.readSurvey(text, digest));
-    }),
-  };
-  return runs[file](vectors);
-}"""
+RUN = program("vectors")
 
 
 def run(page: Page, file: str, **more: Any) -> tuple[Any, Any]:

@@ -15,15 +15,23 @@ from frankly_protocol.documents import SurveyDocument
 from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys, survey
 
 SOURCES = Path(__file__).resolve().parents[3] / "client_sdk" / "browser" / "src"
-STRICT = "default-src 'none'; script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+STRICT = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
+
+
+def program(name: str) -> str:
+    """Return a function that a test runs in a page."""
+    return (Path(__file__).parent / "programs" / f"{name}.js").read_text("utf-8")
 
 
 @dataclass
 class Wire:
     """steps : what becomes of the next reports: ``drop`` (lost on the way), ``lose`` (stored, the answer is lost), a
     status, or ``pass``, which is also what happens when they are used up. posted : every body that arrived. pages :
-    further files by path."""
+    further files by path, without a policy."""
 
     origin: str = ""
     documents: dict[str, SurveyDocument] = field(default_factory=dict)
@@ -85,7 +93,8 @@ def running(wire: Wire) -> Iterator[Wire]:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
-            self.send_header("Content-Security-Policy", STRICT)
+            if self.path not in wire.pages:
+                self.send_header("Content-Security-Policy", STRICT)
             self.end_headers()
             self.wfile.write(body)
 
