@@ -121,8 +121,9 @@ class Running:
 
 @dataclass
 class Sent:
-    """One attempt: when its last byte was handed over, when it ended (seconds), and its status, 0 without an answer."""
+    """One attempt: when it began, was handed over whole, and ended; its status, 0 without an answer."""
 
+    began: float
     at: float
     until: float
     status: int
@@ -180,7 +181,7 @@ class Devices:
         connection.close()
 
     def _send(self, connection: http.client.HTTPConnection, body: bytes) -> int:
-        at, status = float("inf"), 0  # what was not sent whole counts as sent after everything
+        began, at, status = time.monotonic(), float("inf"), 0  # what was not sent whole counts as sent after everything
         try:
             connection.request("POST", f"/v1/surveys/{self.server.survey}/reports", body,
                                {"Content-Type": "application/json"})  # fmt: skip
@@ -192,7 +193,7 @@ class Devices:
                 self.odd.append((status, said))
         except (OSError, http.client.HTTPException):
             connection.close()
-        self.attempts.append(Sent(at, time.monotonic(), status))
+        self.attempts.append(Sent(began, at, time.monotonic(), status))
         return status
 
 

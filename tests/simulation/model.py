@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A survey and its devices beside a model so simple that it can be read: who was told what, and what must be kept.
+
+Every report carries a symbol that no other report of the run carries, so that a report counted twice is a symbol
+counted twice, wherever it is counted.
+"""
+
+import json
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from frankly_protocol.audit import Claim, level_for
+from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.intake import intake as intake_module
+from frankly_server.keys import Change, Rotation
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database
+from pydantic import SecretStr
+
+from tests.frankly_protocol.samples import NOW, ceiling, ldp_block, question, survey
+from tests.frankly_server.log.sites import Place
+from tests.frankly_server.samples import SURVEY
+
+SYMBOLS = 64
+MAX_ROTATIONS = 2
+MAX_VERSIONS = 4
+
+
+class Crash(Exception):
+    """The process died here."""
+
+
+def block() -> Block:
+    """One question of 64 choices, each report of which may come from any answer: at ratio 2 to 1."""
+    bits, off = 48, -(-(2**48) // (SYMBOLS + 1))
+    diagonal = 2**48 - (SYMBOLS - 1) * off
+    rows = tuple(tuple(diagonal if x == y else off for y in range(SYMBOLS)) for x in range(SYMBOLS))
+    mechanism = DenseMechanism(bits, rows)
+    promise = Promise(Claim("ldp", level_for(Fraction(1))))
+    asked = (question("colour", *(f"c{i}" for i in range(SYMBOLS))),)
+    return replace(
+        ldp_block(), questions=asked, mechanism=mechanism, promises=(promise,), design_prior=(1,) * SYMBOLS,
+        ceiling=ceiling(mechanism),
+    )  # fmt: skip
+
+
+BLOCK = block()
+
+
+@dataclass
+class Sealed:
+    """One device's report: its bytes for good, and whether the device was ever told that they are kept."""
+
+    id: str
+    symbol: int
+    document: SurveyDocument
+    body: bytes
+    acknowledged: bool = False
+
+
+@dataclass
+class World:
+    """The server, its clock, and beside it the model: `kept` holds, by id, what must be stored, once."""
+
+    settings: Settings
+    services: Services
+    now: datetime = NOW
+    versions: list[SurveyDocument] = field(default_factory=list)
+    sealed: list[Sealed] = field(default_factory=list)
+    kept: dict[str, Sealed] = field(default_factory=dict)
+    rotations: int = 0
+
+    @classmethod
+    def make(cls, folder: Path, template: Path) -> "World":
+        """A world of its own from the files of a server that was made once."""
+        shutil.copytree(template, folder)
+        settings = Settings(home=folder / "home", database_url=SecretStr(f"sqlite:///{folder / 'frankly.db'}"))
+        world = cls(settings, Services(settings, Database(settings.store_url()), FixedClock(NOW)))
+        world.publish(10)
+        return world
+
+    def restart(self) -> None:
+        """A new process over the same files, at the time it is now."""
+        self.services.close()
+        self.services = Services(self.settings, Database(self.settings.store_url()), FixedClock(self.now))
+
+    def move_clock(self, hours: int) -> None:
+        """The clock jumps, forwards or back."""
+        self.now += timedelta(hours=hours)
+        self.restart()
+
+    def publish(self, days: int) -> None:
+        """Publish the next version, which takes reports for so many days from now; the older ones stay as they are."""
+        if (
+            len(self.versions) == MAX_VERSIONS or self.now < NOW
+        ):  # with a clock before the keys' own time none is signed
+            return
+        before = self.versions[-1].digest if self.versions else None
+        document = survey(BLOCK, survey_id=SURVEY, version=len(self.versions) + 1, prev=before)
+        document = replace(document, closes=max(self.now, NOW) + timedelta(days=days))
+        Place(self.services, self.settings).publish(document)
+        self.versions.append(document)
+
+    def rotate(self) -> None:
+        """A publisher key more: documents from before stay what they are."""
+        if self.rotations < MAX_ROTATIONS and self.now >= NOW:
+            self.rotations += 1
+            Rotation(self.services.keys, FixedClock(NOW)).propose(Change(publishers=1))
+
+    def seal(self, draw: Random) -> Sealed:
+        """A device answers one of the versions, with a symbol that nobody else has."""
+        document, number, report_id = draw.choice(self.versions), len(self.sealed), f"{draw.getrandbits(128):032x}"
+        body = json.dumps({"v": 1, "doc": document.digest, "id": report_id, "y": [number], "strata": {}, "token": None})
+        self.sealed.append(Sealed(report_id, number, document, body.encode()))
+        return self.sealed[-1]
+
+    def expected(self, report: Sealed) -> str:
+        """What the model says to a report that is sent now."""
+        if self.now < report.document.opens:
+            return "too_early"
+        if self.now > min(report.document.closes, report.document.expires):
+            return "closed"
+        return "duplicate" if report.id in self.kept else "accepted"
+
+    def send(self, report: Sealed, *, lost: bool = False) -> None:
+        """Send a report's bytes, and hold what is said against the model; `lost`: the device never hears it."""
+        wanted = self.expected(report)
+        assert self.tell(report.body) == wanted
+        if wanted == "accepted":
+            self.kept[report.id] = report
+        if wanted in ("accepted", "duplicate") and not lost:
+            report.acknowledged = True
+
+    def tell(self, body: bytes) -> str:
+        """Hand bytes to the server; return the status of its receipt or the code of its refusal."""
+        try:
+            return self.services.intake.accept(SURVEY, body).status
+        except InvalidInput as refused:
+            return refused.code
+
+    def conflict(self, report: Sealed) -> None:
+        """Somebody sends another body under an id that is kept: the first stays."""
+        wanted = self.expected(report)
+        if wanted != "accepted":
+            other = json.loads(report.body) | {"y": [(report.symbol + 1) % SYMBOLS]}
+            assert self.tell(json.dumps(other).encode()) == ("id_conflict" if wanted == "duplicate" else wanted)
+
+    def crash(self, report: Sealed, *, after_commit: bool) -> None:
+        """The process dies inside the transaction, or between its commit and the answer; then a new one starts."""
+        if after_commit:
+            self.send(report, lost=True)
+        elif self.expected(report) in ("accepted", "duplicate"):
+            real: Any = intake_module.keep
+
+            def dying(tx: Any, rows: Any) -> Any:
+                real(tx, rows)
+                raise Crash
+
+            intake_module.keep = dying  # type: ignore[assignment]
+            try:
+                self.tell(report.body)
+                raise AssertionError("the crash was not felt")
+            except Crash:
+                pass
+            finally:
+                intake_module.keep = real
+        self.restart()
+
+    def check(self) -> None:
+        """Every place that holds or counts reports agrees with the model."""
+        with self.services.database.reading("check") as tx:
+            stored = [(row.id, row.symbols, row.document) for row in tx.reports.scan(SURVEY)]
+            counted: Counter[tuple[str, int]] = Counter()
+            for document in self.versions:
+                for key, n in tx.counts.of_document(document.digest).items():
+                    counted[document.digest, key.symbol] += n
+            assert tx.counts.recount(SURVEY) == []
+        kept = self.kept.values()
+        assert sorted(stored) == sorted((r.id, (r.symbol,), r.document.digest) for r in kept)
+        assert counted == {(r.document.digest, r.symbol): 1 for r in kept}
+        assert all(r.id in self.kept for r in self.sealed if r.acknowledged)
