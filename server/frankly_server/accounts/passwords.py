@@ -21,7 +21,7 @@ class Busy(FranklyError):
     """More people are signing in than passwords can be checked: 503, try again."""
 
     def __init__(self) -> None:
-        super().__init__("too many people are signing in right now; try again in a moment", Problem.TOO_MANY.code)
+        super().__init__("too many people are signing in right now; try again in a moment", code=Problem.TOO_MANY.code)
 
 
 class Passwords:

@@ -83,7 +83,7 @@ class Accounts:
         """
         address = folded(email)
         with self._database.reading("find account") as tx:
-            row = tx.accounts.by_email(address)
+            row = tx.accounts.by_email(address) if _EMAIL.fullmatch(address) else None
         right = self._passwords.check(row.password if row else None, password)
         if row is None or row.disabled is not None or self._is_locked(row):
             raise _refused()

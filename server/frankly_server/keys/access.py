@@ -22,6 +22,7 @@ ROLES: Final = ("admin", "analyst")
 _START: Final = "frankly_live_"
 _PREFIX_LENGTH: Final = 8
 _TOKEN: Final = re.compile(_START + r"[A-Za-z0-9_-]{43}", re.ASCII)
+_PREFIX: Final = re.compile(r"[A-Za-z0-9_-]{8}", re.ASCII)
 _NOBODY: Final = "0" * 64
 
 
@@ -85,6 +86,8 @@ class Access:
     def revoke(self, prefix: str, organisation: str | None = None) -> None:
         """End a key at once; raises InvalidInput(not_found) if no working key (of `organisation`) has this prefix."""
         with self._database.transaction("revoke api key") as tx:
+            if not _PREFIX.fullmatch(prefix):
+                raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
             row = tx.api_keys.get(prefix)
             foreign = organisation is not None and row is not None and row.organisation != organisation
             if foreign or not tx.api_keys.revoke(prefix, format_time(self._clock.now())):

@@ -27,7 +27,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
         try:
             signed = services.accounts.sign_in(field("email"), request.form.get("password", ""))
         except FranklyError as refused:
-            status = refused.problem.status if isinstance(refused, InvalidInput) else 503
+            status = refused.problem.status if isinstance(refused, InvalidInput) else 429
             return render("sign_in.html", status=status, error=refused, email=field("email", 254))
         if g.person is not None:
             services.accounts.sign_out(g.token)

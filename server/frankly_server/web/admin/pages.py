@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rendering: one door to the templates, the two files they link, and how errors look."""
+"""Rendering: one door to the templates, the files they link, and how errors look."""
 
 import hashlib
 from collections.abc import Callable
@@ -15,13 +15,17 @@ from frankly_server.accounts import may
 from frankly_server.web.headers import PUBLIC_FOREVER
 from frankly_server.web.security import PATH, form_token
 
-_KINDS: Final = {"admin.css": "text/css; charset=utf-8", "admin.js": "text/javascript; charset=utf-8"}
+_KINDS: Final = {
+    "admin.css": "text/css; charset=utf-8",
+    "admin.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
 _FILES: Final = {name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS}
 _LINKS: Final = {name: f"{PATH}/assets/{hashlib.sha256(data).hexdigest()[:16]}/{name}" for name, data in _FILES.items()}
 
 
 def assets(routes: APIBlueprint) -> None:
-    """Serve the style sheet and the script, under names that change with their content."""
+    """Serve the style sheet, the script and the icon, under names that change with their content."""
 
     @routes.get("/assets/<digest>/<name>")
     def asset(digest: str, name: str) -> Response:
@@ -42,6 +46,7 @@ def render(template: str, *, status: int = 200, **values: Any) -> Response:
         csrf=form_token() if "token" in g else "",
         css=_LINKS["admin.css"],
         js=_LINKS["admin.js"],
+        icon=_LINKS["icon.svg"],
         **values,
     )
     return make_response(text, status)

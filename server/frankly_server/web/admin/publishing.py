@@ -5,13 +5,14 @@ from apiflask import APIBlueprint
 from flask import Response, json
 from frankly_protocol.audit import ln_up
 from frankly_protocol.canonical import dumps
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.surveys.surveys import Published
 from frankly_server.web import reading
-from frankly_server.web.admin.pages import attempt
+from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import opened, show
 from frankly_server.web.security import needs, person
 
@@ -34,15 +35,14 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         for document in services.surveys.versions(survey.id):
             if document.version == version:
                 return Response(document.payload(), content_type=reading.JSON)
-        return show("embed.html", survey, "embed", _no_version())
+        raise InvalidInput(Problem.NOT_FOUND, "there is no such version", "version")
 
     @routes.get("/surveys/<survey_id>/embed")
     @needs("viewer")
     def embed(survey_id: str) -> Response:
         survey = opened(services, survey_id)
         documents = services.surveys.versions(survey.id)
-        example = {q.id: q.choices[0].id for q in documents[-1].questions.values()} if documents else {}
-        return show("embed.html", survey, "embed", example=dumps(example).decode())
+        return show("embed.html", survey, "embed", call=_call(documents[-1]) if documents else "")
 
 
 def _add_jobs(routes: APIBlueprint, services: Services) -> None:
@@ -85,8 +85,11 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
             services.accounts.record(person(), "publishing stopped", survey.summary.name)
             return survey.path(f"jobs/{job_id}")
 
-        return attempt(act, lambda refused: show("embed.html", survey, "publish", refused))
+        return attempt(act, failed)
 
 
-def _no_version() -> InvalidInput:
-    return InvalidInput(Problem.NOT_FOUND, "there is no such version", "version")
+def _call(document: SurveyDocument) -> str:
+    """Return the arguments of an `answer` in Python: the first choice of everything that is asked."""
+    answers = {question.id: question.choices[0].id for question in document.questions.values()}
+    strata = {question.id: question.choices[0].id for question in document.strata}
+    return dumps(answers).decode() + (f", strata={dumps(strata).decode()}" if strata else "")

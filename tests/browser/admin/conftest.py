@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server with its first owner, and a browser that writes down everything that is not as it should be."""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from argon2 import PasswordHasher
+from axe_playwright_python.sync_playwright import Axe
+from frankly_protocol.clock import SystemClock
+from frankly_server.accounts import Passwords
+from frankly_server.app import create_app
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from playwright.sync_api import Page, sync_playwright
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+PASSWORD = "correct horse battery"
+_QUIET = (
+    "--no-sandbox --disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync "
+    "--no-first-run"
+).split()
+
+
+class _Silent(WSGIRequestHandler):
+    def log(self, *_arguments: object) -> None:
+        pass
+
+
+@dataclass
+class Desk:
+    """A running server, a page on it, and what the browser complained about."""
+
+    url: str
+    home: Path
+    services: Services
+    page: Page
+    said: list[str] = field(default_factory=list)
+    shots: Path | None = None
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.url + path)
+
+    def press(self, name: str) -> None:
+        """Press the button of this name and wait for the page that follows."""
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name=name, exact=True).first.click()
+
+    def check(self, name: str) -> None:
+        """The page is complete on every screen, in both colours, without a serious finding of axe."""
+        for width, scheme in ((1100, "light"), (360, "light"), (360, "dark")):
+            self.page.set_viewport_size({"width": width, "height": 800})
+            self.page.emulate_media(color_scheme=scheme)
+            wide = self.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"{name} scrolls sideways at {width}: {wide}"
+            if self.shots is not None:
+                self.page.screenshot(path=self.shots / f"{name}-{width}-{scheme}.png", full_page=True)
+            if (width, scheme) != (360, "light"):
+                found = Axe().run(self.page).response["violations"]
+                serious = [
+                    (v["id"], [node["html"] for node in v["nodes"]])
+                    for v in found
+                    if v["impact"] in ("serious", "critical")
+                ]
+                assert serious == [], f"{name} at {width} in {scheme}: {serious}"
+        self.page.set_viewport_size({"width": 1100, "height": 800})
+        self.page.emulate_media(color_scheme="light")
+        assert self.said == []
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """An owner's desk; screenshots are kept where SCREENSHOTS says."""
+    home = tmp_path_factory.mktemp("desk")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    settings = Settings(home=home, public_url=f"http://127.0.0.1:{port}")
+    database = Database(settings.store_url())
+    upgrade(database)
+    cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
+    services = Services(settings, database, SystemClock(), cheap)
+    services.keys.init()
+    services.accounts.create("main", "ada@example.org", "owner", PASSWORD)
+    server = make_server(
+        "127.0.0.1", port, create_app(settings, services=services), threaded=True, request_handler=_Silent
+    )
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    folder = os.environ.get("SCREENSHOTS")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
+        page = chromium.new_page()
+        # axe is put into the page by the tester, past the policy; the pages' own policy is still theirs to keep.
+        made = Desk(settings.public_url, home, services, page, shots=Path(folder) if folder else None)
+        page.on(
+            "console", lambda message: made.said.append(message.text) if message.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: made.said.append(str(error)))
+        page.on("request", lambda sent: None if sent.url.startswith(made.url) else made.said.append(sent.url))
+        yield made
+        chromium.close()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    services.close()

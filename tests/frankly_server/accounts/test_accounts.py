@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passwords, sessions, lockout, roles, and a trail that nobody can change."""
+
+import threading
+from datetime import datetime, timedelta
+
+import pytest
+from argon2 import PasswordHasher
+from frankly_protocol.errors import InvalidInput
+from frankly_server.accounts import SESSION_S, Accounts, Passwords, may
+from frankly_server.accounts.passwords import Busy
+from frankly_server.store import Database
+from sqlalchemy.exc import DBAPIError
+
+from tests.frankly_protocol.samples import NOW
+
+PASSWORD = "correct horse battery"
+CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+
+
+class Hands:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.at: datetime = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+    def wait(self, seconds: int) -> None:
+        self.at += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def accounts(fresh_database: Database, hands: Hands) -> Accounts:
+    made = Accounts(fresh_database, hands, Passwords(CHEAP))
+    made.create("main", "Ada@example.org", "owner", PASSWORD)
+    return made
+
+
+def refused(act: object, *arguments: object) -> InvalidInput:
+    with pytest.raises(InvalidInput) as caught:
+        act(*arguments)  # type: ignore[operator]
+    return caught.value
+
+
+def test_a_session_opens_ends_and_expires(accounts: Accounts, hands: Hands) -> None:
+    first, second = (accounts.sign_in(" ADA@example.org", PASSWORD).token for _ in range(2))
+    assert first != second
+    person = accounts.person(first)
+    assert person is not None
+    assert (person.organisation, person.email, person.role) == ("main", "ada@example.org", "owner")
+    accounts.sign_out(first)
+    assert accounts.person(first) is None
+    hands.wait(SESSION_S - 1)
+    assert accounts.person(second) is not None
+    hands.wait(1)
+    assert accounts.person(second) is None
+
+
+def test_neither_password_nor_token_is_kept(accounts: Accounts, fresh_database: Database) -> None:
+    token = accounts.sign_in("ada@example.org", PASSWORD).token
+    with fresh_database.engine.connect() as connection:
+        rows = [connection.exec_driver_sql(f"SELECT * FROM {name}").all() for name in ("accounts", "sessions")]
+    assert "$argon2id$" in repr(rows)
+    assert PASSWORD not in repr(rows)
+    assert token not in repr(rows)
+
+
+def test_five_wrong_passwords_lock_for_a_minute_then_longer(accounts: Accounts, hands: Hands) -> None:
+    for minutes in (1, 2, 4, 8, 15, 15):
+        for _ in range(5):
+            assert refused(accounts.sign_in, "ada@example.org", "wrong wrong wrong").code == "unauthenticated"
+        assert refused(accounts.sign_in, "ada@example.org", PASSWORD).code == "unauthenticated"
+        hands.wait(minutes * 60)
+    assert accounts.sign_in("ada@example.org", PASSWORD)
+    for _ in range(4):  # the right password began the count again
+        refused(accounts.sign_in, "ada@example.org", "wrong wrong wrong")
+    assert accounts.sign_in("ada@example.org", PASSWORD)
+
+
+def test_every_refusal_is_the_same(accounts: Accounts) -> None:
+    told = {
+        str(refused(accounts.sign_in, email, password))
+        for email, password in (
+            ("ada@example.org", "x"),
+            ("nobody@example.org", PASSWORD),
+            ("", ""),
+            ("\x00", "\ud800"),
+        )
+    }
+    assert len(told) == 1
+
+
+def test_accents_are_one_password_however_they_are_typed(accounts: Accounts) -> None:
+    accounts.create("main", "zoë@example.org".replace("ë", "e"), "viewer", "élan vital partout")
+    assert accounts.sign_in("zoe@example.org", "e\u0301lan vital partout")
+
+
+BAD_ACCOUNTS = {
+    "organisation": ("Main!", "x@example.org", "owner", PASSWORD),
+    "email": ("main", "x@", "owner", PASSWORD),
+    "email with a line": ("main", "x@example.org\ny", "owner", PASSWORD),
+    "role": ("main", "x@example.org", "root", PASSWORD),
+    "password": ("main", "x@example.org", "owner", "too short"),
+    "password, long": ("main", "x@example.org", "owner", "x" * 1001),
+    "email, taken": ("other", "ADA@example.org", "owner", PASSWORD),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ACCOUNTS)
+def test_bad_accounts_are_not_made(accounts: Accounts, name: str) -> None:
+    error = refused(accounts.create, *BAD_ACCOUNTS[name])
+    assert error.field == name.partition(",")[0].partition(" ")[0]
+    assert len(accounts.list("main")) == 1
+    assert accounts.list("other") == []
+
+
+def test_colleagues_are_changed_by_owners_of_their_organisation_only(accounts: Accounts) -> None:
+    ada = accounts.sign_in("ada@example.org", PASSWORD).person
+    bob = accounts.create("main", "bob@example.org", "viewer", PASSWORD)
+    eve = accounts.create("other", "eve@example.org", "owner", PASSWORD)
+    token = accounts.sign_in("bob@example.org", PASSWORD).token
+    accounts.set_role(ada, bob.id, "admin")
+    assert accounts.person(token) is None  # a session does not outlive its role
+    assert accounts.sign_in("bob@example.org", PASSWORD).person.role == "admin"
+    for act in (lambda: accounts.set_role(eve, bob.id, "viewer"), lambda: accounts.disable(eve, bob.id)):
+        assert refused(act).code == "not_found"
+    assert refused(accounts.disable, ada, ada.id).code == "forbidden"
+    accounts.disable(ada, bob.id)
+    assert refused(accounts.sign_in, "bob@example.org", PASSWORD).code == "unauthenticated"
+
+
+def test_a_new_password_ends_every_session(accounts: Accounts) -> None:
+    signed = accounts.sign_in("ada@example.org", PASSWORD)
+    assert refused(accounts.change_password, signed.person, "wrong", "another good password").field == "old"
+    accounts.change_password(signed.person, PASSWORD, "another good password")
+    assert accounts.person(signed.token) is None
+    assert accounts.sign_in("ada@example.org", "another good password")
+    refused(accounts.sign_in, "ada@example.org", PASSWORD)
+
+
+def test_the_trail_only_grows(accounts: Accounts, fresh_database: Database) -> None:
+    ada = accounts.sign_in("ada@example.org", PASSWORD).person
+    accounts.record(ada, "survey made", "habits")
+    told = [(event.actor, event.action) for event in accounts.trail("main")]
+    assert told == [
+        ("ada@example.org", "survey made"),
+        ("ada@example.org", "signed in"),
+        ("the command line", "account created"),
+    ]
+    assert accounts.trail("other") == []
+    newest = accounts.trail("main", limit=1)[0]
+    assert [event.action for event in accounts.trail("main", newest.position)] == ["signed in", "account created"]
+    for statement in ("UPDATE audit_events SET actor = 'x'", "DELETE FROM audit_events"):
+        with pytest.raises(DBAPIError, match="never changed"), fresh_database.engine.begin() as connection:
+            connection.exec_driver_sql(statement)
+    assert [(event.actor, event.action) for event in accounts.trail("main")] == told
+
+
+def test_no_more_passwords_are_checked_at_once_than_allowed() -> None:
+    inside, most, lock = 0, 0, threading.Lock()
+    both = threading.Barrier(2)
+
+    class Watched(PasswordHasher):
+        def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+            nonlocal inside, most
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            both.wait(5)
+            with lock:
+                inside -= 1
+            return "x"
+
+    passwords = Passwords(Watched(), at_once=2, wait_s=5)
+    threads = [threading.Thread(target=passwords.hash, args=(PASSWORD,)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 2
+
+
+def test_who_waits_too_long_is_told_so() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    class Stuck(PasswordHasher):
+        def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+            begun.set()
+            go.wait(5)
+            return "x"
+
+    passwords = Passwords(Stuck(), at_once=1, wait_s=0.01)
+    thread = threading.Thread(target=passwords.hash, args=(PASSWORD,))
+    thread.start()
+    begun.wait(5)
+    with pytest.raises(Busy):
+        passwords.hash(PASSWORD)
+    go.set()
+    thread.join()
+
+
+def test_the_default_is_argon2id_with_64_mebibytes() -> None:
+    assert Passwords().hash(PASSWORD).startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+
+
+def test_roles_are_a_ladder() -> None:
+    ladder = ["viewer", "analyst", "admin", "owner"]
+    for i, role in enumerate(ladder):
+        assert [may(role, needed) for needed in ladder] == [j <= i for j in range(4)]
+    assert not may("root", "viewer")

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wizard's steps, the files it can be done with instead, and the templates."""
+
+import math
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server.surveys import editing, files
+from frankly_server.surveys.csv_prior import read_counts
+from frankly_server.surveys.definition import parse_definition, parse_value
+from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
+from frankly_server.surveys.live import live, needed, shown
+from frankly_server.surveys.preview import REPORTS, alternatives, frontier
+
+PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
+
+
+def draft() -> editing.Draft:
+    return editing.new_draft("Study habits", "study", "en", "Did you ever cheat?", ["No", "Yes"])
+
+
+def test_a_survey_of_one_question_is_whole_at_once() -> None:
+    found = parse_value(draft())
+    assert (found.blocks[0].id, found.blocks[0].notion, found.blocks[0].epsilon) == ("did-you-ever-cheat", "ldp", "1")
+    assert draft_document(found, draft_blocks(found), PLACE).version == 1
+
+
+def test_questions_come_and_go_and_the_budget_follows() -> None:
+    more = editing.add_question(draft(), "Did you ever cheat?", ["Never", "Once", "Often"])
+    public = editing.add_question(more, "Where?", ["North", "South"], public=True)
+    found = parse_value(public)
+    assert [q.id for q in found.questions] == ["did-you-ever-cheat", "did-you-ever-cheat-2", "where"]
+    assert Fraction(found.budget) == 2
+    less = parse_value(editing.remove_question(editing.remove_question(public, "where"), "did-you-ever-cheat"))
+    assert ([q.id for q in less.questions], Fraction(less.budget)) == (["did-you-ever-cheat-2"], 1)
+    for question in ("where", "did-you-ever-cheat"):
+        with pytest.raises(InvalidInput):
+            editing.remove_question(draft(), question)
+
+
+def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
+    counts = read_counts(b",no,yes\nlow,100,30\nhigh,30,100\n")
+    wanted = editing.Protection("0.3", secret="Income", counts=counts, source="a pilot")
+    found = parse_value(editing.protect(draft(), "did-you-ever-cheat", wanted))
+    block = found.blocks[0]
+    assert (block.notion, block.ceiling_cap, block.prior and block.prior.secrets) == ("lip", "2.9957", ("low", "high"))
+    assert Fraction("2.9957") < Fraction(math.log(20)) < Fraction("2.9958")
+    document = draft_document(found, draft_blocks(found), PLACE)
+    assert document.blocks[0].ceiling is not None
+    assert document.blocks[0].ceiling <= 20
+    back = parse_value(editing.protect(editing.protect(draft(), "did-you-ever-cheat", wanted), "did-you-ever-cheat",
+                                       editing.Protection("1")))  # fmt: skip
+    assert back == parse_value(editing.protect(draft(), "did-you-ever-cheat", editing.Protection("1")))
+
+
+@pytest.mark.parametrize(("factor", "nats"), [("3", math.log(3)), ("2.5", math.log(2.5)), ("1.02", math.log(1.02))])
+def test_so_many_times_as_likely_in_nats_never_promises_less(factor: str, nats: float) -> None:
+    told = float(editing.nats_of_factor(factor))
+    assert nats - 1.01e-4 < told <= nats
+
+
+@pytest.mark.parametrize("factor", ["", "1", "0", "0.5", "-3", "nan", "1e3", "\u0663", " 3", "3,5", "1.0001"])
+def test_other_factors_are_refused(factor: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        editing.nats_of_factor(factor)
+    assert refused.value.field == "factor"
+
+
+def test_ids_are_made_of_what_can_be_read() -> None:
+    assert editing.slug("Événements à Zürich?") == "evenements-a-zurich"
+    assert editing.slug("العربية") == "q"
+    assert editing.slug("Yes", ["yes", "yes-2"]) == "yes-3"
+
+
+def test_there_are_six_templates() -> None:
+    assert set(files.templates()) == {"attributes", "census", "customer", "health", "student", "workplace"}
+    with pytest.raises(InvalidInput, match="health"):
+        files.template("../../settings")
+
+
+@pytest.mark.parametrize("name", ["attributes", "census", "customer", "health", "student", "workplace"])
+def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
+    found = parse_definition(files.template(name))
+    assert parse_definition(files.to_yaml(found)) == found
+    document = draft_document(found, draft_blocks(found), PLACE)
+    assert all(drafted.certificate is not None for drafted in document.blocks)
+    number = needed(document, 0.05)
+    assert number is not None
+    assert number > 100
+
+
+def test_margins_told_beforehand_are_those_of_the_formula() -> None:
+    """Two answers at ε = 1: truth with chance p = e/(1 + e), worst standard error 1/(2(2p − 1)√n) at a share of ½."""
+    found = alternatives(parse_value(draft()).blocks[0])
+    assert [one.mechanism for one in found] == ["optimal", "grr", "oue", "subset-selection"]
+    p = math.e / (1 + math.e)
+    for one in found[:2]:
+        assert one.margins == pytest.approx([1.959964 / (2 * (2 * p - 1) * math.sqrt(n)) for n in REPORTS], rel=1e-5)
+    assert found[0].certified
+
+
+def test_a_mechanism_that_does_not_exist_is_said_and_not_shown() -> None:
+    wanted = editing.Protection("1", mechanism="mangat")
+    found = alternatives(parse_value(editing.protect(draft(), "did-you-ever-cheat", wanted)).blocks[0])
+    assert found[0].refusal
+    assert found[1].margins
+
+
+def test_the_frontier_goes_from_narrow_margins_to_more_information() -> None:
+    wanted = parse_value(editing.new_draft("x", "x", "en", "x", [str(i) for i in range(8)]))
+    wanted = parse_value(editing.protect(wanted.model_dump(mode="json", exclude_defaults=True), "x",
+                                         editing.Protection("2")))  # fmt: skip
+    told = [row.information for row in frontier(wanted.blocks[0], 4)]
+    assert len(told) == 4
+    assert told == sorted(told)
+
+
+def test_small_numbers_are_not_shown() -> None:
+    assert [shown(n) for n in (0, 1, 9, 10, 5000)] == [0, None, None, 10, 5000]
+    found = parse_value(draft())
+    document = draft_document(found, draft_blocks(found), PLACE)
+    told = live(
+        [(document, 9)], {("2026-06-01", "closed"): 6, ("2026-06-02", "closed"): 6, ("2026-06-02", "y_type"): 3}, 0.03
+    )
+    assert (told.n, told.versions[0].n, told.refusals) == (None, None, {"closed": 12, "y_type": None})
+    assert told.outlook[0].margin is None
+    p = math.e / (1 + math.e)
+    wanted = (1.959964 / (2 * (2 * p - 1) * 0.03)) ** 2
+    assert needed(document, 0.03) == math.ceil(wanted)
+    told = live([(document, 1000)], {}, 0.03)
+    assert told.outlook[0].more == math.ceil(wanted) - 1000
+    assert live([(document, 5000)], {}, 0.03).outlook[0].more == 0

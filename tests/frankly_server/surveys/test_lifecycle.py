@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States of surveys and what intake makes of them; stop rules; jobs that are watched, stopped and lost."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_server.intake import Intake
+from frankly_server.intake.gate import PAUSE_S, Paused
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from frankly_server.surveys.jobs import Jobs
+from frankly_server.surveys.lifecycle import Lifecycle, shown_state
+from frankly_server.surveys.surveys import Summary
+
+from tests.frankly_protocol.samples import NOW
+from tests.frankly_server.samples import SURVEY, body, published
+
+
+@pytest.fixture
+def document(database: Database) -> SurveyDocument:
+    return published(database)
+
+
+def _code(act: object, *arguments: object) -> str:
+    with pytest.raises(InvalidInput) as refused:
+        act(*arguments)  # type: ignore[operator]
+    return refused.value.code
+
+
+def test_a_paused_survey_asks_devices_to_come_back(database: Database, document: SurveyDocument) -> None:
+    intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
+    kept, waiting = body(document), body(document)
+    assert intake.accept(SURVEY, kept).status == "accepted"
+    assert states.move(SURVEY, "pause") == "paused"
+    with pytest.raises(Paused) as refused:
+        intake.accept(SURVEY, waiting)
+    assert (refused.value.code, refused.value.retry_after_s) == ("too_early", PAUSE_S)
+    assert intake.accept(SURVEY, kept).status == "duplicate"  # its device only had not heard
+    states.move(SURVEY, "resume")
+    assert intake.accept(SURVEY, waiting).status == "accepted"
+    with database.reading("check") as tx:
+        assert tx.counts.recount(SURVEY) == []
+
+
+def test_a_closed_survey_stays_closed(database: Database, document: SurveyDocument) -> None:
+    intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
+    states.move(SURVEY, "close")
+    assert _code(intake.accept, SURVEY, body(document)) == "closed"
+    batch = intake.accept_batch(SURVEY, [body(document), body(document)])
+    assert [getattr(one, "code", None) for one in batch] == ["closed", "closed"]
+    for move in ("pause", "resume", "close"):
+        assert _code(states.move, SURVEY, move) == "immutable"
+    assert states.move(SURVEY, "archive") == "archived"
+    assert _code(states.move, SURVEY, "archive") == "immutable"
+    assert _code(states.move, SURVEY, "delete") == "not_found"
+
+
+def test_a_survey_closes_itself_at_its_number(database: Database, document: SurveyDocument) -> None:
+    intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
+    states.stop_at(SURVEY, 3)
+    for _ in range(3):
+        assert intake.accept(SURVEY, body(document)).status == "accepted"
+    assert states.standing(SURVEY).state == "open"
+    assert _code(intake.accept, SURVEY, body(document)) == "closed"
+    assert states.standing(SURVEY).state == "closed"
+    assert _code(states.stop_at, SURVEY, 0) == "field_type"
+
+
+def test_a_survey_belongs_to_one_organisation(database: Database, document: SurveyDocument) -> None:
+    states = Lifecycle(database)
+    assert states.require(SURVEY, "main").state == "open"
+    states.adopt(SURVEY, "other")
+    assert states.require(SURVEY, "other").organisation == "other"
+    assert _code(states.require, SURVEY, "main") == _code(states.require, "0" * 32, "main") == "survey_unknown"
+
+
+STATES = {
+    # (version, what the document says, what the admin says) -> what is shown
+    (0, "draft", "open"): "draft",
+    (0, "draft", "archived"): "archived",
+    (1, "scheduled", "open"): "scheduled",
+    (1, "scheduled", "paused"): "paused",
+    (1, "open", "open"): "live",
+    (1, "open", "paused"): "paused",
+    (1, "open", "closed"): "closed",
+    (1, "closed", "open"): "closed",
+    (1, "closed", "paused"): "closed",
+    (2, "open", "archived"): "archived",
+}
+
+
+@pytest.mark.parametrize(("version", "told", "said"), STATES)
+def test_one_word_says_where_it_is(sqlite: Database, version: int, told: str, said: str) -> None:
+    from frankly_server.store.standings import StandingRow
+
+    summary = Summary("ab" * 16, "x", told, version, None)
+    assert shown_state(summary, StandingRow(state=said)) == STATES[version, told, said]
+
+
+class _Slow:
+    """A publisher that asks for the time until it is stopped."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+
+    def draft(self, survey: str) -> object:
+        return type("Draft", (), {"blocks": [1, 2]})
+
+    def publish(self, survey: str, progress: object, timer: object) -> object:
+        progress(0, 2, "first")  # type: ignore[operator]
+        self.begun.set()
+        while True:
+            timer()  # type: ignore[operator]
+            time.sleep(0.01)
+
+
+def test_a_job_is_watched_stopped_and_may_begin_again(sqlite: Database) -> None:
+    published(sqlite)
+    slow, told = _Slow(), []
+    jobs = Jobs(sqlite, slow, FixedClock(NOW))  # type: ignore[arg-type]
+    job = jobs.start(SURVEY, told.append)
+    assert slow.begun.wait(5)
+    row = jobs.get(SURVEY, job)
+    assert (row.state, row.done, row.total, row.detail) == ("running", 0, 2, "first")
+    assert _code(jobs.start, SURVEY, told.append) == "immutable"
+    assert _code(jobs.get, "0" * 32, job) == "not_found"
+    jobs.cancel(SURVEY, job)
+    for _ in range(500):
+        if jobs.get(SURVEY, job).state == "cancelled":
+            break
+        time.sleep(0.02)
+    assert jobs.get(SURVEY, job).state == "cancelled"
+    assert told == []
+
+
+def test_a_job_whose_process_died_is_told_so(sqlite: Database) -> None:
+    from frankly_server.store.jobs import JobRow
+
+    published(sqlite)
+    with sqlite.transaction("test") as tx:
+        tx.jobs.add(JobRow("cd" * 16, SURVEY, "running", 0, 1, "", "2026-06-01T12:00:00Z"))
+    assert Jobs(sqlite, _Slow(), FixedClock(NOW)).get(SURVEY, "cd" * 16).state == "running"  # type: ignore[arg-type]
+    later = Jobs(sqlite, _Slow(), FixedClock(NOW + timedelta(hours=1)))  # type: ignore[arg-type]
+    assert later.get(SURVEY, "cd" * 16).state == "failed"
+
+
+def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url: str) -> None:
+    from pydantic import SecretStr
+
+    from tests.frankly_server.web.site import SURVEY as FILE
+
+    database = Database(sqlite_url)
+    upgrade(database)
+    settings = Settings(home=tmp_path, database_url=SecretStr(sqlite_url))  # type: ignore[arg-type]
+    services = Services(settings, database, FixedClock(NOW))
+    services.keys.init()
+    made = services.surveys.apply(services.surveys.parse_definition(FILE.replace(b'budget: "2"', b'budget: "1"')))
+    assert made.survey_id is not None
+    job = services.jobs.start(made.survey_id, lambda done: None)
+    for thread in threading.enumerate():
+        if thread.name == "frankly-design":
+            thread.join()
+    row = services.jobs.get(made.survey_id, job)
+    assert row.state == "failed"
+    assert row.detail.startswith("budget: the form costs 2")
+    assert services.surveys.versions(made.survey_id) == []
+    services.close()

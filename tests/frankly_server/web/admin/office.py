@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An office to test pages in: two organisations, a person of every role, a survey with two versions."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from argon2 import PasswordHasher
+from flask.testing import FlaskClient
+from frankly_protocol.clock import FixedClock
+from frankly_server.accounts import Passwords
+from frankly_server.app import create_app
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+
+from tests.frankly_server.web.site import NOW, SURVEY
+
+PASSWORD = "correct horse battery"
+CALLERS = ("nobody", "viewer", "analyst", "admin", "owner", "foreign owner")
+
+
+@dataclass(frozen=True)
+class Office:
+    """survey : id of the main organisation's published survey. job, key, account : things in it that have addresses."""
+
+    services: Services
+    app: Any
+    survey: str
+    job: str
+    key: str
+    account: str
+
+    def client(self, caller: str) -> FlaskClient:
+        """Return a browser in which this caller is signed in."""
+        client: FlaskClient = self.app.test_client()
+        if caller != "nobody":
+            answer = send(client, "/admin/sign-in", email=f"{caller.replace(' ', '-')}@example.org", password=PASSWORD)
+            assert answer.status_code == 303
+        return client
+
+
+def token(client: FlaskClient) -> str:
+    """Return the form token of a client's pages."""
+    text = client.get("/admin/account", follow_redirects=True).text
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', text)
+    assert found
+    return found.group(1)
+
+
+def send(client: FlaskClient, path: str, **fields: Any) -> Any:
+    """Send a form as a browser would."""
+    return client.post(path, data={"csrf": token(client), **fields}, content_type="multipart/form-data")
+
+
+def make_office(home: Path) -> Office:
+    """Return an office with its survey published and a job that has ended."""
+    settings = Settings(home=home)
+    database = Database(settings.store_url())
+    upgrade(database)
+    hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    services = Services(settings, database, FixedClock(NOW), Passwords(hasher))
+    services.keys.init()
+    people = {}
+    for caller in CALLERS[1:]:
+        organisation, role = ("other", "owner") if caller == "foreign owner" else ("main", caller)
+        address = f"{caller.replace(' ', '-')}@example.org"
+        people[caller] = services.accounts.create(organisation, address, role, PASSWORD)
+    services.surveys.apply(services.surveys.parse_definition(SURVEY))
+    survey = services.surveys.publish("habits").survey_id
+    job = finish_job(services, survey)
+    services.access.create("analyst", "x")
+    key = services.access.list()[0].prefix
+    return Office(services, create_app(settings, services=services), survey, job, key, people["viewer"].id)
+
+
+def finish_job(services: Services, survey: str) -> str:
+    """Publish in the background, wait for the end, and return the job's id."""
+    import threading
+
+    job = services.jobs.start(survey, lambda published: None)
+    for thread in threading.enumerate():
+        if thread.name == "frankly-design":
+            thread.join()
+    return job

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may open what: every route of the pages, made from the application's own map, for six kinds of callers."""
+
+from typing import Any
+
+import pytest
+from werkzeug.routing import Rule
+
+from tests.frankly_server.web.admin.office import CALLERS, Office, send
+
+LADDER = ("viewer", "analyst", "admin", "owner")
+# Written down here, apart from the code: (method, path) -> who is the least that may. None: anybody.
+NEEDED: dict[tuple[str, str], str | None] = {
+    ("GET", "/admin/assets/<digest>/<name>"): None,
+    ("GET", "/admin/sign-in"): None,
+    ("POST", "/admin/sign-in"): None,
+    ("POST", "/admin/sign-out"): None,
+    ("GET", "/admin/"): "viewer",
+    ("GET", "/admin/account"): "viewer",
+    ("POST", "/admin/account"): "viewer",
+    ("GET", "/admin/audit"): "owner",
+    ("GET", "/admin/people"): "owner",
+    ("POST", "/admin/people"): "owner",
+    ("POST", "/admin/people/<account_id>/role"): "owner",
+    ("POST", "/admin/people/<account_id>/disable"): "owner",
+    ("GET", "/admin/keys"): "admin",
+    ("POST", "/admin/keys"): "admin",
+    ("POST", "/admin/keys/<prefix>/revoke"): "admin",
+    ("GET", "/admin/surveys"): "viewer",
+    ("GET", "/admin/surveys/new"): "admin",
+    ("POST", "/admin/surveys/new"): "admin",
+    ("GET", "/admin/surveys/<survey_id>"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/questions"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/questions"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/questions/<question_id>/remove"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/text"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/protection"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/protection"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/margins"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/try"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/try"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/publish"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/versions/<int:version>"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/jobs/<job_id>"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/jobs/<job_id>/state"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/jobs/<job_id>/cancel"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/embed"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/intake"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/stop-rule"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/move"): "admin",
+}
+# What an empty form is told by those who may send it.
+REFUSALS = {400, 401, 403, 404, 409, 422}
+
+
+def routes(office: Office) -> list[tuple[str, Rule]]:
+    return [
+        (method, rule)
+        for rule in office.app.url_map.iter_rules()
+        if rule.rule.startswith("/admin")
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    ]
+
+
+def path(office: Office, rule: Rule) -> str:
+    place = {
+        "<survey_id>": office.survey,
+        "<question_id>": "nothing",
+        "<job_id>": office.job,
+        "<prefix>": office.key,
+        "<account_id>": office.account,
+        "<int:version>": "1",
+        "<digest>": "0" * 16,
+        "<name>": "admin.css",
+    }
+    found = rule.rule
+    for name, value in place.items():
+        found = found.replace(name, value)
+    assert "<" not in found
+    return found
+
+
+def ask(office: Office, client: Any, method: str, rule: Rule) -> Any:
+    where = path(office, rule)
+    # An account's role is asked for as it is: the matrix leaves the office unchanged.
+    return client.get(where) if method == "GET" else send(client, where, role="nonsense")
+
+
+def test_every_route_is_in_the_matrix(office: Office) -> None:
+    assert {(method, rule.rule) for method, rule in routes(office)} == set(NEEDED)
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_every_route_for_every_caller(office: Office, caller: str) -> None:
+    # Two forms would change the office, even empty; they are judged by their guard in the test below.
+    left_out = {
+        "/admin/people/<account_id>/disable",
+        "/admin/keys/<prefix>/revoke",
+        "/admin/surveys/<survey_id>/publish",
+    }
+    client, wrong = office.client(caller), []
+    role = "owner" if caller == "foreign owner" else caller
+    for method, rule in routes(office):
+        needed = NEEDED[method, rule.rule]
+        if needed is None:
+            continue
+        allowed = role in LADDER and LADDER.index(role) >= LADDER.index(needed)
+        if allowed and caller != "foreign owner" and rule.rule in left_out:
+            continue
+        answer = ask(office, client, method, rule)
+        if caller == "nobody":
+            right = (answer.status_code, answer.headers.get("Location")) == (303, "/admin/sign-in")
+        elif not allowed:
+            right = answer.status_code == 403
+        elif caller == "foreign owner" and "<" in rule.rule:
+            right = answer.status_code == (422 if rule.rule.endswith("/role") else 404)
+        elif method == "GET":
+            right = answer.status_code == (303 if rule.rule == "/admin/" else 200)
+        else:
+            right = answer.status_code in REFUSALS or rule.rule in (
+                "/admin/surveys/<survey_id>/try", "/admin/surveys/<survey_id>/jobs/<job_id>/cancel"
+            )  # fmt: skip
+        if not right:
+            wrong.append((method, rule.rule, answer.status_code))
+    assert wrong == []
+
+
+def test_every_view_that_is_not_open_is_guarded_as_the_matrix_says(office: Office) -> None:
+    for method, rule in routes(office):
+        view = office.app.view_functions[rule.endpoint]
+        assert getattr(view, "needs", None) == NEEDED[method, rule.rule], rule.rule
+
+
+@pytest.mark.parametrize("what", ["role", "disable"])
+def test_a_foreign_owner_finds_no_colleague_of_ours(office: Office, what: str) -> None:
+    client = office.client("foreign owner")
+    assert send(client, f"/admin/people/{office.account}/{what}", role="viewer").status_code == 404
+
+
+def test_a_foreign_page_looks_as_one_that_does_not_exist(office: Office) -> None:
+    client = office.client("foreign owner")
+    foreign, missing = (client.get(f"/admin/surveys/{i}/intake") for i in (office.survey, "0" * 32))
+    assert (foreign.status_code, foreign.data) == (missing.status_code, missing.data)
+    assert "habits" not in client.get("/admin/surveys").text
+    assert "habits" not in client.get("/admin/keys").text
+
+
+def test_an_api_key_of_another_organisation_finds_no_survey(office: Office) -> None:
+    client = office.app.test_client()
+    here = f"/v1/surveys/{office.survey}/estimates"
+    keys = {
+        "ours": office.services.access.create("analyst", "x"),
+        "this survey's": office.services.access.create("analyst", "x", "main", [office.survey]),
+        "another survey's": office.services.access.create("analyst", "x", "main", ["0" * 32]),
+        "theirs": office.services.access.create("admin", "x", "other"),
+    }
+    told = {
+        name: client.get(here, headers={"Authorization": f"Bearer {key}"}).status_code for name, key in keys.items()
+    }
+    assert told == {"ours": 200, "this survey's": 200, "another survey's": 404, "theirs": 404}
