@@ -42,7 +42,7 @@ def test_the_sdk_brings_requests_and_cryptography_and_no_more(root: Path, tmp_pa
 def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build sdist and wheel of the server as a release would, then a wheel from that sdist."""
     folder = tmp_path_factory.mktemp("built")
-    for name in ("server", "migrations"):
+    for name in ("server", "migrations", "client_sdk/browser"):
         shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(root / "LICENSE", folder)
     _hatchling(folder / "server", "-t", "sdist", "-t", "wheel", "-d", str(folder / "dist"))
