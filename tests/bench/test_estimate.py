@@ -66,7 +66,7 @@ def test_the_plugin_form_falls_short_where_it_is_said_to() -> None:
 
 def test_sequences_hold_at_a_hundred_looks(full: bool) -> None:
     rng = np.random.default_rng(5)
-    paths, looks = 2000 if full else 80, np.unique(np.geomspace(2, 4000, 100).astype(int))
+    paths, looks = 2000 if full else 40, np.unique(np.geomspace(2, 4000, 100).astype(int))
     two_held, plain_held = 0, 0
     low, high, q = Fraction(-1, 2), Fraction(3, 2), 0.3  # Warner with ¾: truth ¼·… = −½ + 2q
     truth = -0.5 + 2 * q

@@ -15,7 +15,7 @@ from frankly_server.estimate import SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of, nothing_yet
 
-TRIALS = 200
+TRIALS = {True: 200, False: 60}
 Sets = UnaryMechanism | SubsetMechanism
 
 
@@ -57,10 +57,10 @@ def law(mechanism: Any, p: list[Fraction]) -> dict[Any, Fraction]:
 
 
 @pytest.mark.parametrize("kind", ["unary", "subset"])
-def test_200_random_mechanisms_of_sets_are_exactly_unbiased(kind: str) -> None:
+def test_200_random_mechanisms_of_sets_are_exactly_unbiased(kind: str, full: bool) -> None:
     """The estimate is affine in the symbol, so its mean is the chance-weighted mean of one report's: all enumerated."""
     rng = random.Random(401)
-    for _ in range(TRIALS):
+    for _ in range(TRIALS[full]):
         mechanism = random_set(rng, kind)
         p = random_shares(rng, mechanism.answers)
         mean = [Fraction(0)] * mechanism.answers
@@ -70,9 +70,9 @@ def test_200_random_mechanisms_of_sets_are_exactly_unbiased(kind: str) -> None:
         assert mean == p
 
 
-def test_200_random_products_are_exactly_unbiased() -> None:
+def test_200_random_products_are_exactly_unbiased(full: bool) -> None:
     rng = random.Random(402)
-    for _ in range(TRIALS):
+    for _ in range(TRIALS[full]):
         factors = tuple(table(rng, a := rng.randint(2, 3), a + rng.randint(0, 2)) for _ in range(2))
         mechanism = ProductMechanism(factors)
         p = random_shares(rng, mechanism.answers)
