@@ -32,7 +32,7 @@ from tests.frankly_protocol.samples import NOW, ceiling, ldp_block, question, su
 from tests.frankly_server.log.sites import Place
 from tests.frankly_server.samples import SURVEY
 
-SYMBOLS = 64
+SYMBOLS = 24
 MAX_ROTATIONS = 2
 MAX_VERSIONS = 4
 
@@ -42,7 +42,7 @@ class Crash(Exception):
 
 
 def block() -> Block:
-    """One question of 64 choices, each report of which may come from any answer: at ratio 2 to 1."""
+    """One question of many choices, each report of which may come from any answer: at ratio 2 to 1."""
     bits, off = 48, -(-(2**48) // (SYMBOLS + 1))
     diagonal = 2**48 - (SYMBOLS - 1) * off
     rows = tuple(tuple(diagonal if x == y else off for y in range(SYMBOLS)) for x in range(SYMBOLS))
