@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one stored report takes on disk, and how fast batches of 1,000 are stored: figures of docs/operations.md."""
+
+import argparse
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from frankly_protocol.clock import SystemClock
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from pydantic import SecretStr
+
+_BATCH = 1000
+_SURVEY = b"""
+name: sizing
+title: {en: Sizing}
+languages: [en]
+min_reports: 10
+budget: "1"
+blocks:
+  - id: smokes
+    notion: ldp
+    epsilon: "1"
+    mechanism: warner
+    questions:
+      - id: smokes
+        text: {en: "Do you smoke?"}
+        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
+"""
+
+
+def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
+    """Store reports in batches; return bytes on disk (SQLite only) and reports a second."""
+    database = Database(url)
+    upgrade(database)
+    services = Services(Settings(home=home, database_url=SecretStr(url)), database, SystemClock())
+    services.keys.init()
+    services.surveys.apply(services.surveys.parse_definition(_SURVEY))
+    published = services.surveys.publish("sizing")
+    before, seconds = _bytes(home), 0.0
+    for _ in range(reports // _BATCH):
+        batch = [
+            {"v": 1, "doc": published.digest, "id": secrets.token_hex(16), "y": [i % 2], "strata": {}, "token": None}
+            for i in range(_BATCH)
+        ]
+        began = time.perf_counter()
+        services.intake.accept_batch(published.survey_id, batch)
+        seconds += time.perf_counter() - began
+    database.forget_erased()  # SQLite's log goes into the file, so that the file alone is measured
+    services.close()
+    return {
+        "reports": reports,
+        "bytes_per_report": (_bytes(home) - before) / reports,
+        "reports_per_second_in_batches": reports / seconds,
+        "load": os.getloadavg()[0],
+    }
+
+
+def _bytes(home: Path) -> int:
+    return sum(path.stat().st_size for path in home.glob("frankly.db*"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reports", type=int, default=50_000)
+    options = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        where = Path(folder)
+        print(json.dumps(measure(where, f"sqlite:///{where / 'frankly.db'}", options.reports), indent=2))
