@@ -17,6 +17,7 @@ from frankly_server.surveys.csv_prior import CountTable
 Draft = dict[str, Any]
 BACKSTOP: Final = "2.9957"
 """ln 20, rounded down: what a report may tell to somebody for whom the prior is false (DESIGN §2)."""
+_LEVEL: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,30})?", re.ASCII)
 _NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
 
 
@@ -113,7 +114,8 @@ def with_budget(draft: Draft) -> Draft:
     total = Decimal(0)
     for block in draft["blocks"]:
         level = block.get("ceiling_cap") or block.get("epsilon") or block.get("epsilon_high") or "3"
-        total += Decimal(level if level != "inf" else "3")
+        # What is no plain number is refused by `parse_value`, in better words than could be found here.
+        total += Decimal(level) if _LEVEL.fullmatch(level) else Decimal(3)
     draft["budget"] = str(min(total, Decimal(60)))
     return draft
 

@@ -111,6 +111,9 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
             draft, language = survey.draft, survey.definition.languages[0]
             draft["title"][language] = field("title")
             draft["min_reports"] = field("min_reports")
+            draft.pop("closes", None)
+            if field("closes"):
+                draft["closes"] = field("closes", 10) + "T23:59:59Z"
             if field("consent"):
                 draft["consent"] = (draft.get("consent") or {}) | {language: field("consent")}
             store(services, survey, draft)

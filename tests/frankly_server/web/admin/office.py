@@ -2,6 +2,7 @@
 """An office to test pages in: two organisations, a person of every role, a survey with two versions."""
 
 import re
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,11 @@ class Office:
     job: str
     key: str
     account: str
+
+    @property
+    def file(self) -> str:
+        """A survey file, under a name that is taken."""
+        return SURVEY.decode()
 
     def client(self, caller: str) -> FlaskClient:
         """Return a browser in which this caller is signed in."""
@@ -77,8 +83,6 @@ def make_office(home: Path) -> Office:
 
 def finish_job(services: Services, survey: str) -> str:
     """Publish in the background, wait for the end, and return the job's id."""
-    import threading
-
     job = services.jobs.start(survey, lambda published: None)
     for thread in threading.enumerate():
         if thread.name == "frankly-design":
