@@ -45,7 +45,7 @@ def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
     published = services.surveys.publish("sizing")
     before, seconds = _bytes(home), 0.0
     for _ in range(reports // _BATCH):
-        batch = [
+        batch: list[dict[str, Any]] = [
             {"v": 1, "doc": published.digest, "id": secrets.token_hex(16), "y": [i % 2], "strata": {}, "token": None}
             for i in range(_BATCH)
         ]
