@@ -69,6 +69,7 @@ def _bytes(home: Path) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=50_000)
+    parser.add_argument("--json", action="store_true", help="accepted as by every bench; JSON is all there is")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         where = Path(folder)
