@@ -51,10 +51,10 @@ class Passwords:
             if self._nobody is None:
                 self._nobody = self._hasher.hash(secrets.token_bytes(32))
             try:
-                right = self._hasher.verify(kept or self._nobody, _bytes(password[:MAX_LENGTH]))
+                self._hasher.verify(kept or self._nobody, _bytes(password[:MAX_LENGTH]))
             except (VerificationError, InvalidHashError):
                 return False
-            return right and kept is not None
+            return kept is not None
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
