@@ -117,12 +117,8 @@ class Master:
         """
         V, W, gains = self.V, objective.W, objective.gains(self.V)
         if np.linalg.matrix_rank(W) == self._base.answers:
-            found = minimise_trace(
-                V, V.T.copy(), np.ones(V.shape[1]), W, cost=-gains, start=self.start(), tolerance=_MASTER_TOLERANCE
-            )
-            if not found.converged:
-                raise not_solved()
-            theta, nu = self.keep(found.x), found.dual
+            x, nu = self._least(W, -gains)
+            theta = self.keep(x)
             Z = inverse_times(moments(V, theta), W)
         else:
             dual = maximise_dual(V, W, -gains)
@@ -135,6 +131,19 @@ class Master:
         information = float(theta @ gains)
         scale = max(variance, information) if objective.informative else variance
         return Solved(theta, variance - information, Prices(objective, Z, nu), offset, scale)
+
+    def _least(self, W: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (θ, ν) of the optimum, found near the last one, or else from afresh.
+
+        Columns are scaled to a largest entry of 1 at every answer: else entries differ by as much as shares do.
+        """
+        scale = 1 / np.max(self.V, axis=0)
+        T = self.V * scale
+        for start in (self.start(), None):
+            found = minimise_trace(T, T.T.copy(), scale, W * scale, cost=cost, start=start, tolerance=_MASTER_TOLERANCE)
+            if found.converged:
+                return found.x, found.dual * scale
+        raise not_solved()
 
     def start(self) -> FloatArray:
         """Return positive weights for a method to start from, shape (n,)."""

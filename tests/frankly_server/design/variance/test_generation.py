@@ -3,13 +3,17 @@
 
 import math
 import random
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
+from frankly_protocol.audit import require_private
 from frankly_protocol.errors import InvalidInput
+from frankly_server.design import DesignRequest, Prior, design
 from frankly_server.design.interior import minimise_trace
 from frankly_server.design.limits import Limits
+from frankly_server.design.promises import pairs, robust
 from frankly_server.design.variance.base import AnswerLdp, Listed
 from frankly_server.design.variance.criteria import least_variance
 from scipy.optimize import minimize
@@ -163,3 +167,19 @@ def test_both_forms_of_the_newton_system_end_at_the_same_point() -> None:
         assert found.converged
         values.append(float(cost @ found.x + np.trace(np.linalg.inv((V.T * found.x) @ V))))
     assert values[0] == pytest.approx(values[1], rel=1e-8)
+
+
+def test_an_answer_that_one_in_a_hundred_thousand_gives_is_no_reason_to_give_up() -> None:
+    # Entries of a column then differ by as much: the method once stopped short of its tolerance here, and refused.
+    prior = pairs(Prior.from_rows([[1, 7670, 3424], [21144, 287, 554], [9273, 40276, 17371]]))
+    bounds = (
+        ((239542263, 2**48), (191215688151082, 2**48), (83544443575195, 2**48)),
+        ((269691785571642, 2**48), (3120693340291, 2**48), (6316137166239, 2**48)),
+        ((37992239974023, 2**48), (167961049063355, 2**48), (71777138860489, 2**48)),
+    )
+    claim = robust(bounds, Fraction("6.4045"), diagonal=False)
+    found = design(DesignRequest(prior, (claim,), limits=Limits(gap=1e-2)))
+    require_private(found.mechanism, claim)
+    assert found.identifiable
+    assert found.bound is not None
+    assert found.bound <= found.value <= found.bound * 1.01
