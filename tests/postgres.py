@@ -63,7 +63,7 @@ class PostgresServer:
     def execute(self, statement: str) -> None:
         """Run one statement as superuser, outside any transaction."""
         with psycopg.connect(self.url("postgres").replace("+psycopg", ""), autocommit=True) as connection:
-            connection.execute(statement)  # type: ignore[call-overload]
+            connection.execute(statement)
 
     def _run(self, tool: str, *arguments: str) -> None:
         # Output goes to a file: the started server inherits it, and would keep a pipe open for ever.
