@@ -29,6 +29,14 @@ class TwoValues:
     count: int
 
 
+def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Exact:
+    """Return W·p̂ exactly for every row of the targets, from the shares p̂ of the answers; None where there are none."""
+    if shares is None:
+        return (None,) * len(targets)
+    p = [share for share in shares if share is not None]
+    return tuple(sum((w * v for w, v in zip(row, p, strict=True) if w), Fraction(0)) for row in targets)
+
+
 class Evidence(Protocol):
     """Counts and their mechanism. `known` lists the identifiable targets; arrays have one row for each of them."""
 

@@ -20,7 +20,7 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.evidence import Exact, TwoValues
+from frankly_server.estimate.evidence import Exact, TwoValues, of_shares
 from frankly_server.estimate.factors import Factor, SetFactor, TableFactor
 from frankly_server.estimate.likelihood import fit_p
 from frankly_server.estimate.set_law import SetMechanism
@@ -94,11 +94,7 @@ class JointEvidence:
     @cached_property
     def exact(self) -> Exact:
         """See Evidence."""
-        found = self.shares
-        if found is None:
-            return (None,) * len(self._targets)
-        p = [v for v in found if v is not None]
-        return tuple(sum((w * v for w, v in zip(row, p, strict=True) if w), Fraction(0)) for row in self._targets)
+        return of_shares(self.shares, self._targets)
 
     @property
     def condition(self) -> float:

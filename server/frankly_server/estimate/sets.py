@@ -18,7 +18,7 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.evidence import Exact, TwoValues
+from frankly_server.estimate.evidence import Exact, TwoValues, of_shares
 from frankly_server.estimate.projection import onto_simplex
 from frankly_server.estimate.set_fit import set_fit
 from frankly_server.estimate.set_law import SetMechanism, chances, held_together, set_columns, set_law
@@ -106,11 +106,7 @@ class SetEvidence:
     @property
     def exact(self) -> Exact:
         """See Evidence."""
-        found = self.shares
-        if found is None:
-            return (None,) * len(self._targets)
-        p = [v for v in found if v is not None]
-        return tuple(sum((w * v for w, v in zip(row, p, strict=True) if w), Fraction(0)) for row in self._targets)
+        return of_shares(self.shares, self._targets)
 
     @property
     def shares(self) -> Exact | None:

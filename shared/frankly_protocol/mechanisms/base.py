@@ -6,7 +6,7 @@ A set of answers is a bit mask in memory (bit x stands for answer x) and hex of 
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from frankly_protocol.errors import InvalidInput, RandomnessError
 from frankly_protocol.problems import Problem
@@ -84,3 +84,28 @@ def mask_of(value: object, answers: int, field: str) -> int:
     if mask >> answers:
         raise unknown(f"a symbol of this block is a set of {answers} answers: no higher bit may be set", field)
     return mask
+
+
+class SetSymbols:
+    """What the kinds share whose symbols are sets of answers, as bit masks; in JSON ⌈answers/4⌉ hex digits."""
+
+    __slots__ = ()
+    PARAMS: ClassVar[tuple[str, ...]]
+    answers: int
+
+    def symbol_json(self, symbol: int) -> str:
+        """Return a symbol as it travels."""
+        return mask_json(symbol, self.answers)
+
+    def longest_symbol_json(self) -> str:
+        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        return mask_json(0, self.answers)
+
+    def params_json(self) -> dict[str, Any]:
+        """Return the parameters as they stand in a document."""
+        return {name: getattr(self, name) for name in self.PARAMS}
+
+    @classmethod
+    def from_params(cls, data: object, field: str = "params") -> Self:
+        """Read the parameters; InvalidInput(weights_invalid), the field relative for a bad value."""
+        return cls(**require_keys(data, cls.PARAMS, field))

@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from frankly_protocol.mechanisms.base import (
     MAX_BITS,
     MAX_SET_ANSWERS,
     MIN_BITS,
     RandomBits,
+    SetSymbols,
     draw,
     draw_below,
-    mask_json,
     mask_of,
-    require_keys,
     require_whole,
     unknown,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetMechanism:
+class SubsetMechanism(SetSymbols):
     """With chance inside/2^bits a uniform set of `size` answers with the truth in it, otherwise one without it.
 
     Parameters
@@ -108,20 +107,3 @@ class SubsetMechanism:
         if mask.bit_count() != self.size:
             raise unknown(f"a symbol of this block is a set of {self.size} answers", field)
         return mask
-
-    def symbol_json(self, symbol: int) -> str:
-        """Return a symbol as it travels."""
-        return mask_json(symbol, self.answers)
-
-    def longest_symbol_json(self) -> str:
-        """Return a symbol's JSON that is as long as any: reports are padded to it."""
-        return mask_json(0, self.answers)
-
-    def params_json(self) -> dict[str, Any]:
-        """Return the parameters as they stand in a document."""
-        return {"bits": self.bits, "answers": self.answers, "size": self.size, "inside": self.inside}
-
-    @classmethod
-    def from_params(cls, data: object, field: str = "params") -> "SubsetMechanism":
-        """Read the parameters; InvalidInput(weights_invalid), naming the parameter."""
-        return cls(**require_keys(data, cls.PARAMS, field))

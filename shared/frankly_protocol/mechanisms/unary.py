@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from frankly_protocol.mechanisms.base import (
     MAX_BITS,
     MAX_SET_ANSWERS,
     MIN_BITS,
     RandomBits,
+    SetSymbols,
     draw,
     invalid,
-    mask_json,
     mask_of,
-    require_keys,
     require_whole,
     unknown,
 )
@@ -25,7 +24,7 @@ from frankly_protocol.mechanisms.lanes import Fields
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryMechanism:
+class UnaryMechanism(SetSymbols):
     """Bit x of the report is 1 with chance keep/2^bits for the true answer, flip/2^bits for any other, independently.
 
     Parameters
@@ -113,23 +112,6 @@ class UnaryMechanism:
         if not self._can_be_sent(mask):
             raise unknown("the symbol is none that this block's mechanism can send", field)
         return mask
-
-    def symbol_json(self, symbol: int) -> str:
-        """Return a symbol as it travels."""
-        return mask_json(symbol, self.answers)
-
-    def longest_symbol_json(self) -> str:
-        """Return a symbol's JSON that is as long as any: reports are padded to it."""
-        return mask_json(0, self.answers)
-
-    def params_json(self) -> dict[str, Any]:
-        """Return the parameters as they stand in a document."""
-        return {"bits": self.bits, "answers": self.answers, "keep": self.keep, "flip": self.flip}
-
-    @classmethod
-    def from_params(cls, data: object, field: str = "params") -> "UnaryMechanism":
-        """Read the parameters; InvalidInput(weights_invalid), the field relative for a bad value."""
-        return cls(**require_keys(data, cls.PARAMS, field))
 
     def _chance(self, ones: int, own: int) -> int:
         """Return 2^(bits·answers) · Q of a set of so many answers, with the true one among them or not."""
