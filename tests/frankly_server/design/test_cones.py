@@ -95,8 +95,8 @@ def test_sizes_out_of_reach_name_what_to_use(notion: str, answers: int, secrets:
     assert caught.value.code == "optimiser_limit"
 
 
-@pytest.mark.parametrize("notion", ["dp", "", None, 3, ["ldp"]])
+@pytest.mark.parametrize("notion", ["pdp", "", None, 3, ["ldp"]])
 def test_unknown_notions_are_refused_with_the_list(notion: object) -> None:
-    with pytest.raises(InvalidInput, match="ldp, secret-ldp, lip") as caught:
+    with pytest.raises(InvalidInput, match="ldp, dp, secret-ldp, lip") as caught:
         require_notion(notion)
     assert (caught.value.code, caught.value.field) == ("unsupported", "notion")

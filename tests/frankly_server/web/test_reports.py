@@ -19,7 +19,7 @@ BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "36 an unknown extra field": ({CANARY: CANARY}, 422, "field_unknown", None),
     "36 y as text": ({"y": CANARY}, 422, "y_type", "y"),
     "36 a symbol as boolean": ({"y": [True, 0]}, 422, "y_type", "y"),
-    "36 a symbol as text": ({"y": ["1", 0]}, 422, "y_type", "y"),
+    "36 a symbol as text": ({"y": ["1", 0]}, 422, "y_type", "y[0]"),
     "36 a negative symbol": ({"y": [-1, 0]}, 422, "y_type", "y"),
     "37 a symbol out of range": ({"y": [0, 3]}, 422, "symbol_unknown", "y[1]"),
     "37 too few symbols": ({"y": [0]}, 422, "symbol_unknown", "y"),
