@@ -17,7 +17,7 @@ from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Locator, Page, sync_playwright
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 PASSWORD = "correct horse battery"
@@ -48,8 +48,12 @@ class Desk:
 
     def press(self, name: str) -> None:
         """Press the button of this name and wait for the page that follows."""
+        self.follow(self.page.get_by_role("button", name=name, exact=True).first)
+
+    def follow(self, what: Locator) -> None:
+        """Click and wait until the next page is whole: a click alone returns while the old page still stands."""
         with self.page.expect_navigation():
-            self.page.get_by_role("button", name=name, exact=True).first.click()
+            what.click()
 
     def check(self, name: str) -> None:
         """The page is complete on every screen, in both colours, without a serious finding of axe."""

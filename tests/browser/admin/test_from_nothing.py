@@ -23,15 +23,15 @@ def test_from_nothing_to_answers(desk: Desk) -> None:
             assert (
                 client.answer({"did-you-ever-cheat": "yes"}, strata={"where-do-you-live": "north"}).code == "accepted"
             )
-    page.get_by_role("link", name="Intake").click()
+    desk.follow(page.get_by_role("link", name="Intake"))
     assert page.locator(".big").inner_text() == str(ANSWERS)
     assert "more answers for ±3%" in page.locator("main").inner_text()
     desk.check("intake")
     _run(desk)
     for name, place in (("people", "People"), ("keys", "API keys"), ("audit", "Audit"), ("account", "Your account")):
-        page.get_by_role("navigation", name="Main").get_by_role("link", name=place).click()
+        desk.follow(page.get_by_role("navigation", name="Main").get_by_role("link", name=place))
         desk.check(name)
-    page.get_by_role("link", name="Frankly", exact=True).click()
+    desk.follow(page.get_by_role("link", name="Frankly", exact=True))
     desk.check("surveys")
 
 
@@ -45,7 +45,7 @@ def _sign_in(desk: Desk) -> None:
 
 def _write_survey(desk: Desk) -> None:
     page = desk.page
-    page.get_by_role("link", name="New survey").click()
+    desk.follow(page.get_by_role("link", name="New survey"))
     desk.check("new")
     page.get_by_label("Title of the survey").fill("Study habits")
     page.get_by_label("First question").fill("Did you ever cheat?")
@@ -56,7 +56,7 @@ def _write_survey(desk: Desk) -> None:
     page.get_by_label("Public:").check()
     desk.press("Add")
     desk.check("questions")
-    page.get_by_role("link", name="Protection", exact=False).first.click()
+    desk.follow(page.get_by_role("link", name="Protection", exact=False).first)
     desk.check("protection")
     page.get_by_label("In words").check()
     page.get_by_role("textbox", name="So many times").fill("4")
@@ -64,21 +64,21 @@ def _write_survey(desk: Desk) -> None:
     # Truth with chance 4/5 at a factor of 4: 1.96 / (2·(2·0.8 − 1)·√500) = 0.073.
     assert "±7.3" in page.locator("tr.chosen").inner_text()
     desk.check("margins")
-    page.get_by_role("link", name="Next: try it").click()
+    desk.follow(page.get_by_role("link", name="Next: try it"))
     desk.press("Send")
     desk.check("try")
 
 
 def _publish(desk: Desk) -> None:
     page = desk.page
-    page.get_by_role("link", name="Next: publish").click()
+    desk.follow(page.get_by_role("link", name="Next: publish"))
     desk.check("publish-before")
     desk.press("Publish")
     page.get_by_role("link", name="Get the link").wait_for()
     desk.check("job")
-    page.get_by_role("link", name="See the certificate").click()
+    desk.follow(page.get_by_role("link", name="See the certificate"))
     desk.check("publish")
-    page.get_by_role("link", name="Embed").click()
+    desk.follow(page.get_by_role("link", name="Embed"))
 
 
 def _run(desk: Desk) -> None:
