@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from frankly_server.design.families import PAIRS
 from frankly_server.design.request import MECHANISMS
 from frankly_server.faults import faults_of, invalid
+from frankly_server.surveys.explicit import OwnParameters
 from frankly_server.surveys.fields import (
     Budget,
     Ceiling,
@@ -99,7 +100,7 @@ def _mechanism(name: Any) -> str:
     return name
 
 
-class BlockDefinition(Levels):
+class BlockDefinition(OwnParameters, Levels):
     """Questions randomised together, and the protection asked for.
 
     notion with its levels, or notions : several that must all be kept, each with its own. ceiling_cap : nats of LDP of

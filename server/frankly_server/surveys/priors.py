@@ -51,7 +51,7 @@ def named(field: str) -> Iterator[None]:
 def _request(block: BlockDefinition) -> dict[str, Any]:
     """Return what a block asks for in the keys of `frankly design --json`."""
     secrets = _secrets(block, block.prior) if block.prior else ()
-    given = block.asked(secrets) | {"mechanism": block.mechanism}
+    given = block.asked(secrets) | block.own() | {"mechanism": block.mechanism}
     given["prior"] = {"joint": _rows(block.prior) if block.prior else [[1] * block.answers]}
     if block.notions:
         given["notions"] = [notion.asked(secrets) for notion in block.notions]
