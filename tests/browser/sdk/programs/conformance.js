@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+async (given) => {
+  const {Client, Policy, readLink} = await import("/sdk-under-test/index.js");
+  const {unbase64} = await import("/sdk-under-test/canonical.js");
+  const {cap, max_ceiling: maxCeiling, allow_unpinned: allowUnpinned, require_log: requireLog} = given.policy;
+  const policy = {...(cap != null && {cap}), ...(maxCeiling != null && {maxCeiling}), allowUnpinned, requireLog};
+  // A tape of random bits: one draw of many bits is that many small ones, from the lowest on. An id is the last draw.
+  const tape = (given.bits ?? []).map(([size, value]) => [size, BigInt("0x" + value)]);
+  const randomBits = (size) => {
+    const entry = tape[0], low = entry[1] & ((1n << BigInt(size)) - 1n);
+    entry[0] -= size;
+    entry[1] >>= BigInt(size);
+    if (!entry[0]) tape.shift();
+    return Number(low);
+  };
+  const system = crypto.getRandomValues.bind(crypto);
+  if (given.bits) crypto.getRandomValues = (bytes) => {
+    if (bytes.length !== 16) return system(bytes);
+    const [, value] = tape.shift();
+    bytes.set(value.toString(16).padStart(32, "0").match(/../g).map((pair) => parseInt(pair, 16)));
+    return bytes;
+  };
+  const options = {
+    policy, spreadMs: 0, keys: given.keys ? unbase64(given.keys) : null,
+    ...(given.bits && {randomBits}), ...(given.at != null && {now: () => given.at}),
+  };
+  const receipt = ({status, code}) => ({status, code});
+  const commands = {
+    init: () => {
+      const {survey, digest} = readLink(given.link);
+      new Policy(policy);
+      return {survey, digest};
+    },
+    refresh: async () => {
+      const client = await Client.open(given.link, options), {survey} = client;
+      const receipts = (await client.flush(0)).map(receipt);
+      const questions = Object.fromEntries(client.questions.map(({id, choices}) => [id, choices.map((choice) => choice.id)]));
+      const told = {survey: survey.survey, version: survey.version, digest: survey.digest, signed_by: client.signedBy, questions,
+        explanation: String(client.explain()), receipts};
+      client.close();
+      return told;
+    },
+    answer: async () => {
+      const client = await Client.open(given.link, options);
+      try {
+        return receipt(await client.answer(given.answers, {strata: given.strata ?? {}, token: given.token ?? null, patienceMs: 1000 * (given.patience_s ?? 0)}));
+      } finally {
+        client.close();
+      }
+    },
+  };
+  try {
+    return await commands[given.command]();
+  } catch (error) {
+    // What is no error of ours is a fault of the SDK: it must not pass for a refusal.
+    if (!error.code || typeof error.detail !== "string") throw error;
+    return {failed: error.constructor.name, code: error.code, detail: error.detail, field: error.field};
+  }
+}
