@@ -61,7 +61,7 @@ class Intake:
             except InvalidInput as refusal:
                 refused[i] = refusal
         with self._database.transaction("accept batch") as tx:
-            kept = iter(keep(tx, rows))
+            kept = iter(keep(tx, rows, self._today()))
             outcomes = [refused[i] if i in refused else next(kept) for i in range(len(reports))]
             refusals = [outcome for outcome in outcomes if isinstance(outcome, InvalidInput)]
             tx.days.add(survey_id, self._today(), _by_code(refusals))
@@ -79,7 +79,7 @@ class Intake:
 
     def _keep(self, rows: Sequence[Admitted]) -> list[Outcome | InvalidInput]:
         with self._database.transaction("accept reports") as tx:
-            return keep(tx, rows)
+            return keep(tx, rows, self._today())
 
     def _admit(self, survey_id: str, report: Report) -> Admitted:
         admission = self._admissions.get(report.doc) or self._learn(survey_id, report.doc)

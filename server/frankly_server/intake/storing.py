@@ -10,7 +10,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.intake.gate import refusal
 from frankly_server.intake.tokens import Spend, give_back, spend_all
-from frankly_server.store import ReportRow, Transaction
+from frankly_server.store import UNDATED, ReportRow, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Admitted:
     spend: Spend | None = None
 
 
-def keep(tx: Transaction, admitted: Sequence[Admitted]) -> list[Outcome | InvalidInput]:
-    """Store reports and return what became of each, in their order.
+def keep(tx: Transaction, admitted: Sequence[Admitted], day: str = UNDATED) -> list[Outcome | InvalidInput]:
+    """Store reports and return what became of each, in their order; counted under `day`, ``YYYY-MM-DD`` in UTC.
 
     InvalidInput (id_conflict, token_spent, token_foreign, token_invalid) is returned, not raised. Counts grow by
     exactly the reports that were new, and exactly their tokens are spent, in the same transaction.
@@ -40,7 +40,7 @@ def keep(tx: Transaction, admitted: Sequence[Admitted]) -> list[Outcome | Invali
     by_survey = sorted(enumerate(admitted), key=lambda numbered: numbered[1].row.survey)
     for survey, group in groupby(by_survey, key=lambda numbered: numbered[1].row.survey):
         fresh += _keep_of_survey(tx, survey, list(group), outcomes)
-    tx.counts.add(fresh)
+    tx.counts.add(fresh, day)
     return [outcomes[i] for i in range(len(admitted))]
 
 

@@ -8,6 +8,7 @@ from frankly_server.store.backup import BackupBroken, Contents
 from frankly_server.store.backup import restore as restore_backup
 from frankly_server.store.backup import save as save_backup
 from frankly_server.store.backup import verify as read_back
+from frankly_server.store.by_day import UNDATED, AllDaysKey, DayKey
 from frankly_server.store.counts import CountKey, Difference, PairKey
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
@@ -19,13 +20,16 @@ from frankly_server.store.statistics import Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow
 
 __all__ = [
+    "UNDATED",
     "AccountRow",
+    "AllDaysKey",
     "ApiKeyRow",
     "AuditEvent",
     "BackupBroken",
     "Contents",
     "CountKey",
     "Database",
+    "DayKey",
     "Difference",
     "DocumentRow",
     "Layout",

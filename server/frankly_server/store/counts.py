@@ -14,13 +14,15 @@ from typing import Any, Final, NamedTuple
 from frankly_protocol.errors import FranklyError
 from sqlalchemy import Connection, Table, delete, func, select
 
+from frankly_server.store.by_day import UNDATED, AllDaysKey, ByDay, DayKey
 from frankly_server.store.reports import ReportRow, Reports
-from frankly_server.store.schema import counts, documents, pair_counts
+from frankly_server.store.schema import counts, counts_by_day, documents, pair_counts
 from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
 from frankly_server.store.upsert import add_to
 
-_SLOTS: Final = {counts: 64, pair_counts: 16}
-"""Fewer for pairs: they have far more keys, each of which readers find in every slot."""
+_SLOTS: Final = {counts: 64, pair_counts: 16, counts_by_day: 16}
+"""Fewer for pairs and days: they have far more keys, each of which readers find in every slot."""
+_TOTALS: Final = (counts, pair_counts)
 _CHUNK: Final = 10_000
 _layouts: Final[dict[str, Layout]] = {}  # by digest; documents never change
 
@@ -53,9 +55,9 @@ class PairKey(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A count that is not what the reports say."""
+    """A count that is not what the reports say; of days, their sum."""
 
-    key: CountKey | PairKey
+    key: CountKey | PairKey | AllDaysKey
     counted: int
     reports: int
 
@@ -76,24 +78,38 @@ class _Tally:
             for pair, n in found.items()
         }
 
-    def tables(self) -> Iterable[tuple[Table, Mapping[Any, int]]]:
+    @property
+    def all_days(self) -> dict[AllDaysKey, int]:
+        """What the days of these reports add up to: every block by itself."""
+        found = {AllDaysKey(*key, NO_NUMBER): n for key, n in self.singles.items()}
+        for (document, stratum, (block, other)), pairs in self.grouped.items():
+            if block == other:
+                found |= {AllDaysKey(document, block, stratum, *pair): n for pair, n in pairs.items()}
+        return found
+
+    def tables(self, day: str) -> Iterable[tuple[Table, Mapping[Any, int]]]:
         """Return what belongs into which table, always in the same order: see `Counts.add`."""
-        return ((counts, self.singles), (pair_counts, self.pairs))
+        days = {key.on(day): n for key, n in self.all_days.items()}
+        return ((counts, self.singles), (pair_counts, self.pairs), (counts_by_day, days))
 
 
 class Counts:
-    """The `counts` and `pair_counts` tables within one transaction."""
+    """The `counts`, `pair_counts` and `counts_by_day` tables within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._days = ByDay(connection)
 
-    def add(self, rows: Iterable[ReportRow]) -> None:
-        """Count newly inserted reports, one statement a table; call it once, in the transaction that inserted them."""
+    def add(self, rows: Iterable[ReportRow], day: str = UNDATED) -> None:
+        """Count newly inserted reports, one statement a table; call it once, in the transaction that inserted them.
+
+        day : the UTC day on which they came in, ``YYYY-MM-DD``.
+        """
         rows = list(rows)
         if not rows:
             return
         first = 0 if self._connection.dialect.name == "sqlite" else int(rows[0].id[:2], 16)
-        for table, found in self._tally(rows).tables():
+        for table, found in self._tally(rows).tables(day):
             # Sorted: transactions that meet in a slot take its rows in one order and cannot deadlock.
             if values := _values(found, first % _SLOTS[table]):
                 add_to(self._connection, table, values)
@@ -107,35 +123,47 @@ class Counts:
         wanted = pair_counts.c.document == digest, pair_counts.c.block == block, pair_counts.c.other == other
         return self._kept(pair_counts, PairKey, *wanted)
 
+    def by_day(self, digest: str, since: str | None = None, until: str | None = None) -> Mapping[DayKey, int]:
+        """Return the counts of one document day by day, of the days from `since` to `until` (both included) if given.
+
+        Undated ones are among them unless there is a bound. Every block by itself: nothing says what came together.
+        """
+        return self._days.of_document(digest, since, until)
+
     def erase(self, digest: str) -> int:
         """Delete the counts of a document; return how many rows there were."""
-        return sum(
-            int(self._connection.execute(delete(table).where(table.c.document == digest)).rowcount)
-            for table in (counts, pair_counts)
-        )
+        gone = (self._connection.execute(delete(table).where(table.c.document == digest)) for table in _TOTALS)
+        return sum(int(found.rowcount) for found in gone) + self._days.erase(digest)
 
     def recount(self, survey_id: str) -> list[Difference]:
         """Compare the counts of a survey with its reports, one by one; an empty list if they agree."""
         told = self._tally(Reports(self._connection).scan(survey_id))
         singles: dict[CountKey, int] = {}
         pairs: dict[PairKey, int] = {}
+        days: dict[AllDaysKey, int] = {}
         for digest in self._digests(survey_id):
             singles.update(self.of_document(digest))
             pairs.update(self._kept(pair_counts, PairKey, pair_counts.c.document == digest))
-        return [*_differences(singles, told.singles), *_differences(pairs, told.pairs)]
+            days.update(self._days.totals(digest))
+        compared = ((singles, told.singles), (pairs, told.pairs), (days, told.all_days))
+        return [difference for kept, found in compared for difference in _differences(kept, found)]
 
     def rebuild(self, survey_id: str) -> int:
         """Count every report of a survey again, in place of the counts there were; return how many reports there are.
 
-        Writers of any survey wait until the transaction ends, on PostgreSQL readers do not.
+        Reports do not tell their days: see `ByDay.mended` for which of these stay. Writers of any survey wait until the
+        transaction ends, on PostgreSQL readers do not.
         """
         if self._connection.dialect.name != "sqlite":  # there a writing transaction is alone anyway
             # Nobody may stand between a report and its counts: who holds rows is waited for, and the scan begins later.
-            self._connection.exec_driver_sql("LOCK TABLE counts, pair_counts IN EXCLUSIVE MODE")
+            self._connection.exec_driver_sql("LOCK TABLE counts, pair_counts, counts_by_day IN EXCLUSIVE MODE")
         told = self._tally(Reports(self._connection).scan(survey_id))
+        days: dict[DayKey, int] = {}
+        all_days = told.all_days
         for digest in {*self._digests(survey_id), *(key.document for key in told.singles)}:
+            days |= self._days.mended(digest, {key: n for key, n in all_days.items() if key.document == digest})
             self.erase(digest)
-        for table, found in told.tables():
+        for table, found in ((counts, told.singles), (pair_counts, told.pairs), (counts_by_day, days)):
             values = _values(found, 0)
             for start in range(0, len(values), _CHUNK):
                 add_to(self._connection, table, values[start : start + _CHUNK])

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA_VERSION: Final = "0005"
+SCHEMA_VERSION: Final = "0006"
 """The migration this code was written for; the server starts on no other."""
 
 metadata = MetaData(
@@ -166,6 +166,28 @@ pair_counts = Table(
     Column("other_symbol", Integer, primary_key=True, autoincrement=False, comment="of the other, or a later position"),
     Column("slot", SmallInteger, primary_key=True, autoincrement=False, comment="spreads writers; summed on reading"),
     Column("n", BigInteger, nullable=False, comment="reports with both"),
+    CheckConstraint("n >= 0", name="n"),
+    sqlite_with_rowid=False,
+    postgresql_with={"fillfactor": 50},
+)
+
+counts_by_day = Table(
+    "counts_by_day",
+    metadata,
+    Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
+    Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
+    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
+    Column("day", String(10), primary_key=True, comment="UTC day of arrival; empty if not known"),
+    Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol, or a set's position"),
+    Column(
+        "other_symbol",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="a set's later position; -1 for a symbol alone",
+    ),
+    Column("slot", SmallInteger, primary_key=True, autoincrement=False, comment="spreads writers; summed on reading"),
+    Column("n", BigInteger, nullable=False, comment="reports of that day with this symbol"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
     postgresql_with={"fillfactor": 50},

@@ -2,7 +2,7 @@
 """Surveys of every kind of mechanism, reports on them, and what must be counted of those by the definitions."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from random import Random
@@ -11,7 +11,7 @@ from typing import Any
 from frankly_protocol.audit import Claim, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
-from frankly_server.store import CountKey, PairKey, ReportRow, Transaction
+from frankly_server.store import CountKey, DayKey, PairKey, ReportRow, Transaction
 
 from tests.frankly_protocol.samples import question
 
@@ -83,6 +83,19 @@ def pairs(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[Pair
         for b, c in combinations(tables, 2):
             numbers = number(drawn[b], row.symbols[b]), number(drawn[c], row.symbols[c])
             found[PairKey(row.document, b, c, row.strata, *numbers)] += 1
+    return found
+
+
+def by_day(drawn: Sequence[Mechanism], rows: Iterable[ReportRow], days: Mapping[str, str]) -> Counter[DayKey]:
+    """By the definitions: every symbol alone, and every two positions of a large set, on the day of the report's id."""
+    found: Counter[DayKey] = Counter()
+    for row in rows:
+        day = days[row.id]
+        for key, n in singles(drawn, [row]).items():
+            found[DayKey(key.document, key.block, key.stratum, day, key.symbol, -1)] += n
+        for pair, n in pairs(drawn, [row]).items():
+            if pair.block == pair.other:
+                found[DayKey(pair.document, pair.block, pair.stratum, day, pair.symbol, pair.other_symbol)] += n
     return found
 
 

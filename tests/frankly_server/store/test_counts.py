@@ -12,7 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.report import Report
 from frankly_server.intake import Intake
-from frankly_server.store import Database, Layout, ReportRow
+from frankly_server.store import AllDaysKey, Database, Layout, ReportRow
 from frankly_server.store.schema import counts, pair_counts
 from sqlalchemy import delete, event, update
 
@@ -89,7 +89,8 @@ def test_a_batch_takes_one_statement_a_table(database: Database) -> None:
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        seen.extend(table for table in ("counts", "pair_counts") if statement.startswith(f"INSERT INTO {table} "))
+        every = ("counts", "pair_counts", "counts_by_day")
+        seen.extend(table for table in every if statement.startswith(f"INSERT INTO {table} "))
 
     event.listen(database.engine, "before_cursor_execute", note)
     try:
@@ -97,7 +98,7 @@ def test_a_batch_takes_one_statement_a_table(database: Database) -> None:
         Intake(database, FixedClock(NOW)).accept_batch(SURVEY, sent)
     finally:
         event.remove(database.engine, "before_cursor_execute", note)
-    assert sorted(seen) == ["counts", "pair_counts"]
+    assert sorted(seen) == ["counts", "counts_by_day", "pair_counts"]
 
 
 def test_counts_that_went_wrong_are_found_and_made_again(database: Database) -> None:
@@ -114,6 +115,7 @@ def test_counts_that_went_wrong_are_found_and_made_again(database: Database) -> 
         wrong = tx.counts.recount(SURVEY)
     lost = {key: n for key, n in pairs(drawn, rows).items() if key.symbol == 0}
     told = {difference.key: (difference.counted, difference.reports) for difference in wrong}
+    assert not any(isinstance(key, AllDaysKey) for key in told)
     assert lost
     assert {key: (0, n) for key, n in lost.items()} == {k: v for k, v in told.items() if k in lost}
     added = {key: n for key, n in singles(drawn, rows).items() if key.block == 0}
@@ -194,5 +196,6 @@ def test_a_report_never_writes_more_rows_than_the_bound(sqlite: Database) -> Non
     worst = Report(document.digest, "ab" * 16, ("f" * 16, *[1] * 18))
     Intake(sqlite, FixedClock(NOW)).accept(SURVEY, worst.to_bytes(document.report_length))
     with sqlite.reading("look") as tx:
-        found = kept(tx, document.digest, len(drawn))
+        found, by_day = kept(tx, document.digest, len(drawn)), tx.counts.by_day(document.digest)
     assert (len(found[0]), len(found[1])) == (19, 64 * 65 // 2 + 120)
+    assert len(by_day) == 19 + 64 * 65 // 2

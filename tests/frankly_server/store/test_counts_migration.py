@@ -10,7 +10,7 @@ from frankly_server.store.schema import counts
 from sqlalchemy import inspect, select
 
 from tests.frankly_server.samples import SURVEY, published
-from tests.frankly_server.store.counted import block, kept, mechanisms, pairs, singles, symbols
+from tests.frankly_server.store.counted import block, by_day, kept, mechanisms, pairs, singles, symbols
 
 BEFORE = "0003"
 
@@ -24,7 +24,7 @@ def test_reports_that_are_there_are_counted(fresh_database: Database) -> None:
     with fresh_database.transaction("fill") as tx:
         tx.reports.add_many(rows)
         for start in range(0, 50, 9):
-            tx.counts.add(rows[start : start + 9])
+            tx.counts.add(rows[start : start + 9], "2026-06-01")
     assert downgrade(fresh_database, BEFORE) == BEFORE
     assert not inspect(fresh_database.engine).has_table("pair_counts")
     # What was counted then: a table's symbols, and how many reports there were of any other kind.
@@ -42,3 +42,6 @@ def test_reports_that_are_there_are_counted(fresh_database: Database) -> None:
     with fresh_database.reading("look") as tx:
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
         assert tx.counts.recount(SURVEY) == []
+        # Nobody knows their days any more: one undated row a symbol.
+        undated = dict.fromkeys((row.id for row in rows), "")
+        assert tx.counts.by_day(document.digest) == by_day(drawn, rows, undated)
