@@ -39,6 +39,14 @@ def medians(trials: Mapping[str, Callable[[], float]], rounds: int) -> dict[str,
     return {name: statistics.median(values) for name, values in seen.items()}
 
 
+def show(figures: Mapping[str, float], spread: Mapping[str, tuple[float, float]], short: Sequence[str]) -> None:
+    """Print a table for people: each figure's median, least and most, and which fall short of what is asked."""
+    print(f"{'figure':>36}  {'median':>12}  {'least':>12}  {'most':>12}")
+    for name, value in figures.items():
+        low, high = spread.get(name, (value, value))
+        print(f"{name:>36}  {value:12.5g}  {low:12.5g}  {high:12.5g}{'  falls short' if name in short else ''}")
+
+
 def main(description: str, measure: Callable[[], Result], arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and exit 1 if a limit does not hold."""
     parser = argparse.ArgumentParser(description=description)

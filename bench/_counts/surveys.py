@@ -38,13 +38,15 @@ CASES: dict[str, tuple[Mechanism, ...]] = {
     "unary_8": (_unary(8),),
     "unary_16": (_unary(16),),
     "unary_64": (_unary(64),),
+    "two_of_16": (_table(16), _table(16)),
 }
 """Name -> the mechanism of each block."""
 
 
-def published(database: Database, name: str, survey_id: str) -> SurveyDocument:
-    """Store and return the document of a case."""
-    now = datetime(2026, 6, 1, tzinfo=UTC)
+def published(
+    database: Database, name: str, survey_id: str, now: datetime = datetime(2026, 6, 1, tzinfo=UTC)
+) -> SurveyDocument:
+    """Store and return the document of a case, which opens at `now` for thirty days."""
     document = SurveyDocument(
         survey=survey_id,
         version=1,

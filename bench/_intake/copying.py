@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The baseline of batches: COPY into the same table with the same primary key, in transactions of 500 rows."""
+
+import secrets
+import time
+
+import psycopg
+from frankly_protocol.documents import SurveyDocument
+
+from _intake.served import prepared
+
+Row = tuple[bytes, bytes, bytes, str, str]
+
+
+class Copying:
+    """Copies rows into the `reports` table of a database of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._document = prepared(url, "two_tables")
+        self._connection = psycopg.connect(url.replace("+psycopg", ""))
+
+    def per_s(self, n: int, size: int) -> float:
+        """Return the rows a second of n rows in transactions of `size`."""
+        rows = _rows(self._document, n)
+        start = time.perf_counter()
+        for at in range(0, n, size):
+            with (
+                self._connection.cursor() as cursor,
+                cursor.copy("COPY reports (survey, id, document, symbols, strata) FROM STDIN") as copy,
+            ):
+                for row in rows[at : at + size]:
+                    copy.write_row(row)
+            self._connection.commit()
+        return n / (time.perf_counter() - start)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _rows(document: SurveyDocument, n: int) -> list[Row]:
+    survey, digest = bytes.fromhex(document.survey), bytes.fromhex(document.digest.removeprefix("sha256:"))
+    return [(survey, secrets.token_bytes(16), digest, f"{i % 5},{i % 3}", "") for i in range(n)]

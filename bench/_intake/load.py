@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that wait for every answer, on connections that stay open; as lean as they can be, for they share the CPU."""
+
+import json
+import re
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from _counts.surveys import rows_of
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.report import Report
+
+from _intake.served import Served
+
+JSON, BATCH_JSON = "application/json", "application/vnd.frankly.batch+json"
+_LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a load felt: requests a second, latencies in seconds in order, and the server's CPU seconds a request."""
+
+    per_s: float
+    latencies: Sequence[float]
+    cpu_s: float
+
+    def quantile(self, share: float) -> float:
+        """Return the latency that this share of requests did not exceed."""
+        return self.latencies[min(len(self.latencies) - 1, int(share * len(self.latencies)))]
+
+
+def singles(document: SurveyDocument, n: int) -> list[bytes]:
+    """Return n requests of one report each, as a device writes them."""
+    path = f"/v1/surveys/{document.survey}/reports"
+    return [request(path, JSON, body) for body in bodies(document, n)]
+
+
+def batches(document: SurveyDocument, n: int, size: int) -> list[bytes]:
+    """Return n requests of `size` reports each, as a gateway passes them on."""
+    path, every = f"/v1/surveys/{document.survey}/reports", bodies(document, n * size)
+    return [
+        request(path, BATCH_JSON, b'{"reports":[' + b",".join(every[i * size : (i + 1) * size]) + b"]}")
+        for i in range(n)
+    ]
+
+
+def bodies(document: SurveyDocument, n: int) -> list[bytes]:
+    """Return n reports with ids of their own, as they leave a device: padded to the document's length."""
+    drawn = [row.symbols for row in rows_of(document, min(n, 2000), Random(7))]
+    return [
+        Report(document.digest, secrets.token_hex(16), drawn[i % len(drawn)]).to_bytes(document.report_length)
+        for i in range(n)
+    ]
+
+
+def request(path: str, kind: str, body: bytes) -> bytes:
+    """Return a whole HTTP request."""
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def run(server: Served, requests: Sequence[bytes], connections: int) -> Loaded:
+    """Send every request once, over so many connections at a time; RuntimeError if one is not stored."""
+    shares = [requests[i::connections] for i in range(connections)]
+    latencies: list[list[float]] = [[] for _ in shares]
+    failed: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            latencies[number] = _talk(server.port, shares[number])
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller's own thread
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(connections)]
+    cpu, start = server.cpu_s(), time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - start
+    if failed:
+        raise RuntimeError("a request failed") from failed[0]
+    every = sorted(latency for found in latencies for latency in found)
+    return Loaded(len(requests) / seconds, every, (server.cpu_s() - cpu) / len(requests))
+
+
+def _talk(port: int, requests: Sequence[bytes]) -> list[float]:
+    found = []
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for each in requests:
+            start = time.perf_counter()
+            connection.sendall(each)
+            _answer(connection.recv)
+            found.append(time.perf_counter() - start)
+    return found
+
+
+def _answer(recv: Callable[[int], bytes]) -> None:
+    """Read one answer; RuntimeError unless it says that everything in it was accepted."""
+    data = recv(1 << 16)
+    while b"\r\n\r\n" not in data:
+        data += _more(recv)
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    wanted = int(length[1]) if length else 0
+    while len(body) < wanted:
+        body += _more(recv)
+    good = head.startswith((b"HTTP/1.1 201", b"HTTP/1.1 200"))
+    if not good or (b'"results"' in body and any(r["status"] != "accepted" for r in json.loads(body)["results"])):
+        raise RuntimeError(f"the server answered: {head.splitlines()[0]!r} {body[:300]!r}")
+
+
+def _more(recv: Callable[[int], bytes]) -> bytes:
+    data = recv(1 << 16)
+    if not data:
+        raise RuntimeError("the server hung up")
+    return data
