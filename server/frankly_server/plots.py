@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars with whiskers as SVG text: no scripts, no inline styles, readable by screen readers and in print.
+"""Bars with whiskers, and curves, as SVG text: no scripts, no inline styles, readable by screen readers and in print.
 
-Colours come from the page's style sheet through the classes `bar`, `whisker`, `truth`, `axis` and `label`; the
-attributes written here are what a page without one shows.
+Colours come from the page's style sheet through the classes `bar`, `whisker`, `truth`, `axis`, `label`, `curve` and
+`mark`; the attributes written here are what a page without one shows.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -17,13 +17,38 @@ _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class PlotRow:
-    """One share with its interval; `truth` is drawn as a diamond where it is known (in demonstrations)."""
+    """One share with its interval; `truth` is drawn as a diamond where it is known (in demonstrations).
+
+    low, high : None for a product without a margin of its own, which gets no whisker.
+    """
 
     label: str
     estimate: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     truth: float | None = None
+
+    @property
+    def values(self) -> list[float]:
+        """Everything that must find room."""
+        return [v for v in (self.low, self.high, self.estimate, self.truth) if v is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A named point beside a curve."""
+
+    label: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What a curve's axis is about, and how its numbers are written."""
+
+    title: str
+    shown: Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +77,7 @@ def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
     """Return an SVG of horizontal bars (estimates) with whiskers (intervals); shares are shown in percent."""
     if not rows:
         raise ValueError("a plot needs at least one row")
-    known = [row.truth for row in rows if row.truth is not None]
-    scale = _Scale.around([v for row in rows for v in (row.low, row.high, row.estimate)] + known)
+    scale = _Scale.around([v for row in rows for v in row.values])
     height = TOP + ROW * len(rows) + BOTTOM
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="intervals">',
@@ -88,14 +112,10 @@ def _row(row: PlotRow, scale: _Scale, y: float) -> list[str]:
     """Draw one row whose middle is at `y`: the label in its upper half, bar and whisker in the lower."""
     bar = y + 10
     start, end = sorted((scale.x(0.0), scale.x(row.estimate)))
-    low, high = scale.x(row.low), scale.x(row.high)
-    whisker = 'class="whisker" stroke="#123" stroke-width="2"'
     parts = [
         text(LEFT, y - 6, "start", row.label),
         f'<rect class="bar" x="{start}" y="{bar - 7}" width="{round(end - start, 1)}" height="14" fill="#7aa6d8"/>',
-        f'<line {whisker} x1="{low}" x2="{high}" y1="{bar}" y2="{bar}"/>',
-        f'<line {whisker} x1="{low}" x2="{low}" y1="{bar - 5}" y2="{bar + 5}"/>',
-        f'<line {whisker} x1="{high}" x2="{high}" y1="{bar - 5}" y2="{bar + 5}"/>',
+        *_whisker(row, scale, bar),
         text(WIDTH, bar + 5, "end", percent(row.estimate)),
     ]
     if row.truth is not None:
@@ -105,11 +125,92 @@ def _row(row: PlotRow, scale: _Scale, y: float) -> list[str]:
     return parts
 
 
+def _whisker(row: PlotRow, scale: _Scale, bar: float) -> list[str]:
+    if row.low is None or row.high is None:
+        return []
+    low, high = scale.x(row.low), scale.x(row.high)
+    whisker = 'class="whisker" stroke="#123" stroke-width="2"'
+    return [
+        f'<line {whisker} x1="{low}" x2="{high}" y1="{bar}" y2="{bar}"/>',
+        f'<line {whisker} x1="{low}" x2="{low}" y1="{bar - 5}" y2="{bar + 5}"/>',
+        f'<line {whisker} x1="{high}" x2="{high}" y1="{bar - 5}" y2="{bar + 5}"/>',
+    ]
+
+
+def curve_plot(title: str, curve: Sequence[tuple[float, float]], marks: Sequence[Mark], x: Axis, y: Axis) -> str:
+    """Return an SVG of a line through points (x, y), with named marks beside it; both axes begin at 0."""
+    if not curve:
+        raise ValueError("a curve needs at least one point")
+    points = [*curve, *((mark.x, mark.y) for mark in marks)]
+    across, up = (_round_up(max(point[i] for point in points)) for i in (0, 1))
+
+    def at(point: tuple[float, float]) -> tuple[float, float]:
+        return (
+            round(_CURVE_LEFT + point[0] / across * (WIDTH - _CURVE_LEFT - 24), 1),
+            round(_CURVE_HEIGHT - _CURVE_BOTTOM - point[1] / up * (_CURVE_HEIGHT - _CURVE_BOTTOM - 24), 1),
+        )
+
+    line = " ".join(f"{px},{py}" for px, py in map(at, curve))
+    told = "; ".join([*(f"{x.shown(a)}, {y.shown(b)}" for a, b in curve),
+                      *(f"{m.label} {x.shown(m.x)}, {y.shown(m.y)}" for m in marks)])  # fmt: skip
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {_CURVE_HEIGHT}" role="img" class="intervals">',
+        f"<title>{escape(title)}</title>",
+        f"<desc>{escape(f'{x.title}, {y.title}: {told}')}</desc>",
+        *_frame(at, across, up, x, y),
+        f'<polyline class="curve" points="{line}" fill="none" stroke="#174ea6" stroke-width="2.5"/>',
+        *(_dot("curve-point", at(point), 3.5) for point in curve),
+    ]
+    for i, mark in enumerate(marks):
+        px, py = at((mark.x, mark.y))
+        side = "end" if px > WIDTH * 0.62 else "start"
+        parts += [
+            _dot("mark", (px, py), 5),
+            text(px + (-9 if side == "end" else 9), py - 8 + 18 * (i % 2), side, mark.label),
+        ]
+    return "\n".join([*parts, "</svg>"])
+
+
+_CURVE_LEFT, _CURVE_HEIGHT, _CURVE_BOTTOM = 52, 280, 44
+
+
+def _frame(
+    at: Callable[[tuple[float, float]], tuple[float, float]], across: float, up: float, x: Axis, y: Axis
+) -> list[str]:
+    """Draw grid lines at quarters, their numbers, and what the axes are about."""
+    parts = []
+    for i in range(5):
+        (left, level), (right, _) = at((0.0, up * i / 4)), at((across, up * i / 4))
+        (place, bottom), (_, top) = at((across * i / 4, 0.0)), at((across * i / 4, up))
+        stroke = f'stroke="#999" stroke-width="{1.5 if i == 0 else 0.5}"'
+        parts += [
+            f'<line class="axis" x1="{left}" x2="{right}" y1="{level}" y2="{level}" {stroke}/>',
+            f'<line class="axis" x1="{place}" x2="{place}" y1="{top}" y2="{bottom}" {stroke}/>',
+            text(left - 6, level + 4, "end", y.shown(up * i / 4), 12),
+            text(place, bottom + 17, "middle", x.shown(across * i / 4), 12),
+        ]
+    return [*parts, text(WIDTH - 24, _CURVE_HEIGHT - 8, "end", x.title, 12), text(2, 12, "start", y.title, 12)]
+
+
+def _dot(kind: str, place: tuple[float, float], size: float) -> str:
+    return f'<circle class="{kind}" cx="{place[0]}" cy="{place[1]}" r="{size}" fill="#174ea6"/>'
+
+
+def _round_up(value: float) -> float:
+    """Return the least of 1, 2, 4, 6 and 8 times a power of ten that is not below a value; its quarters are short."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= value * (1 - 1e-12))
+
+
 def text(x: float, y: float, anchor: str, said: str, size: int = 13) -> str:
     """Return one line of text: (x, y) is its start, middle or end (`anchor`), size in pixels."""
     return f'<text class="label" x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}">{escape(said)}</text>'
 
 
 def _words(row: PlotRow) -> str:
-    said = f"{row.label} {percent(row.estimate)}, from {percent(row.low)} to {percent(row.high)}"
+    said = f"{row.label} {percent(row.estimate)}"
+    if row.low is not None and row.high is not None:
+        said = f"{said}, from {percent(row.low)} to {percent(row.high)}"
     return said if row.truth is None else f"{said}, truth {percent(row.truth)}"

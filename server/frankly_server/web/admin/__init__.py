@@ -8,7 +8,7 @@ from werkzeug.exceptions import HTTPException
 
 from frankly_server.services import Services
 from frankly_server.web import problems
-from frankly_server.web.admin import entry, people, planning, publishing, running, writing
+from frankly_server.web.admin import analyst, entry, people, planning, publishing, running, writing
 from frankly_server.web.admin.pages import assets, failed, render
 from frankly_server.web.security import PATH, Door
 
@@ -29,6 +29,7 @@ def blueprint(services: Services) -> APIBlueprint:
     planning.add_to(routes, services)
     publishing.add_to(routes, services)
     running.add_to(routes, services)
+    analyst.add_to(routes, services)
     return routes
 
 

@@ -2,6 +2,7 @@
 """Before publishing: what each protection costs in margin, and how made-up answers come through."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from apiflask import APIBlueprint
@@ -10,10 +11,10 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 
 from frankly_server.estimate.estimator import estimate
-from frankly_server.plots import PlotRow, interval_plot
+from frankly_server.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.preview import REPORTS, alternatives, chances, frontier, previewed
+from frankly_server.surveys.preview import REPORTS, Alternative, alternatives, chances, frontier, previewed
 from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show
 from frankly_server.web.security import needs
@@ -29,8 +30,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def margins(survey_id: str) -> Response:
         survey = opened(services, survey_id)
         block = _definition(survey)
-        return show("margins.html", survey, "margins", block=block, found=alternatives(block), reports=REPORTS,
-                    **_frontier(block))  # fmt: skip
+        found = alternatives(block)
+        return show("margins.html", survey, "margins", block=block, found=found, reports=REPORTS,
+                    **_frontier(block, found))  # fmt: skip
 
     @routes.get("/surveys/<survey_id>/try")
     @needs("viewer")
@@ -81,8 +83,20 @@ def _definition(survey: Opened) -> BlockDefinition:
     return next(block for block in survey.definition.blocks if block.id == wanted)
 
 
-def _frontier(block: BlockDefinition) -> dict[str, Any]:
+def _frontier(block: BlockDefinition, found: Sequence[Alternative]) -> dict[str, Any]:
     try:
-        return {"frontier": frontier(block), "no_frontier": None}
+        rows = frontier(block)
     except InvalidInput as refused:
-        return {"frontier": [], "no_frontier": refused.detail}
+        return {"frontier": [], "no_frontier": refused.detail, "frontier_plot": ""}
+    curve = [(row.information, row.margin * 100) for row in rows if row.margin is not None]
+    marks = [
+        Mark(one.mechanism + (" (chosen)" if i == 0 else ""), one.information, one.margins[1] * 100)
+        for i, one in enumerate(found)
+        if one.information is not None and one.margins is not None
+    ]
+    plot = curve_plot("Information against margin", curve, marks, _INFORMATION, _MARGIN) if curve else ""
+    return {"frontier": rows, "no_frontier": None, "frontier_plot": plot}
+
+
+_INFORMATION = Axis("information about the answer, in nats", lambda nats: f"{nats:.3g}")
+_MARGIN = Axis(f"margin at {REPORTS[1]:,} answers, ± points", lambda points: f"{points:.3g}")

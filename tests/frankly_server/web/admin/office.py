@@ -15,6 +15,7 @@ from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
+from pydantic import SecretStr
 
 from tests.frankly_server.web.site import NOW, SURVEY
 
@@ -60,9 +61,9 @@ def send(client: FlaskClient, path: str, **fields: Any) -> Any:
     return client.post(path, data={"csrf": token(client), **fields}, content_type="multipart/form-data")
 
 
-def make_office(home: Path) -> Office:
-    """Return an office with its survey published and a job that has ended."""
-    settings = Settings(home=home)
+def make_office(home: Path, database_url: str | None = None) -> Office:
+    """Return an office with its survey published and a job that has ended; on SQLite unless told otherwise."""
+    settings = Settings(home=home, database_url=None if database_url is None else SecretStr(database_url))
     database = Database(settings.store_url())
     upgrade(database)
     hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)

@@ -46,6 +46,8 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/jobs/<job_id>/cancel"): "admin",
     ("GET", "/admin/surveys/<survey_id>/embed"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/intake"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/estimates"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/estimates/download"): "analyst",
     ("POST", "/admin/surveys/<survey_id>/stop-rule"): "admin",
     ("POST", "/admin/surveys/<survey_id>/move"): "admin",
 }

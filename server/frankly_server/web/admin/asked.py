@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an analyst's page was asked to show, read from its address; the same words make its links and snippets."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, Self
+from urllib.parse import urlencode
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.estimate.margins import METHODS
+from frankly_server.web import reading
+
+PRODUCTS: Final = {
+    "unbiased": "unbiased, with margins; may leave 0 to 100%",
+    "projected": "the nearest shares that are possible",
+    "mle": "the likeliest shares",
+}
+LEVELS: Final = ("0.8", "0.9", "0.95", "0.99")
+METHOD_WORDS: Final = {
+    "clt": "usual (normal approximation)",
+    "exact": "exact, for small surveys",
+    "hoeffding": "holds at any number of answers",
+    "chebyshev": "holds at any number, widest",
+    "simultaneous": "all choices of a question at once",
+    "sequence": "for looking again and again",
+}
+"""The methods offered; the others of `METHODS` are answered when an address asks for them."""
+_KNOWN: Final = ("level", "method", "product", "by", "row", "column", "census")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """level : as written. by : what estimates stand apart by, or None. row, column : question ids of a table."""
+
+    level: str = "0.95"
+    method: str = "clt"
+    product: str = "unbiased"
+    by: str | None = None
+    row: str | None = None
+    column: str | None = None
+    census: bool = False
+
+    @classmethod
+    def read(cls, *also: str) -> tuple[Self, dict[str, str]]:
+        """Return what the request's address asks for, and the values of parameters in `also`.
+
+        Raises InvalidInput: confidence_range, field_type, field_unknown, targets_invalid.
+        """
+        given = {name: value for name, value in reading.query((*_KNOWN, *also)).items() if value}
+        found = cls(
+            level=given.get("level", "0.95"),
+            method=given.get("method", "clt"),
+            product=given.get("product", "unbiased"),
+            by=given.get("by"),
+            row=given.get("row"),
+            column=given.get("column"),
+            census=reading.flag(given.get("census"), "census"),
+        )
+        reading.level(found.level)
+        for field, value, allowed in (("method", found.method, METHODS), ("product", found.product, PRODUCTS)):
+            if value not in allowed:
+                raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(allowed)}", field)
+        if found.row is not None and found.row == found.column:
+            raise InvalidInput(Problem.TARGETS_INVALID, "a table is made of two different questions", "column")
+        return found, {name: given[name] for name in also if name in given}
+
+    @property
+    def joint(self) -> list[str] | None:
+        """The questions of one table, or None for every question by itself."""
+        return [name for name in (self.row, self.column) if name is not None] or None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the analysis is asked."""
+        return {
+            "level": reading.level(self.level),
+            "census": self.census,
+            "method": self.method,
+            "targets": self.joint,
+            "by": self.by,
+        }
+
+    def page_query(self) -> str:
+        """Return the query of this page's address."""
+        return urlencode({name: value for name, value in self._texts().items() if name != "targets"})
+
+    def api_query(self, form: str) -> str:
+        """Return the query of the API's address that gives the same numbers."""
+        kept = ("level", "method", "by", "census", "targets")
+        return urlencode({name: value for name, value in self._texts().items() if name in kept} | {"format": form})
+
+    def in_python(self) -> str:
+        """Return the arguments that ask the analyst's client for the same, but for the survey."""
+        said = [f"level={float(self.level)}", f"method={json.dumps(self.method)}"]
+        said += [f"census={self.census}"] if self.census else []
+        said += [f"by={json.dumps(self.by)}"] if self.by else []
+        said += [f"targets={json.dumps(self.joint)}"] if self.joint else []
+        return ", ".join(said)
+
+    def _texts(self) -> dict[str, str]:
+        texts: dict[str, str] = {"level": self.level, "method": self.method, "product": self.product}
+        texts |= {name: value for name in ("by", "row", "column") if (value := getattr(self, name))}
+        texts |= {"census": "true"} if self.census else {}
+        return texts | ({"targets": json.dumps(self.joint)} if self.joint else {})

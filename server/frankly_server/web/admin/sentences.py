@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What estimates say, in plain sentences, and what they do not say.
+
+Every comparison is made at a level at which all comparisons of its kind hold together (Bonferroni): which two are
+compared is seen in the same data.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final
+
+from frankly_server.estimate.contrasts import lincom
+from frankly_server.estimate.margins import normal_quantile
+
+FLAGS: Final = {
+    "outside_unit_interval": "The estimate lies outside 0 to 100%: what noise does to a rare or a usual answer.",
+    "imprecise": "The standard error is above a third of the estimate: too uncertain for most uses.",
+    "not_identifiable": "Some shares cannot be told from these reports, however many come in.",
+    "reports_do_not_fit": "The reports do not look as this mechanism makes them: software at fault, or fakes.",
+    "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
+    "pooled": "Several versions of the survey are combined.",
+    "version_left_out": "A version with a single report is left out.",
+    "exact_not_available": "The method asked for does not exist here: the margin is Hoeffding's, which always holds.",
+    "delta_method": "A ratio: its margin is approximate.",
+    "denominator_unsure": "A ratio whose denominator may be zero: not usable.",
+    "mle_not_converged": "The search for the likeliest shares stopped early.",
+    "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
+    "design_prior_replaced": "The published prior could not be used for decoding; equal shares were.",
+    "privacy_part_negative": "How much of the error is due to privacy could not be told apart.",
+    "sampling_part_negative": "How much of the error is due to sampling could not be told apart; it is small.",
+}
+_SPOKEN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """findings : what can be said. limits : how far it can be trusted, and what cannot be said."""
+
+    findings: tuple[str, ...]
+    limits: tuple[str, ...]
+
+
+def said_of(question: Mapping[str, Any], level: float, language: str) -> Said:
+    """Return what one question's shares say; `question` is of an answer of the analysis, status ok."""
+    rows = sorted(question["rows"], key=lambda row: -row["estimate"])
+    if not rows:
+        return Said((), ("Nothing can be told of this question's answers, however many come in.",))
+    spoken = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
+    first = [_share(row, language) for row in spoken]
+    return Said((*first, *_ranking(question, level, language)), (*_limits(rows), *_flags(rows)))
+
+
+def said_of_groups(groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str) -> tuple[str, ...]:
+    """Return how groups (name, question of status ok) differ; their respondents are different people."""
+    told = [(name, {row["choice"]: row for row in group["rows"]}) for name, group in groups]
+    shared = [choice for choice in told[0][1] if all(choice in rows for _, rows in told)] if told else []
+    shared = shared[-1:] if len(shared) == 2 else shared  # of two choices one says it all
+    compared = [(choice, a, b) for choice in shared for a, b in combinations(told, 2)]
+    found = []
+    for choice, (one, here), (other, there) in compared:
+        difference = here[choice]["estimate"] - there[choice]["estimate"]
+        reach = normal_quantile(level, len(compared)) * math.hypot(here[choice]["se"], there[choice]["se"])
+        if abs(difference) > reach:
+            more, less = (one, other) if difference > 0 else (other, one)
+            ahead = _points(abs(difference) - reach, abs(difference) + reach)
+            label = _label(here[choice], language)
+            words = f"{label} is more common in {_quoted(more)} than in {_quoted(less)}, by {ahead}."
+            found.append((abs(difference), words))
+    if not compared:
+        return ()
+    if not found:
+        return ("No difference between the groups can be told from noise.",)
+    return tuple(words for _, words in sorted(found, key=lambda pair: -pair[0])[:_SPOKEN])
+
+
+def interval_words(low: float, high: float) -> str:
+    """Return an interval of a share in words; its ends are rounded outwards, so that the words promise no more."""
+    if low <= 0 and high >= 1:
+        return "anything from none to all (nothing can be said)"
+    if low <= 0:
+        return f"at most {_up(high, high)}%"
+    if high >= 1:
+        return f"at least {_down(low, 1 - low)}%"
+    width = high - low
+    return f"between {_down(low, width)}% and {_up(high, width)}%"
+
+
+def flag_words(flag: str) -> str:
+    """Return what a flag means."""
+    return FLAGS.get(flag, f"{flag.replace('_', ' ').capitalize()}.")
+
+
+def _share(row: Mapping[str, Any], language: str) -> str:
+    label = _label(row, language)
+    if row["lo"] >= 1 or row["hi"] <= 0:
+        return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['lo'] >= 1 else 'none'}."
+    return f"{label}: {interval_words(row['lo'], row['hi'])} of those who answered."
+
+
+def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:
+    """Say which answer is the most common, or which cannot be told apart from it."""
+    covariance, given = question["covariance"], question["rows"]
+    if covariance is None or len(given) < 2:
+        return
+    pairs = math.comb(len(given), 2)
+    order = sorted(range(len(given)), key=lambda i: -given[i]["estimate"])
+    top, unclear, gap = order[0], [], None
+    for other in order[1:]:
+        weights = [float(i == top) - float(i == other) for i in range(len(given))]
+        found = lincom(weights, [row["estimate"] for row in given], covariance)
+        reach = normal_quantile(level, pairs) * found.se
+        if found.value <= reach:
+            unclear.append(other)
+        elif gap is None and not unclear:
+            gap = (found.value - reach, found.value + reach, other)
+    best = _label(given[top], language)
+    if not unclear and gap is not None:
+        yield f"{best} is the most common answer: {_points(*gap[:2])} ahead of {_label(given[gap[2]], language)}."
+    elif len(unclear) == len(given) - 1 and len(given) > 2:
+        yield "Which answer is the most common cannot be told: the differences are within the noise."
+    else:
+        names = [best, *(_label(given[i], language) for i in unclear[:_SPOKEN])]
+        more = " and others" if len(unclear) > _SPOKEN else ""
+        yield f"Which of {', '.join(names[:-1])} and {names[-1]}{more} is more common cannot be told."
+
+
+def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    costs = [row["privacy_cost"] for row in rows if row["privacy_cost"] is not None]
+    if costs:
+        yield f"Privacy costs as much precision as losing {round(100 * max(costs))}% of the answers would."
+    moved = [max(row["poisoning_up"], row["poisoning_down"]) for row in rows if row["poisoning_up"] is not None]
+    if moved:
+        yield f"If one report in a hundred were fake, a share could be off by up to {_number(100 * max(moved))} points."
+
+
+def _flags(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for flag in dict.fromkeys(flag for row in rows for flag in row["flags"]):
+        yield flag_words(flag)
+
+
+def _label(row: Mapping[str, Any], language: str) -> str:
+    return _quoted(row["label"].get(language) or next(iter(row["label"].values())))
+
+
+def _quoted(text: str) -> str:
+    return f"“{text}”"
+
+
+def _points(low: float, high: float) -> str:
+    width = high - low
+    return f"{_down(low, width)} to {_up(high, width)} percentage points"
+
+
+def _digits(width: float) -> int:
+    return 0 if width >= 0.03 else 1 if width >= 0.003 else 2
+
+
+def _down(share: float, width: float) -> str:
+    scale = 10 ** _digits(width)
+    return f"{math.floor(100 * share * scale + 1e-9) / scale:.{_digits(width)}f}"
+
+
+def _up(share: float, width: float) -> str:
+    scale = 10 ** _digits(width)
+    return f"{math.ceil(100 * share * scale - 1e-9) / scale:.{_digits(width)}f}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value >= 0.95 else f"{value:.2f}"

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The analyst's page: the API's own numbers, in words that promise no more than they say."""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from flask.testing import FlaskClient
+from frankly_server.analysis import replay
+
+from tests.frankly_server.web.admin.office import Office, make_office
+from tests.frankly_server.web.site import SURVEY
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """An office whose survey has reports: symbol 1 of `smokes` from all of the north, 0 from all of the south."""
+    office = make_office(tmp_path_factory.mktemp("answered"))
+    digest = office.services.surveys.versions(office.survey)[-1].digest
+    reports = [
+        {"v": 1, "doc": digest, "id": f"{i:032x}", "y": [i % 2, min(i % 4, 2)],
+         "strata": {"region": "north" if i % 2 else "south"}, "token": None}
+        for i in range(N)
+    ]  # fmt: skip
+    for outcome in office.services.intake.accept_batch(office.survey, reports):
+        assert getattr(outcome, "status", None) == "accepted", outcome
+    yield office
+    office.services.close()
+
+
+@pytest.fixture(scope="module")
+def analyst(answered: Office) -> FlaskClient:
+    return answered.client("analyst")
+
+
+def page(office: Office, client: FlaskClient, query: str = "") -> Any:
+    return client.get(f"/admin/surveys/{office.survey}/estimates{query}")
+
+
+def cells(text: str) -> list[list[str]]:
+    """Return the body rows of all tables with a margin, as text."""
+    found = []
+    for row in re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL):
+        values = [
+            re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        ]
+        if any(value.startswith("±") for value in values):
+            found.append(values)
+    return found
+
+
+def shown(share: float) -> str:
+    return f"{share * 100:.1f}%".replace("-", "−")
+
+
+def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: FlaskClient) -> None:
+    answer = answered.services.analysis.estimates(answered.survey)
+    rows = [row for question in answer["questions"] for row in question["rows"]]
+    found = cells(page(answered, analyst).text)
+    assert [row[:2] for row in found] == [[row["label"]["en"], shown(row["estimate"])] for row in rows]
+    assert [row[3:5] for row in found] == [[shown(row["lo"]), shown(row["hi"])] for row in rows]
+    assert all(row[2].startswith("±") for row in found)
+
+
+@pytest.mark.parametrize(
+    ("query", "changed"),
+    [
+        ("level=0.8", {"level": 0.8}),
+        ("method=hoeffding", {"method": "hoeffding"}),
+        ("census=true", {"census": True}),
+        ("by=region", {"by": "region"}),
+        ("row=smokes&column=drinks", {"targets": ["smokes", "drinks"]}),
+        ("row=drinks&column=smokes&by=region&level=0.99", {"targets": ["drinks", "smokes"], "by": "region",
+                                                          "level": 0.99}),
+    ],
+)  # fmt: skip
+def test_switches_ask_for_what_they_say(
+    answered: Office, analyst: FlaskClient, query: str, changed: dict[str, Any]
+) -> None:
+    answer = answered.services.analysis.estimates(answered.survey, **changed)
+    wanted = sorted(
+        (shown(row["lo"]), shown(row["hi"])) for question in answer["questions"] for row in question["rows"]
+    )
+    found = cells(page(answered, analyst, f"?{query}").text)
+    place = next(i for i, value in enumerate(found[0]) if value.startswith("±"))
+    assert sorted((row[place + 1], row[place + 2]) for row in found) == wanted
+
+
+@pytest.mark.parametrize("product", ["projected", "mle"])
+def test_another_product_has_no_whiskers_and_no_margin_of_its_own(
+    answered: Office, analyst: FlaskClient, product: str
+) -> None:
+    answer = answered.services.analysis.estimates(answered.survey, by="region")
+    told = [q[product][row["choice"]] for q in answer["questions"] for row in q["rows"]]
+    text = page(answered, analyst, f"?product={product}&by=region").text
+    assert sorted(row[2] for row in cells(text)) == sorted(shown(value) for value in told)
+    plots = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL)]
+    kinds = [element.get("class") for plot in plots for element in plot.iter()]
+    assert (kinds.count("bar"), kinds.count("whisker")) == (len(told), 0)
+    assert "no margin of their own" in text
+
+
+def test_groups_that_differ_are_named_and_others_are_not(answered: Office, analyst: FlaskClient) -> None:
+    text = page(answered, analyst, "?by=region").text
+    # Every report of the north said the second symbol of Warner's mechanism, none of the south.
+    assert re.search(r"“Yes” is more common in “North” than in “South”, by [\d.]+ to [\d.]+ percentage points", text)
+    assert "“Yes” is more common in “South”" not in text
+
+
+def test_downloads_are_the_api_s_own_bytes(answered: Office, analyst: FlaskClient) -> None:
+    where = f"/admin/surveys/{answered.survey}/estimates/download?level=0.9&by=region&product=mle&format="
+    key = answered.services.access.create("analyst", "x")
+    headers = {"Authorization": f"Bearer {key}"}
+    for form in ("csv", "json"):
+        mine = analyst.get(where + form)
+        api = analyst.get(f"/v1/surveys/{answered.survey}/estimates?level=0.9&by=region&format={form}", headers=headers)
+        assert (mine.status_code, mine.data, mine.mimetype) == (200, api.data, api.mimetype)
+        assert mine.headers["Content-Disposition"] == f'attachment; filename="habits.{form}"'
+    assert replay(json.loads(analyst.get(where + "json").data)) == analyst.get(where + "json").data
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(analyst.get(where + "parquet").data))
+    assert table.num_rows == 10
+
+
+def test_snippets_ask_for_the_same(answered: Office, analyst: FlaskClient) -> None:
+    text = page(answered, analyst, "?level=0.9&by=region&row=smokes&column=drinks").text.replace("&amp;", "&")
+    address = re.search(r'"http://127.0.0.1:8000(/v1/[^"]*)"', text.replace("&#34;", '"'))
+    assert address
+    key = answered.services.access.create("analyst", "x")
+    answer = analyst.get(address.group(1), headers={"Authorization": f"Bearer {key}"})
+    download = analyst.get(
+        f"/admin/surveys/{answered.survey}/estimates/download?level=0.9&by=region&row=smokes&column=drinks&format=csv"
+    )
+    assert (answer.status_code, answer.data) == (200, download.data)
+    assert "level=0.9, method=" in text
+
+
+def test_too_few_answers_give_no_number_but_say_how_many_are_missing(answered: Office, analyst: FlaskClient) -> None:
+    services = answered.services
+    services.surveys.apply(services.surveys.parse_definition(SURVEY.replace(b"name: habits", b"name: few")))
+    few = services.surveys.publish("few")
+    where = f"/admin/surveys/{few.survey_id}/estimates"
+    text = analyst.get(where).text
+    assert "0 came in, 10 are needed" in text
+    assert "10 more, and estimates appear here" in text
+    assert "<svg" not in text
+    one = {"v": 1, "doc": few.digest, "id": "0" * 32, "y": [1, 2], "strata": {"region": "north"}, "token": None}
+    services.intake.accept_batch(few.survey_id, [one | {"id": f"{i:032x}"} for i in range(3)])
+    text = analyst.get(where).text
+    assert "fewer than 10 came in" in text  # watched closely, the number would tell who has just answered
+    assert "7 more" not in text
+    assert cells(text) == []
+
+
+# query -> (status, field the words name)
+BAD: dict[str, tuple[int, str]] = {
+    "level=95": (422, "level"),
+    "level=nan": (422, "level"),
+    "method=magic": (422, "method"),
+    "product=clipped": (422, "product"),
+    "by=colour": (422, "by"),
+    "row=smokes&column=smokes": (422, "column"),
+    "row=nothing": (422, "targets"),
+    "census=maybe": (422, "census"),
+    "census=true&method=sequence": (422, "method"),
+    "colour=red": (422, "query"),
+    "level=0.9&level=0.8": (400, "level"),
+}
+
+
+@pytest.mark.parametrize("query", BAD)
+def test_a_bad_address_is_explained_on_the_page(answered: Office, analyst: FlaskClient, query: str) -> None:
+    status, field = BAD[query]
+    answer = page(answered, analyst, f"?{query}")
+    assert answer.status_code == status
+    assert f"({field})" in answer.text
+    assert cells(answer.text)  # the page itself is there, with the usual switches
+    assert analyst.get(f"/admin/surveys/{answered.survey}/estimates/download?{query.replace('product', 'format')}"
+                       ).status_code == status  # fmt: skip
+
+
+def test_viewers_read_and_analysts_download(answered: Office) -> None:
+    viewer = answered.client("viewer")
+    assert "Downloads are for analysts" in page(answered, viewer).text
+    assert viewer.get(f"/admin/surveys/{answered.survey}/estimates/download").status_code == 403

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences never promise more than the numbers: checked against every number they hold."""
+
+import random
+import re
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from frankly_server.web.admin.sentences import interval_words, said_of, said_of_groups
+
+
+def row(choice: str, estimate: float, se: float, **changes: Any) -> dict[str, Any]:
+    body = {"choice": choice, "label": {"en": choice}, "estimate": estimate, "se": se, "lo": estimate - 1.96 * se,
+            "hi": estimate + 1.96 * se, "privacy_cost": 0.5, "poisoning_up": 0.02, "poisoning_down": 0.01,
+            "flags": []}  # fmt: skip
+    return body | changes
+
+
+def question(values: dict[str, float], se: float, **changes: Any) -> dict[str, Any]:
+    """Independent estimates, each with the same standard error."""
+    size = len(values)
+    covariance = [[se * se if i == j else 0.0 for j in range(size)] for i in range(size)]
+    return {"rows": [row(name, share, se) for name, share in values.items()], "covariance": covariance} | changes
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_an_interval_in_words_holds_the_interval(seed: int) -> None:
+    draw = random.Random(seed)
+    low, high = sorted(draw.uniform(-0.2, 1.2) for _ in range(2))
+    words = interval_words(low, high)
+    numbers = [float(found) / 100 for found in re.findall(r"(-?[\d.]+)%", words)]
+    told_low = numbers[0] if words.startswith(("between", "at least")) else 0.0
+    told_high = numbers[-1] if words.startswith(("between", "at most")) else 1.0
+    assert told_low <= max(low, 0) + 1e-9
+    assert told_high >= min(high, 1) - 1e-9
+    # Not wider than to the next whole percent on each side, or a tenth of a narrow interval.
+    assert told_high - told_low <= min(high, 1) - max(low, 0) + 0.02 + 1e-9
+
+
+def z(level: float, comparisons: int) -> float:
+    return NormalDist().inv_cdf(1 - (1 - level) / (2 * comparisons))
+
+
+# shares, standard error -> a part of what is said of the ranking
+RANKED: dict[str, tuple[dict[str, float], float, str]] = {
+    "clear": ({"no": 0.7, "yes": 0.3}, 0.02, "“no” is the most common answer"),
+    "unclear": ({"no": 0.52, "yes": 0.48}, 0.05, "Which of “no” and “yes” is more common cannot be told"),
+    "two lead": ({"a": 0.42, "b": 0.40, "c": 0.18}, 0.02, "Which of “a” and “b” is more common cannot be told"),
+    "none": ({"a": 0.34, "b": 0.33, "c": 0.33}, 0.05, "Which answer is the most common cannot be told"),
+}
+
+
+@pytest.mark.parametrize("name", RANKED)
+def test_the_most_common_answer_is_named_only_where_it_is_clear(name: str) -> None:
+    values, se, words = RANKED[name]
+    assert words in " ".join(said_of(question(values, se), 0.95, "en").findings)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_lead_is_told_exactly_where_all_comparisons_hold_together(seed: int) -> None:
+    draw = random.Random(seed)
+    values = {name: draw.random() for name in "abcd"}
+    se = draw.choice([0.01, 0.05, 0.1])
+    findings = " ".join(said_of(question(values, se), 0.9, "en").findings)
+    first, *rest = sorted(values.values(), reverse=True)
+    reach = z(0.9, 6) * se * 2**0.5
+    assert ("is the most common answer" in findings) == all(first - other > reach for other in rest)
+
+
+@pytest.mark.parametrize("apart", [0.05, 0.2, 0.4])
+def test_groups_are_told_apart_only_beyond_all_comparisons(apart: float) -> None:
+    here, there = question({"no": 0.5 - apart, "yes": 0.5 + apart}, 0.05), question({"no": 0.5, "yes": 0.5}, 0.05)
+    said = said_of_groups([("North", here), ("South", there)], 0.95, "en")
+    clear = apart > z(0.95, 1) * 0.05 * 2**0.5
+    assert ("“yes” is more common in “North” than in “South”" in said[0]) == clear
+    assert (said[0] == "No difference between the groups can be told from noise.") == (not clear)
+
+
+def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_every_flag_once() -> None:
+    found = question({"no": 0.7, "yes": 0.3}, 0.02)
+    for each in found["rows"]:
+        each["flags"] = ["pooled", "a_new_flag"]
+    limits = said_of(found, 0.95, "en").limits
+    assert "losing 50% of the answers" in limits[0]
+    assert "up to 2.0 points" in limits[1]
+    assert limits[2:] == ("Several versions of the survey are combined.", "A new flag.")
+
+
+def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
+    low = {"rows": [row("yes", -0.3, 0.1), row("no", 1.3, 0.1)], "covariance": None}
+    words = " ".join(said_of(low, 0.95, "en").findings)
+    assert "“yes”: the estimate lies beyond what is possible; read it as none." in words
+    assert "read it as all" in words
+
+
+def test_what_cannot_be_told_is_said() -> None:
+    said = said_of({"rows": [], "covariance": None}, 0.95, "en")
+    assert said.findings == ()
+    assert "Nothing can be told" in said.limits[0]
+
+
+def test_a_text_in_another_language_is_shown_rather_than_none() -> None:
+    assert "“yes”" in said_of(question({"yes": 0.2, "no": 0.8}, 0.01), 0.95, "fr").findings[1]
