@@ -6,17 +6,14 @@ in the public domain. The file is sorted, all affairs first, so it is shuffled w
 a public pilot (from which priors are counted) and the respondents of the demo.
 """
 
-import csv
-import random
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from collections.abc import Mapping
+
+from examples.demo.people import Person, counts, records, shuffled
+
+__all__ = ["PILOT", "Person", "counts", "people", "split"]
 
 SEED = 1974
 PILOT = 1500
-
-Person = Mapping[str, str]
-"""One woman's answers: question id → choice id."""
 
 _CODES: dict[str, dict[float, str]] = {
     "occupation": {
@@ -41,23 +38,13 @@ _CODES: dict[str, dict[float, str]] = {
 
 def people() -> list[Person]:
     """Return all 6,366 women in the shuffled order."""
-    source = files("statsmodels").joinpath("datasets", "fair", "fair.csv")
-    with source.open(encoding="ascii") as file:
-        everyone = [_person(row) for row in csv.DictReader(file)]
-    random.Random(SEED).shuffle(everyone)
-    return everyone
+    return shuffled([_person(row) for row in records("fair")], SEED)
 
 
 def split() -> tuple[list[Person], list[Person]]:
     """Return (the public pilot of 1,500, the 4,866 respondents)."""
     everyone = people()
     return everyone[:PILOT], everyone[PILOT:]
-
-
-def counts(persons: Sequence[Person], question: str, choices: Sequence[str], **where: str) -> list[int]:
-    """Count the answers to a question, in the order of `choices`, among those with the answers named in `where`."""
-    found = Counter(p[question] for p in persons if all(p[key] == value for key, value in where.items()))
-    return [found[choice] for choice in choices]
 
 
 def _person(row: Mapping[str, str]) -> Person:

@@ -9,8 +9,8 @@ from pathlib import Path
 from frankly_server.client import Analyst
 
 from examples.affairs.data import split
-from examples.affairs.respondents import answer_all
-from examples.affairs.server import DemoServer
+from examples.demo.respondents import answer_all
+from examples.demo.server import DemoServer
 
 RESPONDENTS = 160
 

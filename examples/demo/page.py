@@ -7,7 +7,7 @@ from html import escape
 
 from frankly_server.plots import PlotRow, interval_plot, percent
 
-from examples.affairs.results import Question
+from examples.demo.results import Question
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #16202c; --paper: #fdfcf9; --soft: #5b6773; --line: #d9d5cb;
@@ -40,8 +40,14 @@ th { font-weight: 600; }
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The words around the figures; blocks are lines of (block, notion, ε, mechanism, ceiling, how it counts)."""
+    """The words around the figures: title and source of the survey, how many gave the priors and how many answered.
 
+    blocks : lines of (block, notion, ε, mechanism, ceiling, how it counts).
+    """
+
+    title: str
+    source: str
+    pilot: int
     respondents: int
     inside: int
     checked: int
@@ -54,10 +60,10 @@ class Facts:
 def render(questions: Sequence[Question], facts: Facts) -> str:
     """Return the whole page."""
     body = [
-        f"<h1>What {facts.respondents:,} women said, without anyone holding an answer</h1>",
-        "<p>Every respondent’s device checked the signed mechanisms, drew one random symbol per question and sent "
-        f"only those. The server holds {facts.respondents:,} noisy reports and nothing else; the shares below are "
-        "computed from their counts. The truth is shown because this is a demonstration on public data.</p>",
+        f"<h1>{escape(facts.title)}: what {facts.respondents:,} people said, without anyone holding an answer</h1>",
+        "<p>Every respondent’s device checked the signed mechanisms, drew one random symbol per block of questions "
+        f"and sent only those. The server holds {facts.respondents:,} noisy reports and nothing else; the shares below "
+        "are computed from their counts. The truth is shown because this is a demonstration on public data.</p>",
         f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% margins.</strong> Everyone "
         "asked has answered, so the margins cover the randomisation alone.</p>",
         '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth; '
@@ -67,14 +73,14 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         _cost(facts),
         f"<p>The form costs {escape(facts.spent)} of a stated budget of {escape(facts.budget)} nats. "
         f"{escape(facts.ceiling_note)}</p>",
-        '<p class="soft">Data: Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels. A public pilot of '
-        "1,500 women gave the priors; the others are the respondents.</p>",
+        f'<p class="soft">Data: {escape(facts.source)}. A public pilot of {facts.pilot:,} gave the priors; the '
+        "respondents are others.</p>",
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>Frankly: the affairs survey</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>Frankly: {escape(facts.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         + "\n".join(body)
         + "\n</body>\n</html>\n"
     )

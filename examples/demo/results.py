@@ -7,7 +7,7 @@ from math import comb
 
 from frankly_server.client import Estimate
 
-from examples.affairs.data import Person, counts
+from examples.demo.people import Person, counts, joint_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """All choices of one question."""
+    """All choices of one question, or all cells of the joint table of several."""
 
     id: str
     text: str
@@ -53,6 +53,15 @@ def compare(rows: Iterable[Estimate], respondents: Sequence[Person], texts: Mapp
             Question(question, texts[question], tuple(Compared(row, n / len(respondents)) for row, n in pairs))
         )
     return found
+
+
+def compare_table(
+    rows: Sequence[Estimate], respondents: Sequence[Person], questions: Sequence[str], choices: Sequence[Sequence[str]]
+) -> Question:
+    """Put the truth beside every cell of a joint table; all in row-major order, the last question fastest."""
+    truths = joint_counts(respondents, questions, choices)
+    cells = tuple(Compared(row, n / len(respondents)) for row, n in zip(rows, truths, strict=True))
+    return Question(" × ".join(questions), f"Together: {' × '.join(questions)}", cells)
 
 
 def verdict(questions: Sequence[Question], level: float = 0.95) -> tuple[int, int, float]:

@@ -16,10 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from frankly_server.surveys.definition import parse_definition
+from examples.demo.surveys import SURVEYS, DemoSurvey
 
 FRANKLY = Path(sys.executable).with_name("frankly")
-SURVEY_FILE = Path(__file__).with_name("survey.yaml")
 
 
 class ServerFailed(RuntimeError):
@@ -50,12 +49,12 @@ class DemoServer:
             raise ServerFailed(f"frankly {' '.join(arguments)}\n{done.stderr.strip()}")
         return done.stdout
 
-    def prepare(self) -> dict[str, Any]:
-        """Make keys and tables, apply and publish the survey; return what publishing reports."""
+    def prepare(self, survey: DemoSurvey = SURVEYS["affairs"]) -> dict[str, Any]:
+        """Make keys and tables, apply and publish a survey; return what publishing reports."""
         self.frankly("keys", "init", "--yes")
         self.frankly("migrate")
-        self.frankly("survey", "apply", str(SURVEY_FILE))
-        published: dict[str, Any] = json.loads(self.frankly("survey", "publish", "affairs", "--json"))
+        self.frankly("survey", "apply", str(survey.file))
+        published: dict[str, Any] = json.loads(self.frankly("survey", "publish", survey.name, "--json"))
         return published
 
     def analyst_key(self) -> str:
@@ -67,7 +66,7 @@ class DemoServer:
             raise ServerFailed("no API key was printed")
         return found.group()
 
-    def start(self, patience_s: float = 20) -> None:
+    def start(self, patience_s: float = 120) -> None:
         """Start serving and wait until /health answers."""
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen([str(FRANKLY), "serve"], env=self._environment(), stdout=log, stderr=log)
@@ -109,12 +108,6 @@ class DemoServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def question_texts() -> dict[str, str]:
-    """Return what each question of the demo survey asks, by its id."""
-    definition = parse_definition(SURVEY_FILE.read_bytes())
-    return {question.id: question.text["en"] for question in definition.questions}
 
 
 def _free_port() -> int:

@@ -10,21 +10,26 @@ from pathlib import Path
 
 from frankly_sdk import AlreadyAnswered, Client, NetworkError, Policy
 
-from examples.affairs.data import Person
+from examples.demo.people import Person
 
-CAP = "5"
-"""Nats the imagined app allows one survey to cost; the demo's form asks for 4.5."""
 _CHUNK = 25
 
 
 def answer_all(
-    link: str, folder: Path, persons: Sequence[Person], progress: Callable[[int], None], workers: int | None = None
+    link: str,
+    folder: Path,
+    persons: Sequence[Person],
+    progress: Callable[[int], None],
+    *,
+    workers: int | None = None,
+    cap: str = "5",
 ) -> Counter[str]:
     """Let every person answer over HTTP and return how often each status came back.
 
     Each device opens the pinned link, verifies, randomises, persists and sends. `progress` is told how many more are
     done. Calling it again is what an app does at its next start: who has answered only delivers what is still sealed,
     nobody answers twice. "sent" is the only final status; "unreachable" means that the survey could not be fetched.
+    cap : nats the imagined app allows all its surveys to cost.
     """
     work = list(enumerate(persons))
     chunks = [work[i : i + _CHUNK] for i in range(0, len(work), _CHUNK)]
@@ -32,20 +37,20 @@ def answer_all(
     # A spawned process inherits neither threads nor open files.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers or os.cpu_count() or 1, mp_context=context) as pool:
-        for done in as_completed([pool.submit(_answer_chunk, link, folder, chunk) for chunk in chunks]):
+        for done in as_completed([pool.submit(_answer_chunk, link, folder, chunk, cap) for chunk in chunks]):
             statuses = done.result()
             total += statuses
             progress(sum(statuses.values()))
     return total
 
 
-def _answer_chunk(link: str, folder: Path, chunk: Sequence[tuple[int, Person]]) -> Counter[str]:
-    return Counter(_answer(link, folder / f"{number:05}.db", person) for number, person in chunk)
+def _answer_chunk(link: str, folder: Path, chunk: Sequence[tuple[int, Person]], cap: str) -> Counter[str]:
+    return Counter(_answer(link, folder / f"{number:05}.db", person, cap) for number, person in chunk)
 
 
-def _answer(link: str, store: Path, person: Person) -> str:
+def _answer(link: str, store: Path, person: Person, cap: str) -> str:
     try:
-        with Client.open(link, store=store, policy=Policy(cap=CAP)) as client:
+        with Client.open(link, store=store, policy=Policy(cap=cap)) as client:
             try:
                 return client.answer({question: person[question] for question in client.survey.questions}).status
             except AlreadyAnswered as before:

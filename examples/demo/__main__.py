@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job, end to end: a real survey, a server of its own, thousands of devices, and an analyst.
+
+python -m examples.demo [affairs|workplace|multi] [--respondents N] [--home FOLDER]
+"""
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from frankly_server.client import Analyst, Estimates
+from frankly_server.plots import percent
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from examples.demo.page import Facts, render
+from examples.demo.people import Person
+from examples.demo.respondents import answer_all
+from examples.demo.results import Question, compare, compare_table, verdict
+from examples.demo.server import DemoServer
+from examples.demo.surveys import SURVEYS, DemoSurvey
+
+ROOT = Path(__file__).resolve().parents[2]
+IMPLAUSIBLE = 1e-3
+"""Below this chance the margins cannot be right, and the demo fails."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; 0 if every report arrived once and the margins hold what they promise."""
+    parser = argparse.ArgumentParser(
+        prog="frankly demo", description="Frankly's main job, end to end, on real answers."
+    )
+    told = "; ".join(f"{survey.name}: {survey.title}" for survey in SURVEYS.values())
+    parser.add_argument("survey", nargs="?", choices=list(SURVEYS), default=next(iter(SURVEYS)), help=told)
+    parser.add_argument("--respondents", type=int, metavar="N", help="let only the first N answer (at least 100)")
+    parser.add_argument("--home", type=Path, default=ROOT / ".demo", metavar="FOLDER", help="keys, database, devices")
+    parser.add_argument("--report", type=Path, default=ROOT / "demo-report.html", metavar="FILE")
+    chosen = parser.parse_args(arguments)
+    if chosen.respondents is not None and chosen.respondents < 100:
+        parser.error("with fewer than 100 respondents the survey shows no number to anybody")
+    console = Console(width=max(100, Console().width) if not sys.stdout.isatty() else None)
+    return run(SURVEYS[chosen.survey], chosen.home, chosen.report, chosen.respondents, console)
+
+
+def run(survey: DemoSurvey, home: Path, report: Path, most: int | None, console: Console) -> int:
+    """Do the work under `home` (emptied first), write the page to `report`, and return the exit code.
+
+    most : how many of the respondents answer; None: all of them.
+    """
+    started = time.monotonic()
+    shutil.rmtree(home, ignore_errors=True)
+    devices = home / "devices"
+    devices.mkdir(parents=True)
+    pilot, everyone = survey.split()
+    respondents = everyone[:most]
+    console.print(
+        f"[bold]{survey.title}.[/] {len(pilot):,} people are the public pilot; {len(respondents):,} others answer now, "
+        "each on a device of their own."
+    )
+    with DemoServer(home / "server") as server:
+        published = server.prepare(survey)
+        _print_promises(console, published)
+        server.start()
+        console.print(f"Server: {server.url} (a process of its own, waitress and SQLite)\n")
+        _collect(console, published["link"], devices, respondents, survey.cap)
+        key = server.analyst_key()
+        estimates = Analyst(server.url, key).estimates(published["survey"], census=True)
+        tables = [(names, estimates.crosstab(*names)) for names in survey.tables]
+    shutil.rmtree(devices)
+    questions = compare(estimates.rows, respondents, survey.question_texts())
+    joint = [_joint(survey, names, found, respondents) for names, found in tables]
+    for question in (*questions, *joint):
+        console.print(_question_table(question))
+    inside, checked, chance = verdict(questions)
+    facts = _facts(survey, published, len(pilot), len(respondents), inside, checked)
+    report.write_text(render([*questions, *joint], facts), encoding="utf-8")
+    stored_once = all(row.row.n == len(respondents) for question in questions for row in question.rows)
+    return _conclude(console, server, survey, facts, chance, stored_once, report, time.monotonic() - started)
+
+
+def _joint(survey: DemoSurvey, names: Sequence[str], found: Estimates, respondents: Sequence[Person]) -> Question:
+    return compare_table(found.rows, respondents, names, [survey.choices(name) for name in names])
+
+
+def _collect(console: Console, link: str, devices: Path, respondents: Sequence[Person], cap: str) -> None:
+    """Let everyone answer; whoever found no server tries again, as an app does at its next start."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        for words in ("fetch, verify, randomise, persist, send", "once more", "and once more"):
+            task = progress.add_task(words, total=len(respondents))
+            statuses = answer_all(link, devices, respondents, partial(progress.advance, task), cap=cap)
+            if set(statuses) == {"sent"}:
+                break
+    console.print()
+
+
+def _print_promises(console: Console, published: dict[str, Any]) -> None:
+    table = Table(
+        "block", "notion", "ε (nats)", "mechanism", "ceiling", "counts by", title="What was designed and signed"
+    )
+    for line in _blocks(published):
+        table.add_row(*line)
+    console.print(table)
+    console.print(f"Ledger: the form costs {published['form_epsilon']} of {published['budget']} nats.")
+    console.print(f"[yellow]{_ceiling_note(published)}[/]")
+    console.print(f"Pinned link: {published['link']}", soft_wrap=True)
+
+
+def _blocks(published: dict[str, Any]) -> list[tuple[str, str, str, str, str, str]]:
+    return [
+        (b["id"], b["notion"], _nats(b["epsilon"]), b["mechanism"], _nats(b["ceiling"]), b["counted_by"])
+        for b in published["blocks"]
+    ]
+
+
+def _nats(text: str) -> str:
+    return "∞" if text == "inf" else text
+
+
+def _ceiling_note(published: dict[str, Any]) -> str:
+    endless = [b["id"] for b in published["blocks"] if b["rules_out"]]
+    if not endless:
+        return "Every ceiling is finite: no report rules an answer out, whatever is known beforehand."
+    names = ", ".join(endless)
+    return (
+        f"The ceiling of block “{names}” is infinite, or as good as that: some of its reports rule some answers out "
+        "for certain. What is limited is what they say about the secret, and only as far as the pilot’s counts bear "
+        "it; the answer itself is not protected by this block."
+    )
+
+
+def _question_table(question: Question) -> Table:
+    first = question.rows[0].row
+    caption = (
+        f"n = {first.n:,} · {first.mechanism} · {first.notion} ε = {first.epsilon} · ceiling {_nats(first.ceiling)}"
+    )
+    table = Table("answer", title=question.text, caption=caption, min_width=90)
+    for name in ("estimate", "± margin (95%)", "truth", "truth is"):
+        table.add_column(name, justify="right")
+    for line in question.rows:
+        where = "[green]inside[/]" if line.inside else "[red]outside[/]"
+        row = line.row
+        table.add_row(row.label, percent(row.estimate), f"± {percent(row.margin)}", percent(line.truth), where)
+    return table
+
+
+def _facts(
+    survey: DemoSurvey, published: dict[str, Any], pilot: int, respondents: int, inside: int, checked: int
+) -> Facts:
+    return Facts(
+        title=survey.title,
+        source=survey.source,
+        pilot=pilot,
+        respondents=respondents,
+        inside=inside,
+        checked=checked,
+        spent=published["form_epsilon"],
+        budget=published["budget"],
+        blocks=_blocks(published),
+        ceiling_note=_ceiling_note(published),
+    )
+
+
+def _conclude(
+    console: Console,
+    server: DemoServer,
+    survey: DemoSurvey,
+    facts: Facts,
+    chance: float,
+    stored_once: bool,
+    report: Path,
+    seconds: float,
+) -> int:
+    console.print(
+        f"\n{facts.inside} of {facts.checked} true shares lie inside their 95% margins "
+        f"(so few or fewer: probability {chance:.3g}). Everyone has answered, so margins cover the randomisation alone."
+    )
+    console.print(f"{seconds:.0f} s of work for {facts.respondents:,} respondents. The page: {report}", soft_wrap=True)
+    if not stored_once:
+        console.print(f"[red]Some question does not count exactly {facts.respondents:,} reports.[/]")
+        return 1
+    if chance < IMPLAUSIBLE:
+        console.print("[red]So many misses mean that the margins are wrong.[/]")
+        return 1
+    settings = " ".join(f"{name}={value}" for name, value in server.settings.items())
+    console.print("\n[bold]Try next[/] (with the demo's server):")
+    console.print(f"  export {settings}", soft_wrap=True)
+    for command in ("survey list", f"estimates {survey.name}", "serve"):
+        console.print(f"  .venv/bin/frankly {command}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

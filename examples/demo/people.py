@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""People with known answers, read from data that statsmodels ships in its wheel."""
+
+import csv
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from itertools import product
+
+Person = Mapping[str, str]
+"""One person's answers: question id → choice id."""
+
+
+def records(name: str, *, delimiter: str = ",", quotechar: str = '"') -> list[dict[str, str]]:
+    """Return the lines of `statsmodels.datasets.NAME`, as text by column."""
+    source = files("statsmodels").joinpath("datasets", name, f"{name}.csv")
+    with source.open(encoding="ascii") as file:
+        return list(csv.DictReader(file, delimiter=delimiter, quotechar=quotechar))
+
+
+def shuffled(everyone: Sequence[Person], seed: int) -> list[Person]:
+    """Return them in an order that depends on the seed alone: the files are sorted by what was answered."""
+    mixed = list(everyone)
+    random.Random(seed).shuffle(mixed)
+    return mixed
+
+
+def counts(persons: Sequence[Person], question: str, choices: Sequence[str], **where: str) -> list[int]:
+    """Count the answers to a question, in the order of `choices`, among those with the answers named in `where`."""
+    found = Counter(p[question] for p in persons if all(p[key] == value for key, value in where.items()))
+    return [found[choice] for choice in choices]
+
+
+def joint_counts(
+    persons: Sequence[Person], questions: Sequence[str], choices: Sequence[Sequence[str]], **where: str
+) -> list[int]:
+    """Count joint answers to several questions in row-major order, the last question fastest."""
+    chosen = [p for p in persons if all(p[key] == value for key, value in where.items())]
+    found = Counter(tuple(p[question] for question in questions) for p in chosen)
+    return [found[cell] for cell in product(*choices)]

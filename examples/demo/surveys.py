@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The surveys of the demo: real data, a survey file, and what is worth saying about them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from frankly_server.surveys.definition import SurveyDefinition, parse_definition
+
+from examples.demo.people import Person
+
+_EXAMPLES: Final = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoSurvey:
+    """A survey that can be demonstrated.
+
+    title : of the run, said first. source : where the answers come from. cap : nats the imagined app allows it.
+    tables : questions of one block whose joint table is shown too.
+    """
+
+    name: str
+    title: str
+    source: str
+    cap: str
+    tables: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def file(self) -> Path:
+        """The survey file that is applied and published."""
+        return _EXAMPLES / self.name / "survey.yaml"
+
+    @property
+    def definition(self) -> SurveyDefinition:
+        """What the file says."""
+        return parse_definition(self.file.read_bytes())
+
+    def split(self) -> tuple[Sequence[Person], Sequence[Person]]:
+        """Return (the public pilot that priors are counted from, those who answer)."""
+        load: Callable[[], tuple[list[Person], list[Person]]] = import_module(f"examples.{self.name}.data").split
+        return load()
+
+    def question_texts(self) -> dict[str, str]:
+        """Return what each question asks, by its id."""
+        return {question.id: question.text["en"] for question in self.definition.questions}
+
+    def choices(self, question: str) -> tuple[str, ...]:
+        """Return the choice ids of one question, in the file's order."""
+        return next(tuple(c.id for c in q.choices) for q in self.definition.questions if q.id == question)
+
+
+SURVEYS: Final = {
+    survey.name: survey
+    for survey in (
+        DemoSurvey(
+            "affairs", "The Redbook survey of 1974",
+            "Redbook survey of 1974 (R. C. Fair, 1978), shipped with statsmodels", cap="5",
+        ),
+        DemoSurvey(
+            "workplace", "Health at work", "RAND Health Insurance Experiment, shipped with statsmodels", cap="5",
+            tables=(("limitation", "health"),),
+        ),
+        DemoSurvey(
+            "multi", "Three attributes and a vote", "American National Election Study 1996, shipped with statsmodels",
+            cap="5", tables=(("views", "degree"),),
+        ),
+    )
+}  # fmt: skip
+"""Every choice of `python -m examples.demo`, the first by default."""

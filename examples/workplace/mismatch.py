@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a promise under a prior is worth if the prior is only a sample: with and without robustness.
+
+python -m examples.workplace.mismatch [--pilots 40] [--people 1000] [--from everybody|clinic] [--json]
+
+The 19,138 records of the RAND experiment stand for the truth. Each round draws a public pilot from them, designs three
+mechanisms for the pair (limitation, health) at the same level, and measures under the *truth* what a report can really
+tell about the limitation. A pilot from the clinic meets only those who saw a doctor more than five times: no sampling
+error, but the wrong people. Nothing is published or sent.
+"""
+
+import argparse
+import json
+import math
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from frankly_protocol.canonical import parse_json
+from frankly_server.design.interface import design_json
+
+from examples.demo.people import Person, joint_counts
+from examples.workplace.data import HEALTH, LIMITATION, people
+
+EPSILON, BETA, CAP = "0.5", "0.05", "2"
+SEED = 7
+Table = list[list[int]]
+
+
+def asked(name: str, joint: Table, n: int) -> dict[str, Any]:
+    """Return the request of one of the three designs for a pilot's counts, joint[limitation][health]."""
+    base: dict[str, Any] = {"prior": {"joint": joint}, "epsilon": EPSILON, "objective": "information"}
+    if name == "trusts the counts":
+        return base | {"notion": "secret-ldp", "mechanism": "non-robust"}
+    if name == "robust":
+        return base | {"notion": "rldp", "robust": {"order": 2, "n": n, "beta": BETA}}
+    return base | {"notion": "secret-ldp", "mechanism": "non-robust", "ceiling_cap": CAP}
+
+
+NAMES = ("trusts the counts", "robust", "with a backstop")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One mechanism of one pilot: what was promised to hold, what holds (nats), and how much it tells (nats)."""
+
+    name: str
+    realised: float
+    information: float
+
+
+def table(persons: Sequence[Person]) -> Table:
+    """Count limitation (rows) by health (columns)."""
+    return [joint_counts(persons, ("health",), (HEALTH,), limitation=secret) for secret in LIMITATION]
+
+
+def realised(weights: Sequence[Sequence[int]], truth: Table) -> float:
+    """Return the largest |log P(y|s) − log P(y|s')| in nats over reports y and secrets, under the true table.
+
+    weights : row = pair (s, u) row-major, or row = u where the mechanism does not look at the secret; column = report.
+    """
+    columns = len(truth[0])
+    in_pairs = len(weights) == len(truth) * columns
+    worst = 0.0
+    for y in range(len(weights[0])):
+        chances = []
+        for s, row in enumerate(truth):
+            start = s * columns if in_pairs else 0
+            chances.append(sum(n * weights[start + u][y] for u, n in enumerate(row)) / sum(row))
+        if max(chances) > 0:
+            worst = max(worst, math.inf if min(chances) == 0 else math.log(max(chances) / min(chances)))
+    return worst
+
+
+FRAMES = ("everybody", "clinic")
+
+
+def rounds(pilots: int, n: int, frame: str = "everybody", seed: int = SEED) -> list[Told]:
+    """Draw `pilots` samples of n people and return what became of each mechanism's promise.
+
+    frame : whom pilots are drawn from, one of FRAMES; the truth is everybody in any case.
+    """
+    everyone = people()
+    truth = table(everyone)
+    met = [p for p in everyone if frame == "everybody" or p["visits"] == "more"]
+    draw = random.Random(seed)
+    found = []
+    for _ in range(pilots):
+        joint = table(draw.sample(met, n))
+        for name in NAMES:
+            answer = design_json(parse_json(json.dumps(asked(name, joint, n)).encode(), decimals=True), time.monotonic)
+            weights = _weights(answer)
+            found.append(Told(name, realised(weights, truth), answer["information"]))
+    return found
+
+
+def _weights(answer: Mapping[str, Any]) -> list[list[int]]:
+    weights: list[list[int]] = answer["weights"]
+    return weights
+
+
+def summary(found: Sequence[Told]) -> list[dict[str, Any]]:
+    """Return per mechanism: share of pilots whose promise broke, median and largest realised level, information."""
+    lines = []
+    for name in NAMES:
+        own = sorted((told for told in found if told.name == name), key=lambda told: told.realised)
+        lines.append({
+            "mechanism": name,
+            "pilots": len(own),
+            "broken": sum(told.realised > float(EPSILON) for told in own),
+            "median": own[len(own) // 2].realised,
+            "largest": own[-1].realised,
+            "information": sum(told.information for told in own) / len(own),
+        })  # fmt: skip
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the rounds and print the summary."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pilots", type=int, default=40)
+    parser.add_argument("--people", type=int, default=1000)
+    parser.add_argument("--from", dest="frame", choices=FRAMES, default=FRAMES[0])
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args(arguments)
+    found = rounds(chosen.pilots, chosen.people, chosen.frame)
+    lines = summary(found)
+    if chosen.json:
+        told = {"epsilon": EPSILON, "beta": BETA, "cap": CAP, "people": chosen.people, "from": chosen.frame}
+        print(json.dumps(told | {"mechanisms": lines, "rounds": [asdict(one) for one in found]}))
+        return 0
+    print(f"Promised: {EPSILON} nats about the limitation, from pilots of {chosen.people} people ({chosen.frame}).")
+    print(f"{'mechanism':<18} {'broken':>8} {'median':>7} {'largest':>8} {'information':>12}")
+    for line in lines:
+        broken = f"{line['broken']}/{line['pilots']}"
+        figures = f"{line['median']:7.2f} {line['largest']:8.2f} {line['information']:12.3f}"
+        print(f"{line['mechanism']:<18} {broken:>8} {figures}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly demo`: the examples of a checkout, end to end, in a process of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+_DEMO = Path("examples/demo/__main__.py")
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.argument("survey", required=False)
+@click.pass_context
+def demo(context: click.Context, survey: str | None) -> None:
+    """Run SURVEY (affairs, workplace or multi) end to end: a server, thousands of devices, an analyst.
+
+    \b
+    --respondents N   let only the first N answer (at least 100)
+    --home FOLDER     where keys, database and devices go (.demo in the checkout)
+    --report FILE     where the page goes (demo-report.html in the checkout)
+
+    The demo's devices use frankly-sdk, and its data come with statsmodels: it runs from a checkout of Frankly, where
+    `python3 run.py demo` installs both.
+    """  # noqa: D301 - click wants the escape itself
+    environment = {**os.environ, "PYTHONPATH": str(_checkout())}
+    command = [sys.executable, "-m", "examples.demo", *([survey] if survey else []), *context.args]
+    raise click.exceptions.Exit(subprocess.run(command, env=environment, check=False).returncode)  # noqa: S603
+
+
+def _checkout() -> Path:
+    """Return the checkout: the one we stand in, else the one this module is part of."""
+    for folder in (Path.cwd(), *Path.cwd().parents, *Path(__file__).resolve().parents):
+        if (folder / _DEMO).is_file():
+            return folder
+    words = "the demo is in Frankly's source: run it in a checkout, after `python3 run.py setup`"
+    raise InvalidInput(Problem.USAGE, words, "demo")
