@@ -11,7 +11,7 @@ from frankly_server.estimate.estimator import evidence_of
 from frankly_server.estimate.figures import Figures
 from frankly_server.estimate.margins import METHODS, Margins
 
-from _estimate.designs import Case, surveys
+from _estimate.designs import Case, distinct
 
 POINTWISE = ("exact", "chebyshev", "hoeffding", "clt", "chebyshev_plugin", "sequence")
 JOINT = ("simultaneous", "simultaneous_plugin")
@@ -44,7 +44,8 @@ def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float =
     p, targets = case.truth(truth), shares(case.mechanism.answers)
     held: dict[str, list[np.ndarray | None]] = {method: [] for method in METHODS}
     values, variances = [], []
-    for counts in surveys(case, p, n, runs, seed):
+    drawn, places = distinct(case, p, n, runs, seed)
+    for counts in drawn:
         found = Figures(
             evidence_of(case.mechanism, counts, targets, None), len(p), None, census=False, are_shares=True
         ).spreads(level)
@@ -53,8 +54,9 @@ def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float =
         variances.append(np.diagonal(np.array(found["covariance"], dtype=float)))
         for method in METHODS:
             held[method].append(_holds(found["margins"], method, value, p))
+    held = {method: [each[place] for place in places] for method, each in held.items()}
     coverage = {method: _share(held[method], joint=method in JOINT) for method in METHODS}
-    return Cell(case.name, truth, n, runs, coverage, _variance_z(np.array(values), np.array(variances)))
+    return Cell(case.name, truth, n, runs, coverage, _variance_z(np.array(values)[places], np.array(variances)[places]))
 
 
 def corrected(errors: float, comparisons: int) -> float:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twelve mechanisms of every kind, three truths each, and surveys simulated under them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp
 
@@ -67,11 +66,13 @@ def cases() -> list[Case]:
     return [_case(name, mechanism) for name, mechanism in named]
 
 
-def surveys(case: Case, truth: FloatArray, n: int, runs: int, seed: int) -> Iterator[list[int] | SetCounts]:
-    """Yield the counts of simulated surveys of n people drawn at random."""
+def distinct(
+    case: Case, truth: FloatArray, n: int, runs: int, seed: int
+) -> tuple[list[list[int] | SetCounts], NDArray[np.int64]]:
+    """Simulate surveys of n people drawn at random; return the different counts, and which of them each survey has."""
     rng = np.random.default_rng(seed)
-    for drawn in rng.multinomial(n, truth @ case.law, size=runs):
-        yield case.counts(drawn)
+    found, places = np.unique(rng.multinomial(n, truth @ case.law, size=runs), axis=0, return_inverse=True)
+    return [case.counts(drawn) for drawn in found], np.asarray(places).ravel()
 
 
 def _grr(answers: int, epsilon: float) -> DenseMechanism:

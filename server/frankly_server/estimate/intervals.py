@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
 from frankly_server.estimate.evidence import TwoValues
+from frankly_server.estimate.margins import normal_quantile
 
 Ends = tuple[float, float]
+_KNOWN = 4096  # intervals of chances: the answers of one question often have the same few counts
 
 
 def exact(two: TwoValues, n: int, level: float) -> Ends:
@@ -27,10 +29,7 @@ def exact(two: TwoValues, n: int, level: float) -> Ends:
     The estimate is low + (high − low)·count/n, so ends for the chance of `high` become ends for the target; that the
     chance may fall with the target (a negative slope) is settled by calling the larger value `high`.
     """
-    tail = (1 - level) / 2
-    low = 0.0 if two.count == 0 else float(stats.beta.ppf(tail, two.count, n - two.count + 1))
-    high = 1.0 if two.count == n else float(stats.beta.isf(tail, two.count + 1, n - two.count))
-    return _scaled(two, (low, high))
+    return _scaled(two, _clopper_pearson(two.count, n, level))
 
 
 def hoeffding(ends: tuple[Fraction, Fraction], n: int, level: float) -> float:
@@ -61,7 +60,19 @@ def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
     one, so by Ville's inequality it stays below 1/α at all n with probability 1 − α [Robbins 1970]; the interval is
     where it does now.
     """
-    k = two.count
+    return _scaled(two, _mixture(two.count, n, level))
+
+
+@lru_cache(maxsize=_KNOWN)
+def _clopper_pearson(k: int, n: int, level: float) -> Ends:
+    tail = (1 - level) / 2
+    low = 0.0 if k == 0 else float(special.betaincinv(k, n - k + 1, tail))
+    high = 1.0 if k == n else float(special.betainccinv(k + 1, n - k, tail))
+    return low, high
+
+
+@lru_cache(maxsize=_KNOWN)
+def _mixture(k: int, n: int, level: float) -> Ends:
     mixed = special.betaln(k + 1, n - k + 1)
     limit = math.log(1 / (1 - level))
 
@@ -71,7 +82,7 @@ def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
     middle = k / n
     low = 0.0 if k == 0 else _crossing(excess, 0.0, middle)
     high = 1.0 if k == n else _crossing(excess, 1.0, middle)
-    return _scaled(two, (low, high))
+    return low, high
 
 
 def _crossing(excess: Callable[[float], float], outside: float, inside: float) -> float:
@@ -93,7 +104,7 @@ def widest(correlation: NDArray[np.float64], level: float) -> float:
     Found by integrating over 2^12 quasi-random points; the result is raised by two standard errors of the quantile.
     """
     targets = len(correlation)
-    bonferroni = float(stats.norm.isf((1 - level) / (2 * targets)))
+    bonferroni = normal_quantile(level, targets)
     values, vectors = np.linalg.eigh(correlation)
     used = values > 1e-9 * max(values.max(), 1e-300)
     if not used.any() or targets > _MOST_JOINT:
@@ -102,7 +113,7 @@ def widest(correlation: NDArray[np.float64], level: float) -> float:
     largest = np.sort(np.abs(normals).max(axis=1))
     rank = level * _POINTS + 2 * math.sqrt(_POINTS * level * (1 - level))
     found = float(largest[min(math.ceil(rank), _POINTS - 1)])
-    return min(max(found, float(stats.norm.isf((1 - level) / 2))), bonferroni)
+    return min(max(found, normal_quantile(level)), bonferroni)
 
 
 _POINTS = 2**12
