@@ -9,10 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+_DIGIT = bytes(b"10"[byte & 1] for byte in range(256))
+"""What a flag becomes in binary digits: 1 for a number below its threshold, whose flag is 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """Rows of thresholds 0 ≤ t ≤ 2^bits, all rows equally long, to compare one number 0 ≤ u < 2^bits with.
+
+    A lane above them all holds the threshold 0, which every number reaches: what is counted is then of one size, and
+    counting it takes one time, however many thresholds were reached.
 
     ones : 1 in every lane. spare : the top bit of every lane. rows : the thresholds, one to a lane.
     """
@@ -24,40 +30,51 @@ class Thresholds:
     @classmethod
     def of(cls, bits: int, rows: Sequence[Sequence[int]]) -> Self:
         """Pack the rows; lanes take whole bytes, which makes packing linear."""
-        width, lanes = -(-(bits + 1) // 8), len(rows[0])
+        width, lanes = -(-(bits + 1) // 8), len(rows[0]) + 1
         packed = tuple(int.from_bytes(b"".join(t.to_bytes(width, "little") for t in row), "little") for row in rows)
         ones = int.from_bytes((b"\1" + bytes(width - 1)) * lanes, "little")
         return cls(ones, ones << bits, packed)
 
     def passed(self, u: int, row: int) -> int:
         """Return how many thresholds of a row are at most u."""
-        return ((u * self.ones | self.spare) - self.rows[row] & self.spare).bit_count()
+        return ((u * self.ones | self.spare) - self.rows[row] & self.spare).bit_count() - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """k numbers of `bits` bits each, side by side in one integer, lowest first, all compared with one threshold."""
+    """k numbers of `bits` bits each, side by side in one integer, lowest first, each compared with its own threshold.
+
+    Every second number lends its place to its neighbour as a spare bit, so two subtractions compare all. As above, a
+    lane on top is always reached: all that is worked on is of one size.
+
+    even : the bits of every second number. spare : the bit above each of them. rows : for each row of thresholds those
+    of the even numbers and those of the odd ones.
+    """
 
     bits: int
     k: int
     even: int
     spare: int
-    threshold: int
+    rows: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, bits: int, k: int, threshold: int) -> Self:
-        """Prepare for a threshold from 0 to 2^bits."""
-        ones = sum(1 << 2 * bits * i for i in range(-(-k // 2)))
-        return cls(bits, k, ones * ((1 << bits) - 1), ones << bits, ones * threshold)
+    def of(cls, bits: int, k: int, own: int, other: int) -> Self:
+        """Prepare a row for each number: its own threshold is `own`, that of all others `other`, 0 to 2^bits."""
+        width, pairs = 2 * bits, -(-k // 2)
+        ones = sum(1 << width * i for i in range(pairs))
+        common, extra = ones * other, [(own - other) << width * i for i in range(pairs)]
+        rows = (((common, common + extra[i // 2]) if i % 2 else (common + extra[i // 2], common)) for i in range(k))
+        return cls(bits, k, ones * ((1 << bits) - 1), (ones | 1 << width * pairs) << bits, tuple(rows))
 
-    def below(self, u: int) -> int:
-        """Return a mask with bit i set where number i is below the threshold.
-
-        Every second number lends its place to its neighbour as a spare bit, so two subtractions compare all.
-        """
-        reached = (((u & self.even) | self.spare) - self.threshold & self.spare) >> self.bits
-        reached |= ((u >> self.bits & self.even) | self.spare) - self.threshold & self.spare
-        # One flag at the foot of each number; written in digits, every so manieth of them is a flag.
-        step, base = (self.bits // 4, "x") if self.bits % 4 == 0 else (self.bits, "b")
-        flags = f"{reached:0{step * self.k}{base}}"[-step * self.k :][step - 1 :: step]
-        return int(flags, 2) ^ (1 << self.k) - 1
+    def below(self, u: int, row: int) -> int:
+        """Return a mask with bit i set where number i is below its threshold in this row."""
+        even, odd = self.rows[row]
+        reached = ((u & self.even | self.spare) - even & self.spare) >> self.bits
+        reached |= (u >> self.bits & self.even | self.spare) - odd & self.spare
+        # One flag at the foot of each number; written in bytes or in digits, every so manieth of them is a flag.
+        if self.bits % 8:
+            digits = f"{reached:b}"[-self.bits * self.k :][self.bits - 1 :: self.bits]
+            return int(digits, 2) ^ (1 << self.k) - 1
+        step = self.bits // 8
+        flags = reached.to_bytes((self.k + 3) * step, "little")[step * (self.k - 1) :: -step]
+        return int(flags.translate(_DIGIT), 2)

@@ -46,6 +46,7 @@ class UnaryMechanism(SetSymbols):
     answers: int
     keep: int
     flip: int
+    # For every answer at once, when the first is asked for: a row of its own would be a trace of who was asked.
     _fields: list[Fields] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -88,15 +89,12 @@ class UnaryMechanism(SetSymbols):
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits.
 
-        All bits are decided by one draw, `bits` of it each from the lowest on, and one comparison each, whichever
-        answer is true.
+        All bits are decided by one draw, `bits` of it each from the lowest on, and one comparison each: the same steps
+        on numbers of the same size, whichever answer is true.
         """
         if not self._fields:
-            self._fields.append(Fields.of(self.bits, self.answers, self.flip))
-        u = draw(self.bits * self.answers, randbits)
-        own = u >> self.bits * truth & self.denominator - 1
-        here = 1 << truth
-        return self._fields[0].below(u) & ~here | here * (own < self.keep)
+            self._fields.append(Fields.of(self.bits, self.answers, self.keep, self.flip))
+        return self._fields[0].below(draw(self.bits * self.answers, randbits), truth)
 
     def probability(self, symbol: int, x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""
