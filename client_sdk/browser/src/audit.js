@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The exact verifier (step 9): whole numbers only, in the order of frankly_protocol.audit. */
 
-import { DocumentRejected } from "./errors.js";
+import { DocumentRejected, part } from "./errors.js";
 import { MAX_REPORTS } from "./mechanisms.js";
 import { MAX_INT, ceilDiv, compare, rational, sum } from "./rational.js";
 import * as ratios from "./ratios.js";
@@ -24,10 +24,17 @@ import * as sets from "./sets.js";
 
 /** Multiplications that verifying one claim, and one document, may take. */
 export const MAX_WORK = 1e8;
+/** The formulas of SRLIP and RLDP, once a document has asked for them. @type {typeof import("./rare.js") | undefined} */
+let rare;
 const product = (/** @type {number[]} */ values) => values.reduce((a, b) => a * b, 1);
 
 const refuse = (/** @type {Claim} */ claim, /** @type {string} */ detail, /** @type {string} */ field) =>
   new DocumentRejected("privacy", `${claim.notion}: ${detail}`, field);
+
+/** Load what verifying these claims takes beyond this module; without it `requirePrivate` cannot pass. */
+export async function prepare(/** @type {Claim[]} */ claims) {
+  if (claims.some(({ notion }) => notion === "srlip" || notion === "rldp")) rare = await part(() => import("./rare.js"));
+}
 
 /** Refuse a claim that says nothing definite about so many answers; its form has been read by the schema. */
 export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ answers) {
@@ -96,13 +103,14 @@ function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   const joint = (claim.joint ?? []).map((row) => row.map(BigInt));
   const [p, q] = (claim.level ?? [1, 1]).map(BigInt);
   const { notion, attributes = [], lower_bounds: bounds = [], diagonal = false, sensitive = 0 } = claim;
+  const more = /** @type {NonNullable<typeof rare>} */ (rare);
   if (m.kind === "unary" || m.kind === "subset") {
     const shape = sets.shapeOf(m);
     if (notion === "ldp") return sets.answerRatios(shape);
     if (notion === "dp") return sets.excesses(shape, p, q);
     if (notion === "secret-ldp") return sets.secretRatios(shape, joint);
-    if (notion === "srlip") return sets.sideChannelRatios(shape, joint, attributes);
-    if (notion === "rldp") return sets.robustRatios(shape, bounds, diagonal);
+    if (notion === "srlip") return more.sideChannelRatiosOfSets(shape, joint, attributes);
+    if (notion === "rldp") return more.robustRatiosOfSets(shape, bounds, diagonal);
     if (notion === "dpv") return sets.posteriors(shape, joint, sensitive);
     return sets.averageRatios(shape, joint);
   }
@@ -110,8 +118,8 @@ function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   if (notion === "dp") return m.kind === "dense" ? ratios.excesses(m, p, q) : ratios.productExcesses(m, p, q);
   const columns = m.kind === "dense" ? ratios.columnsOf(m) : ratios.productColumns(m.factors);
   if (notion === "secret-ldp") return ratios.secretRatios(columns, joint);
-  if (notion === "srlip") return ratios.sideChannelRatios(columns, joint, attributes);
-  if (notion === "rldp") return ratios.robustRatios(columns, bounds, diagonal);
+  if (notion === "srlip") return more.sideChannelRatios(columns, joint, attributes);
+  if (notion === "rldp") return more.robustRatios(columns, bounds, diagonal);
   if (notion === "dpv") return ratios.posteriors(columns, joint, sensitive);
   return ratios.averageRatios(columns, joint);
 }

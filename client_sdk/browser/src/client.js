@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The client: open a pinned link, verify, answer once (docs/browser.md). */
 
-import { hex, unbase64 } from "./canonical.js";
+import { hex } from "./canonical.js";
 import { Delivery, closed } from "./delivery.js";
 import { questionsOf, reportBytes, reportLength, requireWindow } from "./documents.js";
 import { webcryptoVerify } from "./dsse.js";
-import { AlreadyAnswered, ClockError, InsecureTransport, InvalidInput, RandomnessError, SurveyClosed, UnknownChoice } from "./errors.js";
-import { explain } from "./explain.js";
+import { AlreadyAnswered, ClockError, InsecureTransport, RandomnessError, SurveyClosed, UnknownChoice, part } from "./errors.js";
 import { Policy } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
@@ -38,7 +37,7 @@ export class Client {
       throw new InsecureTransport("this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)", "page");
     const policy = new Policy(options.policy);
     const store = await Store.open(options.store ?? "frankly", options.allowMemory);
-    const client = new Client(store, policy, options);
+    const client = new this(store, policy, options);
     try {
       await client.#open(wanted, options);
     } catch (error) {
@@ -48,7 +47,7 @@ export class Client {
     return client;
   }
 
-  /** @private */
+  /** @protected */
   constructor(/** @type {Store} */ store, /** @type {Policy} */ policy, /** @type {import("../frankly.d.ts").Options} */ options) {
     this.store = store;
     this.policy = policy;
@@ -73,6 +72,7 @@ export class Client {
     this.survey = survey;
     this.signedBy = signedBy;
     this.trust = { pinned, logged };
+    if (survey.token) await tokens(); // while there is a network
     if (!(await this.store.answer(survey.survey))) // (10); what has been answered is spent already
       this.policy.check(survey.blocks, { ...this.trust, spent: await this.store.spent() });
     this.#announce("opened", survey.survey);
@@ -93,11 +93,6 @@ export class Client {
     return /** @type {Survey} */ (this.survey);
   }
 
-  /** Plain words about what is asked, what leaves and what it can tell; show them before asking (step 11). */
-  explain(/** @type {string | undefined} */ language) {
-    return explain(this.#accepted, this.signedBy ?? [], language);
-  }
-
   /** What this respondent has sealed for the survey: its receipt, null if nothing. */
   async answered(respondent = "") {
     const kept = await this.store.answer(this.#accepted.survey, await this.store.respondentName(respondent));
@@ -111,7 +106,7 @@ export class Client {
     const truth = checked(choices, this.questions), open = checked(strata, survey.strata);
     const respondent = await this.store.respondentName(options.respondent ?? "");
     const before = await this.store.answer(survey.survey, respondent);
-    if (!before) await checkToken(survey, token);
+    if (!before && (survey.token || token !== null)) await (await tokens()).checkToken(survey, token);
     const sealed = before ? undefined : await this.store.seal(survey.survey, respondent, (spent) => this.#draw(truth, open, token, respondent, spent));
     if (!sealed) {
       const kept = await this.store.answer(survey.survey, respondent);
@@ -201,6 +196,8 @@ export class Client {
   }
 }
 
+const tokens = () => part(() => import("./tokens.js"));
+
 /** The choices, copied, if exactly `questions` are answered by their choices. @returns {Choices} */
 function checked(/** @type {any} */ given, /** @type {Question[]} */ questions) {
   const names = questions.map((q) => q.id);
@@ -219,32 +216,3 @@ function checked(/** @type {any} */ given, /** @type {Question[]} */ questions) 
 /** The row of the joint answer, the last question fastest. */
 const rowOf = (/** @type {Question[]} */ questions, /** @type {Choices} */ truth) =>
   questions.reduce((row, { id, choices }) => row * choices.length + choices.findIndex((choice) => choice.id === truth[id]), 0);
-
-/** Refuse a token that the server would refuse (docs/protocol.md §10), before anything is drawn. */
-async function checkToken(/** @type {Survey} */ { token: rule, survey }, /** @type {string | null} */ token) {
-  const refuse = (/** @type {string} */ detail) => new InvalidInput(detail, "token_invalid", "token");
-  if (!rule && token === null) return;
-  if (!rule) throw refuse("this survey takes no token");
-  if (token === null) throw refuse("this survey needs the token you were given");
-  const raw = fromUrl(token);
-  if (rule.key === null ? raw?.length === 32 : raw && (await isSignedBy(rule.key, raw, survey))) return;
-  throw refuse("the token does not open this survey; use yours");
-}
-
-async function isSignedBy(/** @type {string} */ key, /** @type {Uint8Array} */ raw, /** @type {string} */ survey) {
-  const context = new TextEncoder().encode("frankly.token/1\0");
-  const id = Uint8Array.from(survey.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-  const message = Uint8Array.of(...raw.slice(0, 32), ...context, ...id, ...raw.slice(32, 64));
-  const name = { name: "RSA-PSS", hash: "SHA-384" };
-  try {
-    const issuer = await crypto.subtle.importKey("spki", /** @type {any} */ (fromUrl(key)), name, false, ["verify"]);
-    return await crypto.subtle.verify({ name: "RSA-PSS", saltLength: 48 }, issuer, raw.slice(64), message);
-  } catch {
-    return false;
-  }
-}
-
-/** Bytes of base64url without padding. */
-const fromUrl = (/** @type {string} */ text) =>
-  /^[A-Za-z0-9_-]*$/.test(text) ? unbase64(text.replaceAll("-", "+").replaceAll("_", "/") + "=".repeat((4 - (text.length % 4)) % 4)) : undefined;
-

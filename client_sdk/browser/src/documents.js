@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `frankly.survey/1`: read and checked field by field, in the order of the Python package (docs/protocol.md §3.2). */
 
-import { requirePrivate, requireSound, statedCeiling, work, MAX_WORK } from "./audit.js";
+import { prepare, requirePrivate, requireSound, statedCeiling, work, MAX_WORK } from "./audit.js";
 import { bytesOf, loads } from "./canonical.js";
 import { ClockError, DocumentRejected, UnsupportedDocument } from "./errors.js";
 import { KINDS } from "./mechanisms.js";
@@ -187,7 +187,7 @@ export function requireWindow(/** @type {Survey} */ { opens, closes, expires }, 
 }
 
 /** Step 9: every promise of every block, exactly; what would take too long is refused before any work is done. */
-export function requireAllPrivate(/** @type {Survey} */ survey) {
+export async function requireAllPrivate(/** @type {Survey} */ survey) {
   const all = survey.blocks.flatMap((entry, i) => entry.promises.map(({ claim }, c) => ({ claim, mechanism: entry.mechanism, path: `blocks[${i}].claims[${c}]` })));
   const each = (/** @type {(one: typeof all[0]) => void} */ check) => {
     for (const one of all)
@@ -200,6 +200,7 @@ export function requireAllPrivate(/** @type {Survey} */ survey) {
   each((one) => requireSound(one.claim, one.mechanism.answers));
   if (all.reduce((sum, one) => sum + work(one.mechanism, one.claim), 0) > MAX_WORK)
     throw new DocumentRejected("privacy", "verifying all that is promised would take too long", "blocks");
+  await prepare(all.map((one) => one.claim));
   each((one) => requirePrivate(one.mechanism, one.claim));
 }
 

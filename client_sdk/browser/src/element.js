@@ -6,11 +6,11 @@
  * `-language` and `-error`; none tells what was answered.
  */
 
-import { Client } from "./client.js";
 import { AlreadyAnswered, FranklyError, NetworkError } from "./errors.js";
 import { percent } from "./explain.js";
+import { Client } from "./index.js";
 import { CSS } from "./styles.js";
-import { choose, directionOf, speaks, stringsFor } from "./words.js";
+import { choose, directionOf, learn, speaks, stringsFor } from "./words.js";
 
 /** @typedef {import("./documents.js").Question} Question */
 
@@ -66,6 +66,8 @@ export class FranklySurvey extends HTMLElement {
     this.#client?.close();
     this.#client = undefined;
     const first = this.#wanted[0] ?? "en";
+    await learn(first);
+    if (attempt !== this.#attempt) return;
     const strings = stringsFor(first, this.strings);
     this.#show(first, make("p", { role: "status", part: "status" }, strings.loading));
     try {
@@ -75,6 +77,7 @@ export class FranklySurvey extends HTMLElement {
         options.onEvent?.(event);
         this.#tell(event.name, event);
       } });
+      await Promise.all(/** @type {import("./documents.js").Survey} */ (client.survey).languages.map(learn));
       if (attempt !== this.#attempt) return client.close();
       this.#client = client;
       const before = await client.answered();

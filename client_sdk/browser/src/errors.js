@@ -122,3 +122,8 @@ export class NetworkError extends FranklyError {
     super(detail, code);
   }
 }
+
+/** A part of the SDK that few pages need, loaded when one does. @template T @param {() => Promise<T>} load */
+export const part = (load) => load().catch(() => {
+  throw new NetworkError("a part of the SDK could not be loaded; reload the page when the network is back");
+});

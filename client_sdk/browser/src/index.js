@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Frankly in a web page: verify what is asked, randomise exactly, seal, then send one noisy report. */
 
-export { Client } from "./client.js";
+import { Client as Core } from "./client.js";
+import { explain } from "./explain.js";
+
+export class Client extends Core {
+  static open(/** @type {string} */ link, /** @type {import("../frankly.d.ts").Options} */ options = {}) {
+    return /** @type {Promise<Client>} */ (super.open(link, options));
+  }
+
+  /** Plain words about what is asked, what leaves and what it can tell; show them before asking (step 11). */
+  explain(/** @type {string | undefined} */ language = undefined) {
+    return explain(/** @type {import("./documents.js").Survey} */ (this.survey), this.signedBy ?? [], language);
+  }
+}
 export * from "./errors.js";
 export { explain } from "./explain.js";
 export { Policy } from "./ledger.js";

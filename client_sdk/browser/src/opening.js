@@ -4,7 +4,7 @@
 import { MAX_BYTES, digestOf } from "./canonical.js";
 import { readSurvey, requireAllPrivate, requireWindow } from "./documents.js";
 import { MAX_ENVELOPE_BYTES, SURVEY_TYPE, readEnvelope, requireSigned } from "./dsse.js";
-import { DocumentRejected, Equivocation, NetworkError, RollbackDetected } from "./errors.js";
+import { DocumentRejected, Equivocation, NetworkError, RollbackDetected, part } from "./errors.js";
 import { acceptKeys, readChain, walk } from "./keys.js";
 import { requireSecure } from "./link.js";
 
@@ -102,7 +102,7 @@ export async function accept(
   if (link.digest && digest !== link.digest) // (8)
     throw new DocumentRejected("pin", `the link pins ${link.digest}, the server sent ${digest}`, "digest");
   const logged = await isLogged(opening, keys, digest); // (8)
-  requireAllPrivate(survey); // (9)
+  await requireAllPrivate(survey); // (9)
   return { survey, signedBy, logged, withdrawn: remembered && !binds ? remembered.digest : null };
 }
 
@@ -110,7 +110,7 @@ export async function accept(
 async function isLogged(/** @type {Opening} */ opening, /** @type {import("./keys.js").Keys} */ keys, /** @type {string} */ digest) {
   const { link, store, now, verify, wantsLog } = opening;
   if (!wantsLog || !keys.log?.witnesses.length) return false;
-  const { requireLogged } = await import("./log.js"); // most pages pin, and never load it
+  const { requireLogged } = await part(() => import("./log.js")); // most pages pin, and never load it
   await requireLogged(digest, digest === link.digest, {
     role: keys.log, store, now, verify,
     fetch: (/** @type {string} */ path, /** @type {number} */ most, /** @type {string} */ type) => fetchBytes(opening, link.origin + path, most, type),

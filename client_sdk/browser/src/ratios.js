@@ -19,7 +19,7 @@ export function* productColumns(/** @type {import("./mechanisms.js").Dense[]} */
   for (const part of columnsOf(factors[0])) yield* productColumns(factors.slice(1), head.flatMap((w) => part.map((v) => w * v)));
 }
 
-const dot = (/** @type {bigint[]} */ column, /** @type {bigint[]} */ row) => {
+export const dot = (/** @type {bigint[]} */ column, /** @type {bigint[]} */ row) => {
   let total = 0n;
   for (let x = 0; x < row.length; x++) if (row[x]) total += column[x] * row[x];
   return total;
@@ -65,33 +65,6 @@ export function* secretRatios(/** @type {Iterable<bigint[]>} */ columns, /** @ty
 export function* averageRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigint[][]} */ joint) {
   const sizes = joint.map(sum), everybody = [...sizes.keys()];
   for (const column of columns) yield* aroundAverage(joint.map((row) => dot(column, row)), sizes, everybody);
-}
-
-/** @returns {Generator<Candidate>} */
-export function* sideChannelRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigint[][]} */ joint, /** @type {number[]} */ attributes) {
-  const masses = joint.map((row) => margins(row, attributes));
-  const cells = masses[0].map((_, i) => masses.map((row) => row[i]));
-  const present = cells.map((sizes) => [...sizes.keys()].filter((s) => sizes[s]));
-  for (const column of columns) {
-    const sums = joint.map((row) => margins(row.map((n, x) => n * column[x]), attributes));
-    for (const [i, sizes] of cells.entries())
-      if (present[i].length > 1) yield* aroundAverage(sums.map((row) => row[i]), sizes, present[i]);
-  }
-}
-
-/** @returns {Generator<Candidate>} */
-export function* robustRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {[number, number][][]} */ bounds, /** @type {boolean} */ diagonal) {
-  const [scale, fixed] = scaledBounds(bounds);
-  const width = fixed[0].length, free = fixed.map((row) => scale - sum(row));
-  const order = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a < b ? -1 : Number(a > b));
-  for (const column of columns) {
-    const ends = fixed.map((row, s) => {
-      const own = column.slice(s * width, (s + 1) * width), rising = [...own].sort(order), known = dot(own, row);
-      return [known + free[s] * rising[width - 1], known + free[s] * rising[0]];
-    });
-    const ranked = (/** @type {number} */ end) => [...ends.keys()].sort((s, t) => order(ends[s][end], ends[t][end]));
-    for (const s of ranked(0).slice(-2)) for (const t of ranked(1).slice(0, 2)) if (diagonal || s !== t) yield [ends[s][0], ends[t][1], false];
-  }
 }
 
 /** A common denominator of the bounds, and their numerators over it. @returns {[bigint, bigint[][]]} */
@@ -156,7 +129,7 @@ export function* posteriors(/** @type {Iterable<bigint[]>} */ columns, /** @type
 }
 
 /** @returns {Generator<Candidate>} */
-function* aroundAverage(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /** @type {number[]} */ secrets) {
+export function* aroundAverage(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /** @type {number[]} */ secrets) {
   const total = sum(sums), everyone = sum(sizes), [high, low] = extremes(sums, sizes, secrets);
   yield [sums[high] * everyone, total * sizes[high], false];
   yield [total * sizes[low], sums[low] * everyone, true];
@@ -170,20 +143,4 @@ function extremes(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /
     if (sums[s] * sizes[low] < sums[low] * sizes[s]) low = s;
   }
   return [high, low];
-}
-
-/** A row-major table with a last entry added along every axis: the sum over that attribute. */
-function margins(/** @type {bigint[]} */ cells, /** @type {number[]} */ attributes) {
-  let inner = 1;
-  for (const size of [...attributes].reverse()) {
-    /** @type {bigint[]} */
-    const table = [];
-    for (let start = 0; start < cells.length; start += size * inner) {
-      const block = cells.slice(start, start + size * inner);
-      table.push(...block);
-      for (let i = 0; i < inner; i++) table.push(sum(block.filter((_, k) => k % inner === i)));
-    }
-    [cells, inner] = [table, inner * (size + 1)];
-  }
-  return cells;
 }

@@ -5,7 +5,6 @@
  */
 
 import { gcd, sum } from "./rational.js";
-import { scaledBounds } from "./ratios.js";
 
 /**
  * @typedef {import("./ratios.js").Candidate} Candidate
@@ -31,7 +30,7 @@ export function shapeOf(/** @type {import("./mechanisms.js").Unary | import("./m
 }
 
 /** The largest ratio so far, from which every further search begins (Dinkelbach). */
-class Search {
+export class Search {
   n = 1n;
   d = 1n;
   /** @type {number[]} */ spare = [];
@@ -92,21 +91,7 @@ export function* averageRatios(/** @type {Shape} */ sets, /** @type {bigint[][]}
 }
 
 /** @returns {Generator<Candidate>} */
-export function* sideChannelRatios(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint, /** @type {number[]} */ attributes) {
-  const upper = new Search(sets), lower = new Search(sets);
-  const all = (/** @type {any[][]} */ axes) => axes.reduce((/** @type {any[][]} */ done, axis) => done.flatMap((head) => axis.map((v) => [...head, v])), [[]]);
-  const axes = attributes.map((size) => /** @type {(number | null)[]} */ ([...Array(size).keys()]));
-  const values = all(axes);
-  for (const condition of all(axes.map((axis) => [...axis, null]))) {
-    const fits = values.map((v) => condition.every((k, j) => k === null || k === v[j]));
-    const inside = [...fits.keys()].filter((x) => fits[x]);
-    upper.spare = lower.spare = [...fits.keys()].filter((x) => !fits[x]);
-    yield* aroundAverage(upper, lower, joint, inside);
-  }
-}
-
-/** @returns {Generator<Candidate>} */
-function* aroundAverage(/** @type {Search} */ upper, /** @type {Search} */ lower, /** @type {bigint[][]} */ joint, /** @type {number[]} */ inside) {
+export function* aroundAverage(/** @type {Search} */ upper, /** @type {Search} */ lower, /** @type {bigint[][]} */ joint, /** @type {number[]} */ inside) {
   const everybody = inside.map((x) => sum(joint.map((row) => row[x])));
   const total = sum(everybody);
   for (const row of joint) {
@@ -117,25 +102,6 @@ function* aroundAverage(/** @type {Search} */ upper, /** @type {Search} */ lower
     const down = lower.better(inside.map((x, i) => [x, everybody[i], own[i]]), total, mass, true);
     if (down) yield down;
   }
-}
-
-/** @returns {Generator<Candidate>} */
-export function* robustRatios(/** @type {Shape} */ sets, /** @type {[number, number][][]} */ bounds, /** @type {boolean} */ diagonal) {
-  const [scale, fixed] = scaledBounds(bounds);
-  const width = fixed[0].length, low = sets.low * scale, g = sets.high - sets.low;
-  const h = sets.size ?? width;
-  const j = Math.min(h, width), l = Math.max(0, h - (sets.answers - width));
-  const rising = fixed.map((row) => [...row].sort((a, b) => (a < b ? -1 : Number(a > b))));
-  const most = (/** @type {bigint[]} */ row) => sum(row.slice(width - j)) + (j ? scale - sum(row) : 0n);
-  const least = (/** @type {bigint[]} */ row) => (l === width ? scale : sum(row.slice(0, l)));
-  for (const [s, ours] of rising.entries())
-    for (const [t, theirs] of rising.entries()) if (s !== t) yield [low + g * most(ours), low + g * least(theirs), false];
-  const few = Math.max(1, sets.size === null ? 0 : l);
-  if (diagonal && few < width)
-    for (const row of rising) {
-      const known = sum(row.slice(0, few));
-      yield [low + g * (known + scale - sum(row)), low + g * known, false];
-    }
 }
 
 /** @returns {Generator<Candidate>} */

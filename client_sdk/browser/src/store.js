@@ -5,7 +5,7 @@
  */
 
 import { hex } from "./canonical.js";
-import { FranklyError, RandomnessError, StoreError } from "./errors.js";
+import { FranklyError, RandomnessError, StoreError, part } from "./errors.js";
 
 /**
  * @typedef {import("./rational.js").Rational} Rational
@@ -77,32 +77,6 @@ async function indexedDatabase(/** @type {string} */ name) {
   };
 }
 
-/** Memory only, for developers who opt in: a page that is left forgets that it has answered. @returns {Backend} */
-function memory() {
-  /** @type {Map<string, any>} */
-  const kept = new Map();
-  let last = Promise.resolve();
-  return {
-    close: () => kept.clear(),
-    run: (_stores, _write, work) => {
-      const done = last.then(async () => {
-        /** @type {Map<string, any>} */
-        const fresh = new Map();
-        const name = (/** @type {string} */ store, /** @type {any} */ key) => JSON.stringify([store, key]);
-        const value = await work({
-          get: async (store, key) => fresh.get(name(store, key)) ?? kept.get(name(store, key)),
-          all: async (store) => [...new Map([...kept, ...fresh])].filter(([key]) => JSON.parse(key)[0] === store).map(([, v]) => v),
-          put: async (store, v, key) => fresh.set(name(store, key), v),
-        });
-        for (const [key, v] of fresh) kept.set(key, v);
-        return value;
-      });
-      last = done.then(() => undefined, () => undefined);
-      return done;
-    },
-  };
-}
-
 export class Store {
   constructor(/** @type {Backend} */ backend, /** @type {string} */ name) {
     this.backend = backend;
@@ -115,6 +89,7 @@ export class Store {
       return new Store(await indexedDatabase(name), name);
     } catch (error) {
       if (!allowMemory) throw error;
+      const { memory } = await part(() => import("./memory.js"));
       return new Store(memory(), name);
     }
   }

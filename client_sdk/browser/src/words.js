@@ -3,7 +3,7 @@
 
 /** @typedef {Record<string, string>} Strings */
 
-/** @type {Record<string, Strings>} */
+/** The languages known so far. @type {Record<string, Strings>} */
 export const STRINGS = {
   en: {
     loading: "Checking the survey…",
@@ -25,27 +25,16 @@ export const STRINGS = {
     served: "This page came from the server that collects the answers. That protects less than an app that brings its own copy of this code and knows the survey beforehand.",
     language: "Language",
   },
-  ar: {
-    loading: "جارٍ التحقق من الاستبيان…",
-    private: "تُخلط إجاباتك عشوائيًا على هذا الجهاز، ولا يُرسل إلا الناتج العشوائي. يمكنك أن تقرأ أدناه ما الذي يمكن أن يكشفه.",
-    public: "تُرسل كما هي من دون خلط عشوائي",
-    unchanged: "يرسل هذا الاستبيان إجابة واحدة على الأقل من إجاباتك كما هي.",
-    learns: "من يخمّن إجابتك مما يُرسل يصيب بنسبة {guess}، ومن دونه بنسبة {blind}.",
-    details: "ما الذي يغادر هذا الجهاز وما الذي يمكن أن يكشفه",
-    english: "النص التالي بالإنجليزية.",
-    send: "اخلط وأرسل",
-    sending: "جارٍ الإرسال…",
-    missing: "يُرجى الإجابة عن هذا السؤال.",
-    sent: "شكرًا لك. وصلت إجابتك المخلوطة ومُحيت من هذا الجهاز.",
-    queued: "شكرًا لك. إجابتك المخلوطة محفوظة على هذا الجهاز وستُرسل عند توفر الاتصال بالخادم.",
-    refused: "لم يعد الاستبيان يقبل إجابات. لم يُحفظ شيء من إجاباتك.",
-    before: "سبق لهذا الجهاز أن أجاب، والإجابة الأولى هي المعتمدة.",
-    failed: "لا يمكن الإجابة عن هذا الاستبيان هنا. لم يُرسل شيء.",
-    retry: "حاول مرة أخرى",
-    served: "جاءت هذه الصفحة من الخادم الذي يجمع الإجابات. هذا يحمي أقل من تطبيق يحمل نسخته الخاصة من هذه الشيفرة ويعرف الاستبيان مسبقًا.",
-    language: "اللغة",
-  },
 };
+
+/** Languages that are loaded when somebody reads them. @type {Record<string, () => Promise<{strings: Strings}>>} */
+const MORE = { ar: () => import("./words.ar.js") };
+
+/** Load the strings of a language if there are some; without the network it stays English. */
+export async function learn(/** @type {string} */ language) {
+  const tag = language.split("-")[0];
+  if (Object.hasOwn(MORE, tag) && !STRINGS[tag]) await MORE[tag]().then(({ strings }) => (STRINGS[tag] = strings), () => undefined);
+}
 
 const RIGHT_TO_LEFT = ["ar", "arc", "ckb", "dv", "fa", "he", "ku", "ps", "sd", "syr", "ug", "ur", "yi"];
 

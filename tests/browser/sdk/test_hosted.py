@@ -181,7 +181,7 @@ def test_what_the_server_serves(site: Site) -> None:
 
 
 def test_every_string_is_there_in_every_language(page: Page) -> None:
-    said = page.evaluate("import('/sdk/words.js').then(({STRINGS}) => STRINGS)")
+    said = page.evaluate("import('/sdk/words.js').then(({STRINGS, learn}) => learn('ar').then(() => STRINGS))")
     assert set(said) == {"en", "ar"}
     for language, strings in said.items():
         assert set(strings) == set(said["en"])

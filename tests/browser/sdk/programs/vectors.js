@@ -17,7 +17,7 @@ async ({file, vectors}) => {
     }),
     documents: (v) => all(v.documents, async ({payload}) => {
       const digest = await canonical.digestOf(bytes(payload));
-      documents.requireAllPrivate(documents.readSurvey(bytes(payload), digest));
+      await documents.requireAllPrivate(documents.readSurvey(bytes(payload), digest));
       return digest;
     }),
     keys: (v) => all(v.cases, async (one) => (await keys.walk(bytes(one.newest), one.known === null ? null : bytes(one.known),
@@ -66,7 +66,7 @@ async ({file, vectors}) => {
       path.reduce((at, key) => at[key], payload)[last] = one.value;
       const text = bytes(canonical.dumps(payload)), digest = await canonical.digestOf(text);
       if (digest !== one.digest) throw new Error("not the document of the vector");
-      documents.requireAllPrivate(documents.readSurvey(text, digest));
+      await documents.requireAllPrivate(documents.readSurvey(text, digest));
     }),
   };
   return runs[file](vectors);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Tokens that open a survey (docs/protocol.md §10): loaded when a survey asks for one. */
+
+import { bytesOf, unbase64, unhex } from "./canonical.js";
+import { InvalidInput } from "./errors.js";
+
+/** Refuse a token that the server would refuse (docs/protocol.md §10), before anything is drawn. */
+export async function checkToken(/** @type {import("./documents.js").Survey} */ { token: rule, survey }, /** @type {string | null} */ token) {
+  const refuse = (/** @type {string} */ detail) => new InvalidInput(detail, "token_invalid", "token");
+  if (!rule) throw refuse("this survey takes no token");
+  if (token === null) throw refuse("this survey needs the token you were given");
+  const raw = fromUrl(token);
+  if (rule.key === null ? raw?.length === 32 : raw && (await isSignedBy(rule.key, raw, survey))) return;
+  throw refuse("the token does not open this survey; use yours");
+}
+
+async function isSignedBy(/** @type {string} */ key, /** @type {Uint8Array} */ raw, /** @type {string} */ survey) {
+  const context = bytesOf("frankly.token/1\0");
+  const message = Uint8Array.of(...raw.slice(0, 32), ...context, ...unhex(survey), ...raw.slice(32, 64));
+  const name = { name: "RSA-PSS", hash: "SHA-384" };
+  try {
+    const issuer = await crypto.subtle.importKey("spki", /** @type {any} */ (fromUrl(key)), name, false, ["verify"]);
+    return await crypto.subtle.verify({ name: "RSA-PSS", saltLength: 48 }, issuer, raw.slice(64), message);
+  } catch {
+    return false;
+  }
+}
+
+/** Bytes of base64url without padding. */
+const fromUrl = (/** @type {string} */ text) =>
+  /^[A-Za-z0-9_-]*$/.test(text) ? unbase64(text.replaceAll("-", "+").replaceAll("_", "/") + "=".repeat((4 - (text.length % 4)) % 4)) : undefined;
