@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every mechanism by its name, from a survey file to an estimate: drafted, published, answered by the SDK, decoded."""
+
+import json
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from frankly_protocol.audit import level_for
+from frankly_protocol.blocks import Block
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import Mechanism, columns
+from frankly_sdk import Client, Policy
+from frankly_server.app import create_app
+from frankly_server.design.request import MECHANISMS
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from numpy.typing import NDArray
+from pydantic import SecretStr
+
+from tests.contract.conftest import NOW, ORIGIN, InProcess
+from tests.frankly_protocol.audit.definitions import needed
+
+PEOPLE = 2
+FOUR = [[40, 110, 210, 140], [90, 80, 60, 20]]
+TWO = [[60, 150], [90, 20]]
+ROBUST = {"order": "2", "n": 2000, "beta": "0.05"}
+LIP = {"notion": "lip", "epsilon": "0.5"}
+ALIP = {"notion": "alip", "epsilon_high": "0.25"}
+RLDP = {"notion": "rldp", "epsilon": "0.5", "robust": ROBUST, "joint": TWO, "choices": [2, 2]}
+PARTS = {"attributes": [2, 2], "choices": [2, 2]}
+SOME = {"accept_unidentifiable": True}
+# name of the case (its mechanism first): notion, levels, prior, choices of its questions, and what else is written.
+CASES: dict[str, dict[str, Any]] = {
+    "optimal": {"notion": "ldp", "epsilon": "1", "choices": [4]},
+    "optimal under srlip": {
+        "notion": "srlip", "epsilon": "0.5", **PARTS, "joint": FOUR, "ceiling_cap": "3",
+    },
+    "polyopt": RLDP,
+    "non-robust": {"notion": "secret-ldp", "epsilon": "0.5", "joint": TWO, "choices": [2, 2]},
+    "grr": {**LIP, "joint": FOUR, "choices": [4]},
+    "oue": {**LIP, "joint": FOUR, "choices": [4]},
+    "symmetric-unary": {**LIP, "joint": FOUR, "choices": [4]},
+    "subset-selection": {"notion": "ldp", "epsilon": "1", "choices": [5]},
+    "warner": {"notion": "dpv", "dpv": "0.45", "joint": [[1013, 487]], "choices": [2]},
+    "warner by its level": {"notion": "ldp", "epsilon": "1", "choices": [2]},
+    "mangat": {"notion": "lip", "epsilon": "0.4", "joint": [[50, 10], [50, 40]], "choices": [2]},
+    "super-binary-mangat": {"notion": "lip", "epsilon": "0.3", "joint": [[9, 6, 7], [9, 8, 7]], "choices": [3]},
+    "product-sanitisation": {"notion": "dp", "epsilon": "0.75", "delta": "0.05", "choices": [4]},
+    "discrete-exponential": {"notion": "srlip", "epsilon": "0.5", **PARTS, "joint": FOUR},
+    "binary": {"notion": "dp", "epsilon": "0.5", "delta": "0.2", "joint": [[97, 30]], "choices": [2]},
+    "binary at its parameters": {"notion": "ldp", "epsilon": "1", "p00": "0.7", "p11": "0.6", "choices": [2]},
+    "conditional-reporting": {**LIP, "joint": FOUR, "choices": [2, 4], **SOME},
+    "secret-rr": RLDP,
+    "independent-reporting": {**RLDP, **SOME},
+    "watchdog": {**ALIP, "epsilon_low": "0.75", "joint": FOUR, "choices": [4], **SOME},
+    "subset-merging": {"notion": "lip", "epsilon": "0.25", "joint": FOUR, "choices": [4], **SOME},
+    "subset-rr": {**ALIP, "epsilon_low": "0.5", "joint": FOUR, "choices": [4], **SOME},
+    "watchdog for an average": {
+        **ALIP, "epsilon_low": "0.75", "lift_measure": "chi2", "joint": FOUR, "choices": [4], **SOME,
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """One server for all of them."""
+    home = tmp_path_factory.mktemp("every-mechanism")
+    settings = Settings(home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=ORIGIN)
+    database = Database(settings.store_url())
+    upgrade(database)
+    found = Services(settings, database, FixedClock(NOW))
+    found.keys.init()
+    yield found
+    found.close()
+
+
+def file_of(name: str) -> bytes:
+    """The survey file of a case."""
+    given = dict(CASES[name])
+    sizes, joint = given.pop("choices"), given.pop("joint", None)
+    questions = [
+        {"id": f"q{i}", "text": {"en": f"Question {i}?"},
+         "choices": [{"id": f"c{k}", "label": {"en": f"Choice {k}"}} for k in range(size)]}
+        for i, size in enumerate(sizes)
+    ]  # fmt: skip
+    if joint:
+        named = {"secret": "ill", "secrets": [f"s{i}" for i in range(len(joint))]} if len(joint) > 1 else {}
+        given["prior"] = {"joint": joint, "source": "a table", **named}
+    block = {"id": "b", "mechanism": name.partition(" ")[0], "questions": questions, **given}
+    survey = {"name": slug(name), "title": {"en": name}, "languages": ["en"], "min_reports": PEOPLE, "budget": "4",
+              "opens": "2026-05-01T00:00:00Z", "blocks": [block]}  # fmt: skip
+    return yaml.safe_dump(survey).encode()
+
+
+def slug(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def test_no_mechanism_is_left_out() -> None:
+    assert {name.partition(" ")[0] for name in CASES} == set(MECHANISMS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_path: Path) -> None:
+    services.surveys.apply(services.surveys.parse_definition(file_of(name)))
+    published = services.surveys.publish(slug(name))
+    transport = InProcess(create_app(services.settings, services=services).test_client())
+    sizes, block = CASES[name]["choices"], None
+    for i in range(PEOPLE):
+        options: dict[str, Any] = {"policy": Policy(cap="4"), "transport": transport, "clock": FixedClock(NOW)}
+        with Client.open(published.link, tmp_path / f"{i}.db", sleep=lambda _s: None, spread_s=0, **options) as client:
+            block = client.survey.document.blocks[0]
+            answers = {f"q{k}": f"c{(i + k) % size}" for k, size in enumerate(sizes)}
+            assert client.answer(answers).code == "accepted"
+    assert block is not None
+    keeps_what_was_asked(block, CASES[name])
+    told = services.analysis.estimates(published.survey_id)
+    assert told["n"] == PEOPLE
+    symbols = [json.loads(body)["y"][0] for body in transport.posted]
+    expected = margins(decoded(block, symbols), sizes)
+    for question, target, known in zip(told["questions"], expected, margins_known(block, sizes), strict=True):
+        rows = {row["choice"]: row["estimate"] for row in question["rows"]}
+        assert rows == pytest.approx({f"c{k}": float(target[k]) for k in known}, abs=1e-9)
+
+
+def keeps_what_was_asked(block: Block, asked: Mapping[str, Any]) -> None:
+    """By the definitions of the notions, not by the verifier; and at no more than the level that was asked for."""
+    first = block.promises[0].claim
+    assert first.notion == asked["notion"]
+    for promise in block.promises:
+        for field, ratio in needed(block.mechanism, promise.claim).items():
+            level = getattr(promise.claim, field)
+            assert level is None or (ratio is not None and ratio <= Fraction(*level))
+    if "epsilon" in asked:
+        assert first.level is not None
+        assert Fraction(*first.level) <= Fraction(*level_for(Fraction(asked["epsilon"])))
+
+
+def matrix(mechanism: Mechanism) -> tuple[NDArray[np.float64], list[Any]]:
+    """Q(y|x), row = truth, and the symbols in the order of its columns."""
+    found = columns(mechanism)
+    return np.array([[float(v) for v in column] for column in found.values()]).T, list(found)
+
+
+def decoder(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Any]]:
+    """V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (DESIGN §6), Q with row = report there; Q as `matrix`; the symbols."""
+    Q, symbols = matrix(block.mechanism)
+    p = np.array(block.design_prior) / sum(block.design_prior)
+    if block.mechanism.kind == "unary":  # bit by bit: (1{x in y} − flip)/(keep − flip)
+        ones = np.array([[y >> x & 1 for y in symbols] for x in range(len(p))], dtype=float)
+        chances = Q @ ones.T
+        return (ones - chances[0, 1]) / (chances[0, 0] - chances[0, 1]), Q, symbols
+    weighted = Q / (p @ Q)
+    return np.linalg.pinv(weighted @ Q.T, rcond=1e-10) @ weighted, Q, symbols
+
+
+def decoded(block: Block, symbols: list[Any]) -> NDArray[np.float64]:
+    """The shares of the joint answers, from the symbols that were sent."""
+    V, _, names = decoder(block)
+    places = {json.dumps(name): y for y, name in enumerate(names)}
+    of_sets = block.mechanism.kind in ("unary", "subset")  # hexadecimal on the wire
+    sent = [int(symbol, 16) if of_sets else symbol for symbol in symbols]
+    counts = np.bincount([places[json.dumps(symbol)] for symbol in sent], minlength=len(names))
+    return np.asarray(V @ counts / len(symbols))
+
+
+def margins(shares: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.float64]]:
+    """The shares of each question's choices."""
+    table = shares.reshape(sizes)
+    return [table.sum(axis=tuple(j for j in range(len(sizes)) if j != i)) for i in range(len(sizes))]
+
+
+def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
+    """Which choices of each question the reports tell: those that lie in the span of the reports' columns."""
+    _, Q, _ = decoder(block)
+    rank = np.linalg.matrix_rank(Q, tol=1e-9)
+    found = []
+    for i, size in enumerate(sizes):
+        index = np.indices(sizes)[i].ravel()
+        rows = [(index == k).astype(float) for k in range(size)]
+        found.append(
+            [k for k, row in enumerate(rows) if np.linalg.matrix_rank(np.column_stack([Q, row]), tol=1e-9) == rank]
+        )
+    return found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mechanism": "mangat", "notion": "dpv", "dpv": "0.45", "joint": [[1013, 487]], "choices": [2]},
+        {"mechanism": "super-binary-mangat", "notion": "dpv", "dpv": "0.5", "sensitive": "c2",
+         "joint": [[700, 60, 140, 100]], "choices": [4]},
+    ],
+    ids=["mangat", "super-binary-mangat"],
+)  # fmt: skip
+def test_what_has_no_level_at_all_has_no_place_in_a_ledger(
+    given: dict[str, Any], services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN §9.2: of the answer itself a Mangat model has ε = ∞; a degree of violation alone is no budget of nats."""
+    name = f"{given['mechanism']} alone"
+    monkeypatch.setitem(CASES, name, {key: value for key, value in given.items() if key != "mechanism"})
+    services.surveys.apply(services.surveys.parse_definition(file_of(name)))
+    with pytest.raises((InvalidInput, DocumentRejected)) as refused:
+        services.surveys.publish(slug(name))
+    assert (refused.value.code, refused.value.field) == ("budget_exceeded", "budget")
