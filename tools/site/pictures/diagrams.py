@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes and arrows: who runs what, and what becomes of an answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from frankly_server.plots import text
+
+from tools.site.pictures.svg import BLUE, INK, ORANGE, PALE, picture
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box at (x, y) with a heading and lines below it."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    name: str
+    lines: Sequence[str] = ()
+    fill: str = PALE
+
+    def svg(self) -> list[str]:
+        """Return its rectangle and words."""
+        shape = f'<rect x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}" rx="6" fill="{self.fill}"'
+        parts = [f'{shape} stroke="{BLUE}"/>', text(self.x + 10, self.y + 20, "start", self.name, 14)]
+        return parts + [
+            text(self.x + 10, self.y + 38 + 16 * i, "start", words, 12) for i, words in enumerate(self.lines)
+        ]
+
+
+_HEAD = (
+    f'<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+    f'<path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>'
+)
+
+
+def arrow(places: Sequence[tuple[int, int]], words: str = "", at: tuple[int, int] | None = None) -> list[str]:
+    """Return a line through `places` with a head at its end, and words at a place of their own."""
+    path = " ".join(f"{'M' if i == 0 else 'L'}{x} {y}" for i, (x, y) in enumerate(places))
+    parts = [f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.5" marker-end="url(#head)"/>']
+    return parts + ([text(*at, "middle", words, 12)] if at else [])
+
+
+def architecture() -> str:
+    """Devices, server, keys, log and witnesses, and what each imports."""
+    boxes = [
+        Box(20, 60, 220, 118, "Respondent's device", (
+            "frankly_sdk or the browser SDK", "verifies, randomises, keeps one", "sealed report, sends it",
+            "the answer never leaves"), "#eef6ea"),
+        Box(330, 60, 290, 118, "Server: frankly_server", ("web: the only Flask", "surveys · intake · analysis · keys",
+            "store: the only SQLAlchemy", "design · estimate: mathematics only")),
+        Box(330, 230, 140, 66, "SQLite or", ("PostgreSQL: symbols", "and counts")),
+        Box(480, 230, 140, 66, "Transparency log", ("every document", "ever published")),
+        Box(480, 330, 140, 50, "Witnesses", ("run by others",), "#fbeee6"),
+        Box(20, 230, 220, 66, "frankly_protocol", (
+            "documents, mechanisms, exact", "audit: one code on both ends"), "#fff"),
+        Box(20, 330, 220, 50, "Root keys", ("offline; they name publishers",), "#fbeee6"),
+        Box(330, 330, 140, 50, "Analysts", ("estimates, margins",), "#eef6ea"),
+    ]  # fmt: skip
+    parts = [_HEAD, text(12, 28, "start", "Who runs what", 16)]
+    parts += [part for box in boxes for part in box.svg()]
+    parts += arrow([(330, 92), (242, 92)], "document", (286, 86))
+    parts += arrow([(240, 138), (328, 138)], "one report", (284, 132))
+    parts += arrow([(130, 178), (130, 228)], "imports", (156, 207))
+    parts += arrow([(330, 170), (290, 170), (290, 262), (242, 262)], "imports", (286, 222))
+    parts += arrow([(400, 178), (400, 228)]) + arrow([(550, 178), (550, 228)]) + arrow([(550, 296), (550, 328)])
+    parts += arrow([(400, 328), (400, 298)])
+    told = (
+        "The server designs, signs and publishes documents into a log that witnesses watch; a device fetches one, "
+        "verifies it with the same protocol package, and sends one report; the database holds symbols and counts; "
+        "analysts get estimates with margins."
+    )
+    return picture(640, 400, "Architecture", told, parts)
+
+
+_STEPS = (
+    ("1 design", "prior, notion, level → table of whole numbers, with a bound"),
+    ("2 verify and sign", "the exact verifier, then the publisher's key; the log"),
+    ("3 fetch", "pinned by its digest: the same bytes for everybody"),
+    ("4 verify again", "signature, window, version, every row, the app's cap"),
+    ("5 randomise once", "48 bits of the system's randomness, integer thresholds"),
+    ("6 persist, then send", "sealed with full sync; retries send the same bytes"),
+    ("7 store and count", "one transaction: report and counts; no time, no address"),
+    ("8 estimate", "counts × decoder of the published table → share ± margin"),
+)
+
+
+def data_flow() -> str:
+    """The eight steps from a question to an estimate, and where the answer itself is known."""
+    parts = [_HEAD, text(12, 28, "start", "What becomes of an answer", 16)]
+    for i, (name, words) in enumerate(_STEPS):
+        y = 46 + 50 * i
+        on_device = 2 <= i <= 5
+        fill = "#eef6ea" if on_device else PALE
+        parts += Box(150, y, 470, 40, name, (), fill).svg()
+        parts.append(text(160, y + 35, "start", words, 12))
+        if i:
+            parts += arrow([(385, y - 10), (385, y - 1)])
+    parts += _side(46, 90, "server", BLUE) + _side(146, 190, "device", "#1c7a3d") + _side(346, 90, "server", BLUE)
+    parts.append(text(76, 306, "middle", "the answer is", 12).replace("<text ", f'<text fill="{ORANGE}" ', 1))
+    parts.append(text(76, 322, "middle", "known here only", 12).replace("<text ", f'<text fill="{ORANGE}" ', 1))
+    told = "; ".join(f"{name}: {words}" for name, words in _STEPS)
+    return picture(640, 456, "Data flow", f"{told}. Steps 3 to 6 happen on the device.", parts)
+
+
+def _side(y: int, height: int, name: str, shade: str) -> list[str]:
+    return [
+        f'<rect x="136" y="{y}" width="5" height="{height}" fill="{shade}"/>',
+        text(126, y + height // 2 + 4, "end", name, 14).replace("<text ", f'<text fill="{shade}" ', 1),
+    ]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures with numbers: each is computed by the engine that designs and estimates, when it is drawn."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from frankly_protocol.canonical import parse_json
+from frankly_server.design.interface import design_json
+from frankly_server.plots import percent, text
+
+from examples.demo.surveys import SURVEYS
+from tools.site.pictures.svg import BLUE, INK, Curve, Words, chart, line, picture
+
+_NORMAL_95: Final = 1.959963984540054
+
+
+def design(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what `frankly design --json` would, without its clock."""
+    return design_json(parse_json(json.dumps(asked).encode(), decimals=True), lambda: 0.0)
+
+
+def one_answer() -> str:
+    """What leaves the device when somebody answers “b” of four choices, at four levels."""
+    levels, choices, truth = ("0.5", "1", "2", "4"), "abcd", 1
+    parts = [text(12, 26, "start", "What leaves the device when the answer is b", 16)]
+    told = []
+    for i, level in enumerate(levels):
+        found = design({"prior": {"joint": [[1, 1, 1, 1]]}, "notion": "ldp", "mechanism": "grr", "epsilon": level})
+        chances = [weight / 2 ** found["bits"] for weight in found["weights"][truth]]
+        left = 20 + 156 * i
+        parts.append(text(left + 64, 62, "middle", f"ε = {level}", 14))
+        parts += _bars(chances, choices, truth, left)
+        told.append(f"at ε = {level} b leaves with {percent(chances[truth])}, each other with {percent(chances[0])}")
+    parts.append(
+        text(12, 300, "start", "Whatever is sent, everybody could have said anything. The server sees one letter.", 13)
+    )
+    return picture(640, 318, "What randomisation does to one answer", "; ".join(told), parts)
+
+
+def _bars(chances: Sequence[float], choices: str, truth: int, left: int) -> Iterator[str]:
+    base, full = 250, 170
+    for j, (chance, choice) in enumerate(zip(chances, choices, strict=True)):
+        height, x = round(full * chance, 1), left + 32 * j
+        fill = BLUE if j == truth else "#8fa9c4"
+        yield f'<rect x="{x}" y="{round(base - height, 1)}" width="26" height="{height}" fill="{fill}"/>'
+        yield text(x + 13, round(base - height - 5, 1), "middle", f"{chance:.0%}", 11)
+        yield text(x + 13, base + 17, "middle", choice, 13)
+    yield line(left - 4, base, left + 126, base, f'stroke="{INK}"')
+
+
+def margin() -> str:
+    """95% margin of a share near 30% against the number of reports, at several levels."""
+    sizes = [round(100 * 10 ** (i / 4)) for i in range(13)]
+    curves = []
+    for level in ("0.5", "1", "2", "4"):
+        asked = {"prior": {"joint": [[7, 3]]}, "notion": "ldp", "mechanism": "warner", "epsilon": level}
+        variance = design(asked)["variance"] / 2  # of two shares that mirror each other
+        curves.append(Curve(f"ε = {level}", [(n, 100 * _NORMAL_95 * math.sqrt(variance / n)) for n in sizes]))
+    plain = [(n, 100 * _NORMAL_95 * math.sqrt(0.21 / n)) for n in sizes]
+    told = "; ".join(f"{c.name}: ±{c.points[4][1]:.1f} points at {c.points[4][0]:,} reports" for c in curves)
+    words = Words(
+        "What privacy costs: the margin of a yes/no question", "reports", "95% margin, percentage points",
+        f"{told}; no privacy: ±{plain[4][1]:.1f}",
+    )  # fmt: skip
+    return chart(words, [*curves, Curve("no privacy", plain)], logs=(True, True))
+
+
+def frontier() -> str:
+    """The mechanisms between least variance and most information, for the affairs survey's marriage block."""
+    block = next(b for b in SURVEYS["affairs"].definition.blocks if b.id == "marriage")
+    joint = [[int(cell) for cell in row] for row in block.prior.joint] if block.prior else []
+    curves = []
+    for level in ("0.25", "0.5"):
+        asked = {"prior": {"joint": joint}, "notion": "lip", "epsilon": level, "frontier": 8, "ceiling_cap": "3"}
+        points = design(asked)["frontier"]
+        curves.append(Curve(f"LIP, ε = {level}", sorted((p["information"], p["variance"]) for p in points)))
+    told = "; ".join(
+        f"{c.name}: from {c.points[0][1]:.2f} at {c.points[0][0]:.3f} nats to {c.points[-1][1]:.2f} at "
+        f"{c.points[-1][0]:.3f} nats" for c in curves
+    )  # fmt: skip
+    words = Words(
+        "More information or less variance: no mechanism has both",
+        "information in a report, nats", "total variance of the shares, n = 1", told,
+    )  # fmt: skip
+    return chart(words, curves, logs=(False, True))
+
+
+def lift() -> str:
+    """How far reports move what is believed about the secret: answers as they are, and after randomisation."""
+    block = next(b for b in SURVEYS["affairs"].definition.blocks if b.id == "marriage")
+    joint = [[int(cell) for cell in row] for row in block.prior.joint] if block.prior else []
+    found = design({"prior": {"joint": joint}, "notion": "lip", "epsilon": "0.25"})
+    weights = [[cell / 2 ** found["bits"] for cell in row] for row in found["weights"]]
+    raw = [[float(i == j) for j in range(len(weights))] for i in range(len(weights))]
+    width, edges = 0.1, [-1.0 + 0.1 * i for i in range(16)]
+    curves = []
+    for name, Q in (("sent as they are", raw), ("randomised, ε = 0.25", weights)):
+        shares = [0.0] * len(edges)
+        for chance, value in _lifts(joint, Q):
+            # rounding: a level met exactly lies on the edge of its cell; it belongs inside
+            shares[min(len(edges) - 1, max(0, math.floor((value * (1 - 1e-9) - edges[0]) / width)))] += 100 * chance
+        curves.append(
+            Curve(name, list(zip([*edges, edges[-1] + width], [*shares, shares[-1]], strict=True)), steps=True)
+        )
+    outside = [sum(chance for chance, value in _lifts(joint, Q) if abs(value) > 0.25 + 1e-9) for Q in (raw, weights)]
+    told = (
+        f"{percent(outside[0])} of answers sent as they are move the belief by more than the promised 0.25 nats, "
+        f"{percent(outside[1])} of the randomised ones do"
+    )
+    words = Words("How far one report moves what is believed about an affair", "log lift, nats", "% of reports", told)
+    return chart(words, curves)
+
+
+def _lifts(joint: Sequence[Sequence[int]], Q: Sequence[Sequence[float]]) -> Iterator[tuple[float, float]]:
+    """Yield P(s, y) and log P(y|s)/P(y) for every secret and report."""
+    total = sum(map(sum, joint))
+    for y in range(len(Q[0])):
+        together = [sum(n * Q[x][y] for x, n in enumerate(row)) / total for row in joint]
+        for s, row in enumerate(joint):
+            if together[s] > 0:
+                yield together[s], math.log(together[s] / (sum(together) * sum(row) / total))

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the search plugin's script needs to know, and a results region that is there only while something is searched.
+var base_url = document.currentScript.dataset.base;
+
+(function () {
+  const query = document.getElementById("mkdocs-search-query");
+  const results = document.getElementById("mkdocs-search-results");
+  const show = () => { results.hidden = query.value.trim().length < 3; };
+  query.addEventListener("input", show);
+  query.addEventListener("keyup", (event) => {
+    if (event.key === "Escape") { query.value = ""; }
+    show();
+  });
+  const menu = document.querySelector("details.menu");
+  const wide = window.matchMedia("(min-width: 62rem)");
+  const settle = () => { menu.open = wide.matches; };
+  wide.addEventListener("change", settle);
+  settle();
+  document.querySelectorAll("pre, main table").forEach((part) => {
+    const box = part.tagName === "TABLE" ? part.parentElement : part;
+    box.tabIndex = 0; // what scrolls can be scrolled with the keyboard
+  });
+})();
