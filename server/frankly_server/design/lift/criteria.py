@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Literal
 
 import numpy as np
@@ -174,35 +175,34 @@ class AverageLift(Criterion):
     order: int = 2
 
     def holds(self, told: Sequence[int]) -> bool:
-        """Both sums against their bounds, in fractions; a lift of 0 has an infinite inverse."""
+        """Both averages against their bounds, multiplied out; a lift of 0 has an infinite inverse."""
         n, total = sum(told), sum(self.masses)
         if not n:
             return True
-        lifts = [Fraction(t * total, n * m) for t, m in zip(told, self.masses, strict=True)]
-        if self.high is not None and self._sum(lifts) > self._bound(Fraction(*self.high)) ** self._power:
+        own, even = [t * total for t in told], [n * m for m in self.masses]  # a lift is own/even
+        if self.high is not None and self._exceeds(own, even, self.high):
             return False
-        if self.low is None:
-            return True
-        return all(lifts) and self._sum([1 / lift for lift in lifts]) <= self._bound(Fraction(*self.low)) ** self._power
+        return self.low is None or (all(told) and not self._exceeds(even, own, self.low))
 
-    def _sum(self, lifts: Sequence[Fraction]) -> Fraction:
-        total, masses = sum(self.masses), self.masses
-        return sum((self._term(lift) * m for lift, m in zip(lifts, masses, strict=True)), Fraction(0)) / total
+    def _exceeds(self, above: Sequence[int], below: Sequence[int], level: Level) -> bool:
+        """Tell whether the measure of the ratios above/below, all below > 0, is larger than the level allows."""
+        common = lcm(*below)
+        ratios = [u * (common // v) for u, v in zip(above, below, strict=True)]  # in units of 1/common
+        p, q = level if self.measure == "alpha" else (level[0] - level[1], level[1])
+        degree = self.order if self.measure == "alpha" else 1 if self.measure == "l1" else 2
+        average = sum(m * self._part(r, common) for m, r in zip(self.masses, ratios, strict=True))
+        return average * q**degree > (p * common) ** degree * sum(self.masses)
 
-    def _term(self, lift: Fraction) -> Fraction:
+    def _part(self, ratio: int, one: int) -> int:
+        """Return what a ratio, in units of 1/one, adds to the average, in units of that to the power of the degree."""
         if self.measure == "alpha":
-            return lift**self.order
-        return abs(lift - 1) if self.measure == "l1" else (lift - 1) ** 2
+            return int(ratio**self.order)
+        return abs(ratio - one) if self.measure == "l1" else (ratio - one) ** 2
 
     def _bound(self, level: Fraction) -> Fraction:
         if self.measure == "alpha":
             return level
         return level - 1 if self.measure == "l1" else (level - 1) ** 2
-
-    @property
-    def _power(self) -> int:
-        """What makes the comparison rational: the α-lift is the α-th root of a sum."""
-        return self.order if self.measure == "alpha" else 1
 
     def rows(self, joint: Joint) -> None:
         """None: what an average allows has curved sides."""
