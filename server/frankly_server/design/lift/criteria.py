@@ -191,7 +191,7 @@ class AverageLift(Criterion):
         p, q = level if self.measure == "alpha" else (level[0] - level[1], level[1])
         degree = self.order if self.measure == "alpha" else 1 if self.measure == "l1" else 2
         average = sum(m * self._part(r, common) for m, r in zip(self.masses, ratios, strict=True))
-        return average * q**degree > (p * common) ** degree * sum(self.masses)
+        return bool(average * q**degree > (p * common) ** degree * sum(self.masses))
 
     def _part(self, ratio: int, one: int) -> int:
         """Return what a ratio, in units of 1/one, adds to the average, in units of that to the power of the degree."""
