@@ -20,12 +20,17 @@ async function isSignedBy(/** @type {string} */ key, /** @type {Uint8Array} */ r
   const name = { name: "RSA-PSS", hash: "SHA-384" };
   try {
     const issuer = await crypto.subtle.importKey("spki", /** @type {any} */ (fromUrl(key)), name, false, ["verify"]);
+    const { modulusLength: size } = /** @type {RsaHashedKeyAlgorithm} */ (issuer.algorithm);
+    if (size < 2048 || size > 4096) return false;
     return await crypto.subtle.verify({ name: "RSA-PSS", saltLength: 48 }, issuer, raw.slice(64), message);
   } catch {
     return false;
   }
 }
 
-/** Bytes of base64url without padding. */
-const fromUrl = (/** @type {string} */ text) =>
-  /^[A-Za-z0-9_-]*$/.test(text) ? unbase64(text.replaceAll("-", "+").replaceAll("_", "/") + "=".repeat((4 - (text.length % 4)) % 4)) : undefined;
+/** Bytes of base64url without padding, in its one canonical spelling: the server takes no other. */
+function fromUrl(/** @type {unknown} */ text) {
+  if (typeof text !== "string" || !/^[A-Za-z0-9_-]*$/.test(text)) return undefined;
+  const given = text.replaceAll("-", "+").replaceAll("_", "/"), bytes = unbase64(given + "=".repeat((4 - (given.length % 4)) % 4));
+  return bytes && btoa(String.fromCharCode(...bytes)).replace(/=+$/, "") === given ? bytes : undefined;
+}

@@ -31,7 +31,7 @@ def program(name: str) -> str:
 class Wire:
     """steps : what becomes of the next reports: ``drop`` (lost on the way), ``lose`` (stored, the answer is lost), a
     status, or ``pass``, which is also what happens when they are used up. posted : every body that arrived. pages :
-    further files by path, without a policy."""
+    further files by path, without a policy. answers : type and content of further addresses, None for 404."""
 
     origin: str = ""
     documents: dict[str, SurveyDocument] = field(default_factory=dict)
@@ -40,6 +40,7 @@ class Wire:
     stored: dict[str, bytes] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     pages: dict[str, bytes] = field(default_factory=dict)
+    answers: dict[str, tuple[str, bytes | None]] = field(default_factory=dict)
     arrived: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -115,6 +116,8 @@ def _found(wire: Wire, path: str) -> tuple[str, bytes | None]:
     route = path.partition("?")[0]
     if route in wire.pages:
         return TYPES[Path(route).suffix], wire.pages[route]
+    if route in wire.answers:
+        return wire.answers[route]
     if route == "/blank.html":
         return "text/html", b"<!doctype html><html lang=en><title>A host page</title><main></main>"
     if route.startswith("/sdk/") and (SOURCES / route.removeprefix("/sdk/")).is_file():
