@@ -75,8 +75,8 @@ class Sealing:
             return None
         self._require_open()
         check_token(document.token, document.survey, row.token)
-        self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=store.spent(row.respondent))
-        form = document.form_level
+        spent = store.spent(row.respondent)
+        form = self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=spent)
         store.reserve(document.survey, document.digest, document.collect_url, length, form, row.respondent)
         report = self._draw(row)
         if report is None:

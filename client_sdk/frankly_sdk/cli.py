@@ -56,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument(
         "--cap", default=Policy().cap, help="nats for all surveys of one respondent (default %(default)s)"
     )
+    common.add_argument(
+        "--delta-cap", default=Policy().delta_cap, help="the chance with which that may fail (default %(default)s)"
+    )
     common.add_argument("--keys", type=Path, help="the keys document to trust; otherwise the server's first one")
     batch = commands.add_parser("randomise", parents=[common], help="seal a table of answers, write what may leave")
     batch.add_argument("input", help="CSV: a column of respondent keys, one for each question; - is standard input")
@@ -75,7 +78,7 @@ def _open(chosen: argparse.Namespace) -> Client:
             keys = chosen.keys.read_bytes()
         except OSError:
             raise InvalidInput(Problem.KEY_FILE, "this file cannot be read", str(chosen.keys)) from None
-    return Client.open(chosen.link, chosen.store, Policy(chosen.cap), keys=keys)
+    return Client.open(chosen.link, chosen.store, Policy(chosen.cap, delta_cap=chosen.delta_cap), keys=keys)
 
 
 def _require_free(chosen: argparse.Namespace) -> None:

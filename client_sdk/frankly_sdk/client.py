@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -40,10 +41,11 @@ SPREAD_S = 0.01
 
 @dataclass(frozen=True)
 class Survey:
-    """An accepted survey, as an app shows it."""
+    """An accepted survey, as an app shows it; delta_cap is the app's own, by which its blocks count."""
 
     document: SurveyDocument
     signed_by: tuple[str, ...]
+    delta_cap: Fraction = Fraction(0)
 
     @property
     def title(self) -> str:
@@ -57,7 +59,7 @@ class Survey:
 
     def explain(self, language: str | None = None) -> Explanation:
         """Return plain words about what is asked, what leaves and what it can tell; show them before asking."""
-        return explain(self.document, self.signed_by, language)
+        return explain(self.document, self.signed_by, language, self.delta_cap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,8 @@ class Client:
                 policy.check(opened.document, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
             announce(Event("opened", wanted.survey))
             sealing = Sealing(opened.document, opened.pinned, opened.logged, policy, kept, clock, randbits)
-            parts = _Parts(Survey(opened.document, opened.signed_by), kept, sealing, delivery)
+            survey = Survey(opened.document, opened.signed_by, Fraction(policy.delta_cap))
+            parts = _Parts(survey, kept, sealing, delivery)
             return cls(wanted, parts, announce, undo.pop_all())
 
     @property

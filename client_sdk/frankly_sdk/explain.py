@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from frankly_protocol.audit import is_endless, ln_up
+from frankly_protocol.audit import FormLevel, form_level, is_endless, ln_up
 from frankly_protocol.blocks import Block, Choice, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, Symbol, UnaryMechanism, columns
@@ -47,6 +47,7 @@ class Explanation:
     """Everything worth knowing before answering; `str()` of it is what to show.
 
     leaves : the report with words where random things will stand. example : a report of this very shape and length.
+    form_delta : the chance with which `form_nats` fails, 0 unless the app allows one.
     """
 
     title: str
@@ -56,13 +57,23 @@ class Explanation:
     leaves: str
     example: bytes
     words: str
+    form_delta: Fraction = Fraction(0)
 
     def __str__(self) -> str:
         return self.words
 
 
-def explain(document: SurveyDocument, signed_by: Sequence[str], language: str | None = None) -> Explanation:
-    """Explain a verified document; `language` is one of the document's, the first by default."""
+def explain(
+    document: SurveyDocument,
+    signed_by: Sequence[str],
+    language: str | None = None,
+    delta_cap: Fraction = Fraction(0),
+) -> Explanation:
+    """Explain a verified document; `language` is one of the document's, the first by default.
+
+    delta_cap : the chance with which the app lets promises fail, as in its `Policy`.
+    """
+    form = form_level(document.blocks, delta_cap)
     chosen = language if language in document.languages else document.languages[0]
     blocks = tuple(_block(block, chosen) for block in document.blocks)
     leaves = _leaves(document)
@@ -72,15 +83,15 @@ def explain(document: SurveyDocument, signed_by: Sequence[str], language: str | 
         "Your answers are randomised here, on this device; only what is listed below leaves it.",
         *([_public(document, chosen)] if document.strata else []),
         *(block.words for block in blocks),
-        _ledger(document),
+        _ledger(document, form),
         f"What leaves, once, as {document.report_length} bytes (spaces fill the end): {leaves}",
         f"Signed by: {', '.join(key[:16] for key in signed_by)}. A signature says who made the survey, not that a "
         "prior is true.",
         LIMITS,
     ]
-    nats = ln_up(document.form_level.level)
-    words = "\n\n".join(lines)
-    return Explanation(document.title[chosen], blocks, nats, tuple(signed_by), leaves, _example(document), words)
+    words, nats = "\n\n".join(lines), ln_up(form.level)
+    told = (tuple(signed_by), leaves, _example(document), words)
+    return Explanation(document.title[chosen], blocks, nats, *told, form.delta)
 
 
 def _block(block: Block, language: str) -> BlockExplanation:
@@ -203,9 +214,8 @@ def _together(secret: str, notions: set[str], ratio: Fraction | None) -> str:
     return f"Nobody’s belief about your “{secret}” changes by more than ×{_times(ratio)}"
 
 
-def _ledger(document: SurveyDocument) -> str:
+def _ledger(document: SurveyDocument, form: FormLevel) -> str:
     """Say what the whole form costs, and which block counts how (DESIGN §3.6)."""
-    form = document.form_level
     counted = ", ".join(f"{line.block} by its {line.counted_by}, {ln_up(line.value)}" for line in form.lines)
     secrets: dict[str, set[str]] = {}
     for promise in (promise for block in document.blocks for promise in block.promises):
@@ -216,6 +226,8 @@ def _ledger(document: SurveyDocument) -> str:
         together = f"{'; '.join(promises)}, by everything that leaves taken together and if the tables are true."
     else:
         together = f"By everything that leaves, nobody’s odds about you change by more than ×{_times(form.level)}."
+    if form.delta:
+        together += f" This fails with a chance of at most {_percent_up(form.delta)}, which this app allows."
     return f"Answering everything costs {ln_up(form.level)} nats ({counted}). {together}"
 
 

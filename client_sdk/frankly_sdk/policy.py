@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from frankly_protocol.audit import FormLevel, exp_lower, ledger_total, ln_up, parse_nats
+from frankly_protocol.audit import (
+    FormLevel,
+    chance_up,
+    exp_lower,
+    form_level,
+    ledger_total,
+    ln_up,
+    parse_chance,
+    parse_nats,
+)
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_sdk.errors import BudgetExceeded, PolicyRefused
@@ -20,6 +29,8 @@ class Policy:
     cap : nats that all surveys answered by this install may cost together, 0.01 to 64, as a decimal string.
     max_ceiling : nats; if given, blocks that rest on a prior must have a ceiling within it, and may then come unpinned.
     require_log : accept only documents that a watched transparency log vouches for, pinned or not.
+    delta_cap : the chance, at least 0 and less than 1, with which the cap may fail: the δ of all (ε, δ) promises that
+    count as stated, over all surveys answered by this install. With 0 every such block counts its ceiling.
     allow_unpinned : accept links without a digest and without a log; then whoever runs the server may show every device
     another document.
 
@@ -30,11 +41,13 @@ class Policy:
     max_ceiling: str | None = None
     allow_unpinned: bool = False
     require_log: bool = False
+    delta_cap: str = "0"
 
     def __post_init__(self) -> None:
         parse_nats(self.cap, "cap", _MIN, _MAX)
         if self.max_ceiling is not None:
             parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
+        parse_chance(self.delta_cap, "delta_cap")
 
     def wants_log(self, pin: str | None) -> bool:
         """Tell whether a survey with this pin (None: without) needs a log's word."""
@@ -42,25 +55,40 @@ class Policy:
 
     def check(
         self, document: SurveyDocument, *, pinned: bool, spent: Sequence[FormLevel], logged: bool = False
-    ) -> None:
-        """Raise PolicyRefused or BudgetExceeded unless the survey may be answered on top of what was `spent`."""
+    ) -> FormLevel:
+        """Return what the survey costs on top of what was `spent`.
+
+        Raises PolicyRefused or BudgetExceeded unless it may be answered.
+        """
         self._check_ceilings(document, pinned)
         if self.require_log and not logged:
             raise PolicyRefused("unlogged", "no log that somebody watches vouches for this survey, as this app demands")
         if not (pinned or logged or self.allow_unpinned):
             words = "use the link that ends in #sha256=…, so that everyone gets the same survey"
             raise PolicyRefused("unpinned", words)
-        form = document.form_level
+        allowed = Fraction(self.delta_cap)
+        form = form_level(document.blocks, allowed)
         if form.level is None or form.level > self._limit:
-            asked = f"the survey costs {ln_up(form.level)} nats, this app allows {self.cap}"
+            asked = f"the survey costs {ln_up(form.level)} nats{self._but_for(document)}, this app allows {self.cap}"
             if sum(block.rests_on_prior for block in document.blocks) > 1:
                 words = f"only one promise per secret that rests on a prior counts as stated, so {asked}"
                 raise PolicyRefused("composition", words, "blocks")
             raise PolicyRefused("cap", asked, "blocks")
-        total = ledger_total([*spent, form])
+        # What was answered before has used up some of the δ: the blocks of this form have the rest.
+        rest = max(Fraction(0), allowed - sum(known.free_delta for known in spent))
+        form = form_level(document.blocks, rest) if rest != allowed else form
+        total = ledger_total([*spent, form], allowed)
         if total is None or total > self._limit:
-            together = f"with what was answered before it would cost {ln_up(total)} nats, this app allows {self.cap}"
-            raise BudgetExceeded(together)
+            together = f"it would cost {ln_up(total)} nats{self._but_for(document)}, this app allows {self.cap}"
+            raise BudgetExceeded(f"with what was answered before {together}")
+        return form
+
+    def _but_for(self, document: SurveyDocument) -> str:
+        """Say which chance of failure has not been taken into account, if that makes a difference."""
+        delta = form_level(document.blocks, Fraction(1)).delta
+        if delta <= Fraction(self.delta_cap):
+            return ""
+        return f" (its promises fail with a chance of up to {chance_up(delta)}, and this app allows {self.delta_cap})"
 
     @property
     def _limit(self) -> Fraction:

@@ -24,7 +24,7 @@ from frankly_protocol.errors import RandomnessError
 from frankly_sdk._trusted import Remembered
 from frankly_sdk.errors import StoreError
 
-_VERSION = 2
+_VERSION = 3
 _BUSY_S = 15.0
 _SEALED = "survey, respondent, digest, collect_url, report_id, body, state, code"
 _MAX_EVIDENCE = 16  # envelopes: enough to show, too few to fill a disk with
@@ -39,7 +39,8 @@ _ANSWERS = """
 CREATE TABLE answers (
     survey TEXT NOT NULL, respondent TEXT NOT NULL, digest TEXT NOT NULL, collect_url TEXT NOT NULL,
     report_id TEXT NOT NULL, body BLOB, state TEXT NOT NULL CHECK (state IN ('sealed', 'sent', 'refused')),
-    code TEXT NOT NULL, level TEXT NOT NULL, ceiling TEXT, PRIMARY KEY (respondent, survey)
+    code TEXT NOT NULL, level TEXT NOT NULL, ceiling TEXT, free TEXT, free_delta TEXT NOT NULL DEFAULT '0/1',
+    PRIMARY KEY (respondent, survey)
 );
 CREATE INDEX outbox ON answers (survey, report_id) WHERE state = 'sealed';
 CREATE TABLE salt (salt BLOB NOT NULL)
@@ -51,10 +52,20 @@ CREATE TABLE proofs (digest TEXT PRIMARY KEY, proof BLOB NOT NULL)
 """
 # Version 1 knew one respondent only, and no logs.
 _AS_IN_1 = """
-INSERT INTO answers SELECT survey, '', digest, collect_url, report_id, body, state, code, level, ceiling FROM answers_1;
+INSERT INTO answers (survey, respondent, digest, collect_url, report_id, body, state, code, level, ceiling)
+    SELECT survey, '', digest, collect_url, report_id, body, state, code, level, ceiling FROM answers_1;
 DROP TABLE answers_1
 """
-_STEPS = {0: (_SCHEMA, _ANSWERS, _LOG), 1: ("ALTER TABLE answers RENAME TO answers_1", _ANSWERS, _AS_IN_1, _LOG)}
+# Version 2 counted no δ: every block of its answers counts its ceiling.
+_DELTAS = """
+ALTER TABLE answers ADD COLUMN free TEXT;
+ALTER TABLE answers ADD COLUMN free_delta TEXT NOT NULL DEFAULT '0/1'
+"""
+_STEPS = {
+    0: (_SCHEMA, _ANSWERS, _LOG),
+    1: ("ALTER TABLE answers RENAME TO answers_1", _ANSWERS, _AS_IN_1, _LOG),
+    2: (_DELTAS,),
+}
 
 # Held through every transaction and every fork: a fork in the middle of one would leave a child that believes it holds
 # the lock, and whose exit would roll the parent's transaction back. It also covers the making of new files.
@@ -222,8 +233,9 @@ class Store:
         SQLite now opens and fills its journal: a disk that is full or not writable says so before anything is drawn.
         """
         self._run(
-            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?)",
-            *(survey, respondent, digest, collect_url, "0" * 32, length, _text(form.level), _text(form.ceiling)),
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?, ?, ?)",
+            *(survey, respondent, digest, collect_url, "0" * 32, length),
+            *map(_text, (form.level, form.ceiling, form.free, form.free_delta)),
         )
 
     def seal(self, survey: str, report_id: str, body: bytes, respondent: str = "") -> Sealed:
@@ -248,8 +260,12 @@ class Store:
 
     def spent(self, respondent: str = "") -> list[FormLevel]:
         """Return the cost of every survey this respondent answered here; it never shrinks and never renews itself."""
-        rows = self._rows("SELECT level, ceiling FROM answers WHERE respondent = ? ORDER BY survey", respondent)
-        return [FormLevel(_ratio(level), _ratio(ceiling), ()) for level, ceiling in rows]
+        wanted = "level, ceiling, free, free_delta"
+        rows = self._rows(f"SELECT {wanted} FROM answers WHERE respondent = ? ORDER BY survey", respondent)  # noqa: S608
+        return [
+            FormLevel(_ratio(level), _ratio(ceiling), (), free=_ratio(free), free_delta=Fraction(delta))
+            for level, ceiling, free, delta in rows
+        ]
 
     def close(self) -> None:
         """Close the file."""

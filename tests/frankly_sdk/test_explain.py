@@ -33,7 +33,8 @@ def test_a_sum_over_both_notions_bounds_beliefs_and_never_odds(tmp_path: Path) -
     """ε-LIP is 2ε of odds: with a LIP block about the secret, no sentence about odds may carry the smaller figure."""
     odds = replace(lip_block("b"), promises=at(lip_block("b"), (5, 4), "secret-ldp"))
     for blocks in ((lip_block("a"), odds), (odds, lip_block("a"))):
-        text = _ledger(survey(*blocks))
+        document = survey(*blocks)
+        text = _ledger(document, document.form_level)
         assert "belief about your “affair”" in text
         assert "odds" not in text
     assert "odds about your “affair”" in _ledger(survey(odds))

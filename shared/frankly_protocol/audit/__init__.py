@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact verifier: whole numbers only, and the only authority on privacy (DESIGN §3.3)."""
 
-from frankly_protocol.audit.bounds import exp_lower, exp_upper, level_for, ln_up, parse_epsilon, parse_nats
+from frankly_protocol.audit.bounds import (
+    chance_up,
+    exp_lower,
+    exp_upper,
+    level_for,
+    ln_up,
+    parse_chance,
+    parse_epsilon,
+    parse_nats,
+)
 from frankly_protocol.audit.claims import NOTIONS, PRIOR_BASED, PRIOR_FREE, Claim
 from frankly_protocol.audit.ledger import (
     FormLevel,
@@ -28,6 +37,7 @@ __all__ = [
     "Posterior",
     "Worst",
     "ceiling",
+    "chance_up",
     "exp_lower",
     "exp_upper",
     "form_level",
@@ -37,6 +47,7 @@ __all__ = [
     "lift_bound",
     "ln_up",
     "odds_bound",
+    "parse_chance",
     "parse_epsilon",
     "parse_nats",
     "require_private",

@@ -44,6 +44,22 @@ def parse_nats(value: object, field: str, low: Fraction, high: Fraction) -> Frac
     return number
 
 
+def parse_chance(value: object, field: str) -> Fraction:
+    """Return a chance in [0, 1), read exactly from a plain decimal string such as "0.000001".
+
+    Raises InvalidInput: eps_not_finite, eps_format, or eps_out_of_range.
+    """
+    try:
+        number = parse_nats(value, field, Fraction(0), Fraction(1))
+    except InvalidInput as error:
+        if error.problem is not Problem.EPS_OUT_OF_RANGE:
+            raise
+        number = Fraction(1)
+    if number == 1:
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "a chance is at least 0 and less than 1", field)
+    return number
+
+
 def exp_lower(r: Fraction, bits: int = 128) -> Fraction:
     """Return a rational ≤ e^r, within a relative 2^-bits; r in [0, 64]."""
     return _exp(r, bits, up=False)
@@ -72,6 +88,13 @@ def ln_up(level: Fraction | None, digits: int = 4) -> str:
         context.prec = 60
         nats = (Decimal(level.numerator) / Decimal(level.denominator)).ln()
         return str(nats.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING))
+
+
+def chance_up(chance: Fraction) -> str:
+    """Return a chance as a decimal of three digits, rounded up so that none is shown smaller than it is."""
+    with localcontext() as context:
+        context.prec, context.rounding = 3, ROUND_CEILING
+        return f"{Decimal(chance.numerator) / Decimal(chance.denominator):f}"
 
 
 def _text(value: object, field: str) -> str:

@@ -121,13 +121,17 @@ def form_level(blocks: Sequence[LedgerBlock], delta_cap: Fraction = Fraction(0))
 def ledger_total(forms: Sequence[FormLevel], delta_cap: Fraction = Fraction(0)) -> Fraction | None:
     """Return what several documents cost together: across documents every block counts its prior-free bound.
 
-    The (ε, δ) bounds are used if all their δ together are within the cap, the ceilings otherwise.
+    The (ε, δ) bounds are used as long as the cap lasts, first where the ceiling is infinite and the least δ first; the
+    ceilings count otherwise.
     """
     if len(forms) == 1 and forms[0].delta <= delta_cap:
         return forms[0].level
-    if 0 < sum(form.free_delta for form in forms) <= delta_cap:
-        return _product(form.free if form.free_delta else form.ceiling for form in forms)
-    return _product(form.ceiling for form in forms)
+    spent, counted = Fraction(0), list[Fraction | None]()
+    for form in sorted(forms, key=lambda form: (form.ceiling is not None, form.free_delta)):
+        approximate = 0 < form.free_delta <= delta_cap - spent
+        spent += form.free_delta if approximate else 0
+        counted.append(form.free if approximate else form.ceiling)
+    return _product(counted)
 
 
 def lift_bound(claim: Claim) -> Fraction | None:

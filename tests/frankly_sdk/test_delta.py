@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cap on δ: 0 unless the app says otherwise, over all surveys of an install, in exact arithmetic."""
+
+import sqlite3
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from frankly_protocol.audit import Claim, FormLevel, chance_up, ledger_total, level_for, parse_chance, stated_ceiling
+from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
+from frankly_sdk.store import Store
+
+from tests.frankly_protocol.samples import ldp_block, question, survey, warner
+from tests.frankly_sdk.fakes import FakeServer
+
+D = 1 << 48
+UNIT = 2**-20
+"""The δ of the blocks here: a power of two, which tables and floats hold exactly."""
+
+
+def times(n: int) -> str:
+    """So many δ as the plain decimal that they are."""
+    return f"{n * Decimal(UNIT):f}"
+
+
+def approximate(name: str, epsilon: str = "1", delta: Fraction = Fraction(UNIT)) -> Block:
+    """A yes/no question that gives the true answer away with chance δ: (ε, δ), and no finite ceiling."""
+    told = int(delta * D)
+    (on, off), _ = warner(epsilon)[0].weights
+    # The truth in clear with chance δ, under names of its own; otherwise randomised response.
+    rows = tuple(
+        tuple(w * (D - told) // D for w in row) + tail for row, tail in (((on, off), (told, 0)), ((off, on), (0, told)))
+    )
+    rows = tuple((D - sum(row[1:]), *row[1:]) for row in rows)
+    mechanism = DenseMechanism(48, rows)
+    promise = Promise(Claim("dp", level_for(Fraction(epsilon) + Fraction(1, 10**6)), delta=delta.as_integer_ratio()))
+    asked = (question(name, "no", "yes"),)
+    return Block(name, asked, mechanism, (promise,), (1, 1), stated_ceiling(mechanism), "binary", None)
+
+
+def server(i: int, *blocks: Block) -> FakeServer:
+    document: SurveyDocument = survey(*blocks, survey_id=f"{i:032x}")
+    document.require_private()
+    return FakeServer(document=document)
+
+
+def test_without_a_cap_on_delta_such_a_block_counts_its_ceiling(tmp_path: Path) -> None:
+    with pytest.raises(PolicyRefused) as caught:
+        server(1, approximate("q")).open(tmp_path / "s.db", policy=Policy(cap="64"))
+    assert caught.value.code == "policy_cap"
+    assert "inf nats" in caught.value.detail
+    assert f"fail with a chance of up to {chance_up(Fraction(UNIT))}" in caught.value.detail
+    assert "this app allows 0)" in caught.value.detail
+
+
+@pytest.mark.parametrize(("cap", "fits"), [("0.00000095367431640625", True), ("0.00000095367431640624", False)])
+def test_the_line_is_exact(cap: str, fits: bool, tmp_path: Path) -> None:
+    asked, policy = server(1, approximate("q")), Policy(cap="2", delta_cap=cap)
+    assert (Fraction(cap) >= Fraction(UNIT)) == fits
+    if not fits:
+        with pytest.raises(PolicyRefused):
+            asked.open(tmp_path / "s.db", policy=policy)
+        return
+    with asked.open(tmp_path / "s.db", policy=policy) as client:
+        told = client.survey.explain()
+        assert (told.form_nats, told.form_delta) == ("1.0001", Fraction(UNIT))
+        assert "This fails with a chance of at most 0.001%, which this app allows." in told.words
+        assert client.answer({"q": "yes"}).status == "sent"
+
+
+def test_delta_adds_over_surveys_and_starts_and_never_renews(tmp_path: Path) -> None:
+    """A cap of three times δ: three answers at ε = 1, and then none that needs a δ, while others still fit."""
+    policy = Policy(cap="5", delta_cap=times(3))
+    for i in range(3):
+        with server(i, approximate("q")).open(tmp_path / "s.db", policy=policy) as client:
+            assert client.answer({"q": "no"}).status == "sent"
+    for i in range(3, 6):
+        with pytest.raises(BudgetExceeded) as caught:
+            server(i, approximate("q")).open(tmp_path / "s.db", policy=policy)
+        assert "inf nats" in caught.value.detail
+    with server(9, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=policy) as client:
+        assert client.answer({"affair": "no"}).status == "sent"
+    with pytest.raises(BudgetExceeded):
+        server(10, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=policy)
+    store = Store(tmp_path / "s.db")
+    assert sum(form.free_delta for form in store.spent()) == 3 * Fraction(UNIT)
+    store.close()
+    with pytest.raises(BudgetExceeded):  # an app that lowers its cap no longer stands by what was spent
+        server(11, ldp_block(epsilon="0.1")).open(tmp_path / "s.db", policy=Policy(cap="5"))
+
+
+def test_within_a_form_deltas_add_too(tmp_path: Path) -> None:
+    both = server(1, approximate("p"), approximate("q"))
+    once, twice = (Policy(cap="3", delta_cap=times(n)) for n in (1, 2))
+    with pytest.raises(PolicyRefused):
+        both.open(tmp_path / "s.db", policy=once)
+    both.open(tmp_path / "s.db", policy=twice).close()
+
+
+def test_the_ledger_is_asked_again_under_the_lock(tmp_path: Path) -> None:
+    policy = Policy(cap="5", delta_cap=times(1))
+    with (
+        server(1, approximate("q")).open(tmp_path / "s.db", policy=policy) as first,
+        server(2, approximate("q")).open(tmp_path / "s.db", policy=policy) as second,
+    ):
+        assert first.answer({"q": "no"}).status == "sent"
+        with pytest.raises(BudgetExceeded):
+            second.answer({"q": "no"})
+
+
+def test_a_store_of_the_version_before_counts_ceilings(tmp_path: Path) -> None:
+    with server(1, ldp_block(epsilon="1")).open(tmp_path / "s.db") as client:
+        client.answer({"affair": "no"})
+    with sqlite3.connect(tmp_path / "s.db") as old:
+        for column in ("free", "free_delta"):
+            old.execute(f"ALTER TABLE answers DROP COLUMN {column}")
+        old.execute("PRAGMA user_version = 2")
+    old.close()
+    store = Store(tmp_path / "s.db")
+    (form,) = store.spent()
+    store.close()
+    assert form.ceiling == ldp_block(epsilon="1").ceiling
+    assert form.free is None
+    assert form.free_delta == 0
+    with pytest.raises(BudgetExceeded):
+        server(2, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=Policy(cap="1.5"))
+    server(3, ldp_block(epsilon="0.4")).open(tmp_path / "s.db", policy=Policy(cap="1.5")).close()
+
+
+BAD = ["nan", "-0.1", "1", "1.5", "1e-6", "", " 0", "ten", None, True, 0.1, "2", "inf", "1e999999999"]
+
+
+@pytest.mark.parametrize("value", BAD)
+def test_caps_on_delta_are_plain_decimals_below_one(value: object) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Policy(delta_cap=value)  # type: ignore[arg-type]
+    assert caught.value.field == "delta_cap"
+    assert "nats" not in caught.value.detail
+
+
+@pytest.mark.parametrize("text", ["0", "0.000001", "0.999999999999"])
+def test_chances_are_read_exactly_and_never_shown_smaller(text: str) -> None:
+    chance = parse_chance(text, "x")
+    assert chance == Fraction(text)
+    assert chance <= Fraction(chance_up(chance)) <= chance * Fraction(101, 100)
+    assert "e" not in chance_up(chance / 10**9 + Fraction(1, 3 * 10**12)).lower()
+
+
+def test_several_forms_cost_the_least_that_some_choice_within_the_cap_allows() -> None:
+    """Whatever is chosen must be sound: some set of forms counted by δ, all their δ within the cap."""
+    forms = [
+        FormLevel(Fraction(9), ceiling, (), free=free, free_delta=delta)
+        for ceiling, free, delta in (
+            (None, Fraction(2), Fraction(1, 50)),
+            (Fraction(7), Fraction(3), Fraction(1, 100)),
+            (None, Fraction(5, 2), Fraction(1, 100)),
+            (Fraction(3, 2), Fraction(3, 2), Fraction(0)),
+        )
+    ]
+    for cap in (Fraction(n, 100) for n in range(6)):
+        sound = []
+        for size in range(len(forms) + 1):
+            for chosen in combinations(forms, size):
+                if sum(form.free_delta for form in chosen) <= cap:
+                    values = [form.free if form in chosen else form.ceiling for form in forms]
+                    sound.append(None if None in values else _multiplied(values))
+        total = ledger_total(forms, cap)
+        assert total in sound
+        finite = [value for value in sound if value is not None]
+        assert (total is None) == (not finite)
+    assert ledger_total(forms, Fraction(4, 100)) == Fraction(2 * 3 * 5 * 3, 4)
+
+
+def _multiplied(values: list[Fraction | None]) -> Fraction:
+    product = Fraction(1)
+    for value in values:
+        product *= value or 1
+    return product
