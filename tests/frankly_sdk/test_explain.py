@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.audit import ceiling
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.report import Report
 from frankly_sdk.explain import LIMITS, _ledger, explain
@@ -29,15 +30,18 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     assert told.signed_by == (PUBLISHER.public.key_id,)
 
 
+def told(document: SurveyDocument) -> str:
+    return _ledger(document, document.form_level)
+
+
 def test_a_sum_over_both_notions_bounds_beliefs_and_never_odds(tmp_path: Path) -> None:
     """ε-LIP is 2ε of odds: with a LIP block about the secret, no sentence about odds may carry the smaller figure."""
     odds = replace(lip_block("b"), promises=at(lip_block("b"), (5, 4), "secret-ldp"))
     for blocks in ((lip_block("a"), odds), (odds, lip_block("a"))):
-        document = survey(*blocks)
-        text = _ledger(document, document.form_level)
+        text = told(survey(*blocks))
         assert "belief about your “affair”" in text
         assert "odds" not in text
-    assert "odds about your “affair”" in _ledger(survey(odds))
+    assert "odds about your “affair”" in told(survey(odds))
 
 
 def test_what_leaves_is_shown_in_the_very_form_it_takes(tmp_path: Path) -> None:
