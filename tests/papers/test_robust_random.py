@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Robust's Lemma 3 and Theorems 1, 5 and 6 in their true forms, each on random instances (DESIGN §9.7, §9.10)."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from frankly_server.design.robust import Ball, ValueLeak, best_split, distance_bound
+from frankly_server.design.robust.independent_reporting import grr_rows
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from tests.frankly_server.design.robust.reference import renyi
+from tests.papers.exact import tries
+from tests.papers.registry import paper
+
+Matrix = NDArray[np.float64]
+Counts = list[list[int]]
+
+ORDERS = st.sampled_from([Fraction(n, 10) for n in (3, 5, 9, 10, 17, 20, 50)])
+LEVELS = st.integers(0, 2000).map(lambda n: n / 1000)
+
+
+def counts(secrets: int, values: int) -> st.SearchStrategy[Counts]:
+    row = st.lists(st.integers(1, 200), min_size=values, max_size=values)
+    return st.lists(row, min_size=secrets, max_size=secrets)
+
+
+def shares(table: Counts) -> Matrix:
+    return np.array(table) / np.sum(table)
+
+
+def ball_through(estimate: Counts, order: Fraction, radius: float) -> Ball:
+    """The ball of this radius: its threshold c from e^((α−1)B) = 1 + α(α−1)c/2, or c = 2B for α = 1."""
+    if order == 1:
+        return Ball(tuple(map(tuple, estimate)), order, Fraction(2 * radius))
+    c = 2 * math.expm1(float(order - 1) * radius) / float(order * (order - 1))
+    return Ball(tuple(map(tuple, estimate)), order, Fraction(c))
+
+
+@paper("Robust Thm 1")
+def test_theorem_1_no_truth_of_the_ball_projects_beyond_b_s(full: bool) -> None:
+    """A truth on the ball's boundary: every P(·|s) lies within B_s of the estimate's."""
+
+    @tries(full)
+    @given(counts(3, 3), counts(3, 3), ORDERS)
+    def check(estimate: Counts, truth: Counts, order: Fraction) -> None:
+        ball = ball_through(estimate, order, renyi(shares(estimate), shares(truth), float(order)))
+        for s in range(3):
+            far = renyi(shares([estimate[s]]), shares([truth[s]]), float(order))
+            assert far <= ball.conditional_radius(s) * (1 + 1e-9) + 1e-12
+
+    check()
+
+
+@paper("Robust Thm 1")
+def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> None:
+    """The least radius of a ball that holds some P with P(·|s) = R is the one whose B_s is R's own distance."""
+
+    @tries(full)
+    @given(counts(3, 3), st.lists(st.integers(1, 200), min_size=3, max_size=3), ORDERS, st.integers(0, 2))
+    def check(estimate: Counts, row: list[int], order: Fraction, s: int) -> None:
+        P, R = shares(estimate), shares([row])[0]
+
+        def holding(share: float) -> float:
+            Q = P * (1 - share) / (1 - P[s].sum())  # what is beside s keeps its proportions: nothing is nearer
+            Q[s] = share * R
+            return renyi(P, Q, float(order))
+
+        found = minimize_scalar(holding, bounds=(1e-12, 1 - 1e-12), method="bounded", options={"xatol": 1e-13})
+        ball = ball_through(estimate, order, max(0.0, float(found.fun)))
+        far = renyi(P[s] / P[s].sum(), R, float(order))
+        assert ball.conditional_radius(s) == pytest.approx(far, rel=1e-6, abs=1e-9)
+
+    check()
+
+
+@paper("Robust Lemma 3")
+def test_lemma_3(full: bool) -> None:
+    """In fractions: P·q ≤ (1 + (E−1)/2·‖P − R‖₁)·R·q for a report q of ε-LDP."""
+
+    @tries(full)
+    @given(st.lists(st.tuples(*[st.integers(1, 99)] * 3), min_size=2, max_size=6))
+    def check(cells: list[tuple[int, int, int]]) -> None:
+        column, first, second = zip(*cells, strict=True)
+        P, R = ([Fraction(n, sum(some)) for n in some] for some in (first, second))
+        E = Fraction(max(column), min(column))
+        apart = sum(abs(u - v) for u, v in zip(P, R, strict=True))
+        own, other = (sum(u * q for u, q in zip(some, column, strict=True)) for some in (P, R))
+        assert own <= (1 + (E - 1) / 2 * apart) * other
+
+    check()
+
+
+@paper("Robust Lemma 3")
+def test_lemma_3_needs_its_one_half() -> None:
+    """With (E−1)/4 in place of (E−1)/2 a stored instance fails: the bound is attained there."""
+    column, P, R = (2, 1), (Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))
+    own, other = (sum(u * q for u, q in zip(some, column, strict=True)) for some in (P, R))
+    assert own == (1 + Fraction(1, 2) * 2) * other > (1 + Fraction(1, 4) * 2) * other
+
+
+@paper("Robust Thm 5")
+def test_theorem_5_over_the_ball(full: bool) -> None:
+    """Under a truth on the ball's boundary the reports of s at ε₁ and of u at δ₂(ε₂) tell at most ε₁ + ε₂ of s."""
+
+    @tries(full)
+    @given(counts(2, 3), counts(2, 3), LEVELS, LEVELS)
+    def check(estimate: Counts, truth: Counts, eps1: float, eps2: float) -> None:
+        ball = ball_through(estimate, Fraction(2), renyi(shares(estimate), shares(truth), 2))
+        leak = ValueLeak.of_distance(distance_bound(ball))
+        Q = np.kron(grr_rows(2, eps1), grr_rows(3, min(30.0, leak.delta2(eps2))))
+        told = [shares([truth[s]])[0] @ Q[3 * s : 3 * s + 3] for s in (0, 1)]
+        assert max(np.max(told[0] / told[1]), np.max(told[1] / told[0])) <= math.exp(eps1 + eps2) * (1 + 1e-9)
+
+    check()
+
+
+@paper("Robust Thm 5")
+def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
+    """What Table 2's printed IR row fits (DESIGN §9.13): d as the largest |P(u|s) − P(u|t)| instead of the ℓ1 norm."""
+    truth = shares([[80, 10, 10], [10, 80, 10]])
+    given_s = truth / truth.sum(axis=1, keepdims=True)
+    one, whole = np.abs(given_s[0] - given_s[1]).max(), np.abs(given_s[0] - given_s[1]).sum()
+    told = {}
+    for d in (one, whole):
+        Q = grr_rows(3, ValueLeak.of_distance(float(d)).delta2(1.0))
+        rows = given_s @ Q
+        told[d] = float(np.max(rows[0] / rows[1]))
+    assert told[whole] <= math.e < told[one]
+
+
+@paper("Robust Thm 6")
+def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
+    """(77), each term by its definition."""
+
+    @tries(full)
+    @given(st.integers(2, 3), st.integers(2, 3), LEVELS, LEVELS, st.data())
+    def check(secrets: int, values: int, eps1: float, delta2: float, data: st.DataObject) -> None:
+        P = shares(data.draw(counts(secrets, values)))
+        R1, R2 = grr_rows(secrets, eps1), grr_rows(values, delta2)
+        beside = R1.T @ P  # P(y₁, u)
+        second = sum(row.sum() * information(row / row.sum(), R2) for row in beside)
+        first = information(P.sum(axis=1), R1)
+        assert information(P.ravel(), np.kron(R1, R2)) == pytest.approx(first + second, rel=1e-9, abs=1e-12)
+
+    check()
+
+
+@paper("Robust Thm 6")
+def test_theorem_6_is_what_a_split_says_of_itself() -> None:
+    for table, distance in (([[7, 10], [26, 57]], 1.0), ([[3, 1, 9], [5, 5, 2]], 0.4)):
+        split = best_split(table, 0.5, ValueLeak.of_distance(distance))
+        assert split.information == pytest.approx(information(shares(table).ravel(), split.table()), rel=1e-9)
+
+
+def information(p: Matrix, Q: Matrix) -> float:
+    """I(X;Y) = Σ P(x) Q(y|x) ln(Q(y|x)/P(y)), Q with row = truth."""
+    joint = p[:, None] * Q
+    seen = joint > 0
+    return float(np.sum(joint[seen] * np.log((Q / (p @ Q))[seen])))
