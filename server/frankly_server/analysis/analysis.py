@@ -6,7 +6,7 @@ from typing import Any
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis.reading import received, with_tables
+from frankly_server.analysis.reading import received, with_periods, with_tables
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import answer, needed
 from frankly_server.store import Database
@@ -28,12 +28,14 @@ class Analysis:
         method: str | None = None,
         targets: Any = None,
         by: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
     ) -> dict[str, Any]:
         """Return unbiased estimates with standard errors and margins, as JSON values; `encode` writes them.
 
         level : confidence of the margins. census : the respondents are the whole population, so that margins hold the
         privacy noise alone. method : one of `METHODS`, default clt; simultaneous : short for that method. targets,
-        by : see `Request`.
+        by : see `Request`. since, until : only reports that came in on these days or between, ``YYYY-MM-DD`` in UTC.
 
         Versions of the survey that asked a question alike (same ids of question and choices) are pooled; one that
         asked differently stands apart. Below the documents' minimum of reports a question has status ``insufficient``,
@@ -44,6 +46,7 @@ class Analysis:
         """
         chosen = method or ("simultaneous" if simultaneous else "clt")
         asked = {"level": level, "method": chosen, "census": census, "targets": targets, "by": by}
+        asked |= {"since": since, "until": until}
         request = Request.from_json(asked)
         with self._database.reading("estimates") as tx:
             rows = tx.documents.versions(survey_id)
@@ -55,4 +58,6 @@ class Analysis:
                 with_tables(tx, row, each, together[row.digest]) if row.digest in together else each
                 for row, each in zip(rows, documents, strict=True)
             ]
+            if request.is_dated:
+                documents = [with_periods(tx, row, each, request) for row, each in zip(rows, documents, strict=True)]
         return answer(survey_id, documents, request)

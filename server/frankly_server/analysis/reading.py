@@ -13,8 +13,10 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 
+from frankly_server.analysis.periods import ALL_TIME, UNDATED_WORD
 from frankly_server.analysis.received import Blocks, Cell, Key, Received
-from frankly_server.store import DocumentRow, Layout, Transaction, is_masked, is_set, members
+from frankly_server.analysis.request import Request
+from frankly_server.store import NO_NUMBER, UNDATED, DocumentRow, Layout, Transaction, is_masked, is_set, members
 
 Tallies = dict[Key, Counter[tuple[int, ...]]]
 
@@ -26,13 +28,13 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
     for count, n in tx.counts.of_document(row.digest).items():
-        key = ((count.block,), count.stratum)
+        key = ((count.block,), count.stratum, ALL_TIME)
         totals[key] += n
         if layout.radices[count.block]:
             tallies[key][layout.parts(count.block, count.symbol)] += n
     for block in layout.sets:
         for pair, n in tx.counts.pairs(row.digest, block, block).items():
-            tallies[(block,), pair.stratum][pair.symbol, pair.other_symbol] += n
+            tallies[(block,), pair.stratum, ALL_TIME][pair.symbol, pair.other_symbol] += n
     rest = [(i,) for i in range(len(document.blocks)) if not layout.covers((i,))]
     cells = {key: Cell(n, dict(tallies[key])) for key, n in totals.items()}
     return Received(document, row.envelope, cells | _from_reports(tx, row, document, rest))
@@ -49,13 +51,35 @@ def with_tables(tx: Transaction, row: DocumentRow, found: Received, wanted: Iter
             continue
         i, j = blocks
         for pair, n in tx.counts.pairs(row.digest, i, j).items():
-            tallies[blocks, pair.stratum][layout.parts(i, pair.symbol) + layout.parts(j, pair.other_symbol)] += n
+            tallies[blocks, pair.stratum, ALL_TIME][
+                layout.parts(i, pair.symbol) + layout.parts(j, pair.other_symbol)
+            ] += n
     cells = {key: Cell(sum(tally.values()), dict(tally)) for key, tally in tallies.items()}
     return Received(
         found.document,
         found.envelope,
         {**found.cells, **cells, **_from_reports(tx, row, found.document, rest)},
     )
+
+
+def with_periods(tx: Transaction, row: DocumentRow, found: Received, request: Request) -> Received:
+    """Return the document with the counts of each block by itself in every period asked for, and of the undated."""
+    layout = Layout.of(found.document)
+    totals: Counter[Key] = Counter()
+    tallies: Tallies = defaultdict(Counter)
+    for count, n in tx.counts.by_day(row.digest, request.span.since, request.span.until).items():
+        period = UNDATED_WORD if count.day == UNDATED else request.span.period(count.day, request.period)
+        if period is None:
+            continue
+        key = ((count.block,), count.stratum, period)
+        if count.other_symbol != NO_NUMBER:
+            tallies[key][count.symbol, count.other_symbol] += n
+            continue
+        totals[key] += n
+        if layout.radices[count.block]:
+            tallies[key][layout.parts(count.block, count.symbol)] += n
+    cells = {key: Cell(n, dict(tallies[key])) for key, n in totals.items()}
+    return Received(found.document, found.envelope, {**found.cells, **cells})
 
 
 def _from_reports(
@@ -69,9 +93,9 @@ def _from_reports(
     tallies: Tallies = defaultdict(Counter)
     for symbols, stratum, n in tx.together.of_document(row.survey, row.digest):
         for blocks in wanted:
-            totals[blocks, stratum] += n
+            totals[blocks, stratum, ALL_TIME] += n
             for entry in _entries([mechanisms[i] for i in blocks], [symbols[i] for i in blocks]):
-                tallies[blocks, stratum][entry] += n
+                tallies[blocks, stratum, ALL_TIME][entry] += n
     return {key: Cell(n, dict(tallies[key])) for key, n in totals.items()}
 
 

@@ -13,14 +13,20 @@ from typing import Any
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 
+from frankly_server.analysis.periods import ALL_TIME, UNDATED_WORD
+
 Blocks = tuple[int, ...]
 Tally = Mapping[tuple[int, ...], int]
-Key = tuple[Blocks, str]
+Key = tuple[Blocks, str, str]
+"""Positions of blocks, stratum as canonical JSON, period."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Reports of some blocks within one stratum: how many, and symbols together -> how many (None: held back)."""
+    """Reports of some blocks within a stratum and a period: how many, and symbols together -> how many.
+
+    tally : None where it is held back.
+    """
 
     n: int
     tally: Tally | None
@@ -28,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A document, its envelope's exact bytes, and cells by (positions of blocks, stratum as canonical JSON)."""
+    """A document, its envelope's exact bytes, and cells by their keys."""
 
     document: SurveyDocument
     envelope: bytes
@@ -42,21 +48,32 @@ class Received:
     @property
     def n(self) -> int:
         """How many reports came in: every report has one symbol for every block."""
-        return sum(cell.n for (blocks, _), cell in self.cells.items() if blocks == (0,))
+        return sum(cell.n for (blocks, _, period), cell in self.cells.items() if (blocks, period) == ((0,), ALL_TIME))
 
-    def within(self, blocks: Blocks, by: str | None, choice: str | None) -> list[Key]:
-        """Return the keys of these blocks in the strata where the public question `by` was answered `choice`."""
+    @property
+    def undated(self) -> int:
+        """How many of them have no day, if days were read."""
+        return sum(
+            cell.n for (blocks, _, period), cell in self.cells.items() if (blocks, period) == ((0,), UNDATED_WORD)
+        )
+
+    def within(self, blocks: Blocks, by: str | None, choice: str | None, period: str) -> list[Key]:
+        """Return the keys of these blocks and period in the strata where the question `by` was answered `choice`."""
         return [
-            (found, stratum)
-            for found, stratum in sorted(self.cells)
-            if found == blocks and (by is None or _choice(stratum, by) == choice)
+            (found, stratum, when)
+            for found, stratum, when in sorted(self.cells)
+            if (found, when) == (blocks, period) and (by is None or _choice(stratum, by) == choice)
         ]
+
+    def periods(self, blocks: Blocks) -> set[str]:
+        """Return the periods that these blocks have reports in, but for all time."""
+        return {when for found, _, when in self.cells if found == blocks} - {ALL_TIME}
 
     def to_json(self, shown: Collection[Key]) -> dict[str, Any]:
         """Return the envelope and the cells, the counts of those in `shown` only."""
         cells = [
-            [list(blocks), stratum, cell.n, _listed(cell.tally) if (blocks, stratum) in shown else None]
-            for (blocks, stratum), cell in sorted(self.cells.items(), key=lambda item: item[0])
+            [*key, cell.n, _listed(cell.tally) if key in shown else None]
+            for key, cell in sorted(self.cells.items(), key=lambda item: item[0])
         ]
         return {"envelope": base64.b64encode(self.envelope).decode(), "cells": cells}
 
@@ -64,8 +81,8 @@ class Received:
     def from_json(cls, value: Mapping[str, Any]) -> "Received":
         """Read what `to_json` wrote; KeyError, TypeError or ValueError if it is not that."""
         cells = {
-            (tuple(map(int, blocks)), str(stratum)): Cell(int(n), None if tally is None else _read(tally))
-            for blocks, stratum, n, tally in value["cells"]
+            (tuple(map(int, blocks)), str(stratum), str(period)): Cell(int(n), None if tally is None else _read(tally))
+            for blocks, stratum, period, n, tally in value["cells"]
         }
         return cls.of(base64.b64decode(value["envelope"], validate=True), cells)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
 from frankly_server.estimate.margins import METHODS, require_level
 from frankly_server.records import flag, number, record
 
@@ -34,11 +35,12 @@ Combinations = Mapping[str, Mapping[str, Combination]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """level : of the margins. method : their kind, one of `METHODS`. census : the respondents are everybody.
+    """What an answer is computed for; as JSON this is what a result carries, so that it can be computed again.
 
-    joint : ids of the questions of one table, instead of every question's shares. combinations : targets by question,
-    likewise. by : a public question of the survey, or "version"; None for all together. As JSON this is what a result
-    carries, so that it can be computed again.
+    level : of the margins. method : their kind, one of `METHODS`. census : the respondents are everybody. span : only
+    reports of these days. joint : ids of the questions of one table, instead of every question's shares. combinations :
+    targets by question, likewise. by : a public question of the survey, or "version"; "day", "week" or "month"; or one
+    of each with a comma between them; None for all together.
     """
 
     level: float = 0.95
@@ -47,16 +49,31 @@ class Request:
     joint: tuple[str, ...] | None = None
     combinations: Combinations | None = None
     by: str | None = None
+    span: Span = ALL_DAYS
+
+    @property
+    def group(self) -> str | None:
+        """The public question, or "version", that estimates are told apart by."""
+        return next((name for name in _names(self.by) if name not in PERIODS), None)
+
+    @property
+    def period(self) -> str | None:
+        """One of `PERIODS`, if estimates are told apart by it."""
+        return next((name for name in _names(self.by) if name in PERIODS), None)
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether the days of reports matter."""
+        return self.period is not None or bool(self.span)
 
     @classmethod
     def from_json(cls, value: Any) -> "Request":
         """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
-        given = record(value, frozenset(), frozenset({"level", "method", "census", "targets", "by"}))
+        given = record(value, frozenset(), frozenset("level method census targets by since until".split()))
         method, by, targets = given.get("method", "clt"), given.get("by"), given.get("targets")
         census = flag(given.get("census", False), "census")
         _check(method, targets, census=census)
-        if by is not None and not isinstance(by, str):
-            raise InvalidInput(Problem.FIELD_TYPE, f"name a public question of the survey, or {VERSION}", "by")
+        _check_by(by)
         return cls(
             level=require_level(given.get("level", 0.95)),
             method=method,
@@ -64,6 +81,7 @@ class Request:
             joint=_joint(targets) if isinstance(targets, list) else None,
             combinations=_combinations(targets) if isinstance(targets, Mapping) else None,
             by=by,
+            span=Span.read(given.get("since"), given.get("until")),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -73,7 +91,8 @@ class Request:
             targets = list(self.joint)
         elif self.combinations is not None:
             targets = {q: {name: _written(c) for name, c in named.items()} for q, named in self.combinations.items()}
-        return {"level": self.level, "method": self.method, "census": self.census, "targets": targets, "by": self.by}
+        asked = {"level": self.level, "method": self.method, "census": self.census, "targets": targets, "by": self.by}
+        return asked | {"since": self.span.since, "until": self.span.until}
 
 
 def _check(method: Any, targets: Any, *, census: bool) -> None:
@@ -85,6 +104,20 @@ def _check(method: Any, targets: Any, *, census: bool) -> None:
     if census and method == "sequence":
         words = "a sequence of looks is about a sample: for everybody use hoeffding"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")
+
+
+def _check_by(by: Any) -> None:
+    names = _names(by) if by is None or isinstance(by, str) else [""]
+    periods = sum(name in PERIODS for name in names)
+    if "" in names or periods > 1 or len(names) - periods > 1:
+        known = (
+            f"a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or both with a comma between"
+        )
+        raise InvalidInput(Problem.FIELD_TYPE, f"name {known}", "by")
+
+
+def _names(by: str | None) -> list[str]:
+    return [] if by is None else by.split(",")
 
 
 def _joint(value: list[Any]) -> tuple[str, ...]:

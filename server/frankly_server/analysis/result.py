@@ -7,6 +7,7 @@ which the answer holds under `inputs`, next to the version of the code.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_protocol import __version__
@@ -15,6 +16,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server import rational
 from frankly_server.analysis.parts import Part
+from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS, UNDATED_WORD, in_order
 from frankly_server.analysis.received import Blocks, Key, Received
 from frankly_server.analysis.request import VERSION, Request
 from frankly_server.analysis.rows import BETA, part_targets, table_json
@@ -29,7 +31,22 @@ READ = (
     "longer the more there are."
 )
 
-Group = tuple[dict[str, str] | None, tuple[Received, ...], str | None, str | None]
+_MOST_TABLES = 1000
+"""Estimates of so many tables take seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What one estimate of a table is about: the reports to these documents of one period.
+
+    by, choice : a public question and the choice of it that they name; None for all.
+    """
+
+    label: dict[str, str] | None
+    sources: tuple[Received, ...]
+    by: str | None = None
+    choice: str | None = None
+    period: str = ALL_TIME
 
 
 def answer(survey: str, documents: Sequence[Received], request: Request) -> dict[str, Any]:
@@ -39,7 +56,13 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
     """
     shown: dict[str, set[Key]] = {each.document.digest: set() for each in documents}
     asked = tables(documents, request)
-    questions = [_question(table, group, request, shown) for table in asked for group in _groups(table, request)]
+    groups = [(table, group) for table in asked for group in _in_periods(table, _groups(table, request), request)]
+    if len(groups) > _MOST_TABLES:
+        words = (
+            f"these are more than {_MOST_TABLES} tables: take longer periods, fewer days (since, until) or questions"
+        )
+        raise InvalidInput(Problem.UNSUPPORTED, words, "by")
+    questions = [_question(table, group, request, shown) for table, group in groups]
     newest = documents[-1].document
     return {
         "survey": survey,
@@ -48,13 +71,15 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         "method": request.method,
         "census": request.census,
         "by": request.by,
+        "since": request.span.since,
+        "until": request.span.until,
         "n": sum(each.n for each in documents),
         "documents": [
             {"digest": each.document.digest, "version": each.document.version, "n": each.n} for each in documents
         ],
         "questions": questions,
         "beta": BETA,
-        "notes": [*NOTES, *([READ] if any(map(_is_read, asked)) else [])],
+        "notes": [*NOTES, *([READ] if any(map(_is_read, asked)) else []), *_undated(documents)],
         "inputs": {
             "code": __version__,
             "request": request.to_json(),
@@ -99,22 +124,55 @@ def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blo
 
 
 def _groups(table: Table, request: Request) -> list[Group]:
-    """Return what each estimate of a table is about: its label, documents, and public question with its choice."""
-    if request.by is None:
-        return [(None, table.sources, None, None)]
-    if request.by == VERSION:
-        return [({VERSION: str(each.document.version)}, (each,), None, None) for each in table.sources]
+    """Return what the estimates of a table are about, of all days."""
+    by = request.group
+    if by is None:
+        return [Group(None, table.sources)]
+    if by == VERSION:
+        return [Group({VERSION: str(each.document.version)}, (each,)) for each in table.sources]
     asked = {q.id: q for each in table.sources for q in each.document.strata}
-    if request.by not in asked:
-        known = ", ".join([*sorted(asked), VERSION])
+    if by not in asked:
+        known = ", ".join([*sorted(asked), VERSION, *PERIODS])
         raise InvalidInput(Problem.STRATA_INVALID, f"estimates can be told apart by: {known}", "by")
-    sources = tuple(each for each in table.sources if request.by in {q.id for q in each.document.strata})
-    return [({request.by: c.id}, sources, request.by, c.id) for c in asked[request.by].choices]
+    sources = tuple(each for each in table.sources if by in {q.id for q in each.document.strata})
+    return [Group({by: c.id}, sources, by, c.id) for c in asked[by].choices]
+
+
+def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list[Group]:
+    """Return the groups again for each period asked for, the first one first."""
+    if not request.is_dated:
+        return list(groups)
+    _require_days(table)
+    if request.period is None:
+        name, periods = DAYS, [str(request.span)]
+    else:
+        blocks = [(source, blocks_of(source.document, table.questions) or ()) for source in table.sources]
+        found = {period for source, positions in blocks for period in source.periods(positions)}
+        name, periods = request.period, in_order(found - {UNDATED_WORD} if request.span else found)
+    return [
+        replace(group, label=(group.label or {}) | {name: period}, period=period)
+        for group in groups
+        for period in periods
+    ]
+
+
+def _require_days(table: Table) -> None:
+    """Days are counted of every block by itself, and of as large blocks as totals are."""
+    for source in table.sources:
+        blocks = blocks_of(source.document, table.questions)
+        if blocks is not None and (len(blocks) > 1 or not Layout.of(source.document).covers(blocks)):
+            words = f"what came in together on a day is not kept for {table.id}: ask for all days, or other targets"
+            raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
+
+
+def _undated(documents: Sequence[Received]) -> list[str]:
+    n = sum(each.undated for each in documents)
+    return [f"{n} reports are undated: their days were not kept, so no period holds them."] if n else []
 
 
 def _question(table: Table, group: Group, request: Request, shown: dict[str, set[Key]]) -> dict[str, Any]:
-    label, sources, by, choice = group
-    found = [(source, _keys(source, table, by, choice)) for source in sources]
+    label, sources = group.label, group.sources
+    found = [(source, _keys(source, table, group)) for source in sources]
     counted = [(source, keys, sum(source.cells[key].n for key in keys)) for source, keys in found]
     used = [(source, keys) for source, keys, n in counted if n >= LEAST]
     n = sum(n for _, _, n in counted if n >= LEAST)
@@ -148,9 +206,9 @@ def _question(table: Table, group: Group, request: Request, shown: dict[str, set
 _NOTHING: dict[str, Any] = {"covariance": None, "projected": None, "mle": None, "mle_gap": None, "fit_p": None}
 
 
-def _keys(source: Received, table: Table, by: str | None, choice: str | None) -> list[Key]:
+def _keys(source: Received, table: Table, group: Group) -> list[Key]:
     blocks = blocks_of(source.document, table.questions)
-    return [] if blocks is None else source.within(blocks, by, choice)
+    return [] if blocks is None else source.within(blocks, group.by, group.choice, group.period)
 
 
 def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:

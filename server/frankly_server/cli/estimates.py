@@ -31,7 +31,9 @@ _ID = re.compile(r"[0-9a-f]{32}")
 @click.option("--census", is_flag=True, help="The respondents are everybody: margins of the privacy noise alone.")
 @click.option("--simultaneous", is_flag=True, help="Margins for all choices of a question at once.")
 @click.option("--method", type=click.Choice(METHODS), help="Which margin [default: clt].")
-@click.option("--by", help="A public question of the survey, or version: estimates apart.")
+@click.option("--by", help="A public question or version; day, week or month; or both, as region,week: apart.")
+@click.option("--since", metavar="DAY", help="Only reports of this UTC day, as 2026-05-31, and later ones.")
+@click.option("--until", metavar="DAY", help="Only reports of this UTC day and earlier ones.")
 @click.option("--crosstab", multiple=True, help="Two or more question ids, one option each: their joint table.")
 @click.option("--result", is_flag=True, help="Write the whole answer as JSON, which `frankly replay` computes again.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
@@ -45,6 +47,8 @@ def estimates(
     simultaneous: bool,
     method: str | None,
     by: str | None,
+    since: str | None,
+    until: str | None,
     crosstab: tuple[str, ...],
     result: bool,
     as_csv: bool,
@@ -56,7 +60,7 @@ def estimates(
     """
     link = _LINK.fullmatch(survey)
     asked: dict[str, Any] = {"level": level, "census": census, "simultaneous": simultaneous}
-    asked |= {"method": method, "by": by, "targets": list(crosstab) or None}
+    asked |= {"method": method, "by": by, "targets": list(crosstab) or None, "since": since, "until": until}
     if link or url:
         analyst = _remote(link, survey, url, key)
         found = analyst.estimates(link["survey"] if link else survey, **asked)

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,24 +41,27 @@ class Analyst:
         method: str | None = None,
         targets: Any = None,
         by: str | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
     ) -> Estimates:
         """Return a survey's estimates.
 
         survey : its id. level : confidence, strictly between 0 and 1. census : the respondents are everybody.
         simultaneous : margins for all choices of a question at once. method : another margin, such as "exact" or
         "chebyshev". targets : question ids for their joint table, or combinations of choices by question, such as
-        ``{"drinks": {"at all": {"weekly": 1, "daily": 1}}}``. by : a public question, or "version".
+        ``{"drinks": {"at all": {"weekly": 1, "daily": 1}}}``. by : a public question, or "version"; "day",
+        "week" or "month"; or one of each, as "region,week". since, until : only reports of these UTC days and between.
         Raises Unreachable or Refused.
         """
         query = {"level": f"{level:.12f}".rstrip("0"), "census": _flag(census), "simultaneous": _flag(simultaneous)}
         query |= {name: value for name, value in (("method", method), ("by", by)) if value is not None}
+        query |= {name: str(day) for name, day in (("since", since), ("until", until)) if day is not None}
         if targets is not None:
             query["targets"] = targets if isinstance(targets, str) else json.dumps(targets)
 
         def crosstab(questions: Sequence[str]) -> Estimates:
-            return self.estimates(
-                survey, level, census, simultaneous, language, method=method, targets=list(questions), by=by
-            )
+            asked: dict[str, Any] = {"method": method, "by": by, "since": since, "until": until}
+            return self.estimates(survey, level, census, simultaneous, language, targets=list(questions), **asked)
 
         body = self._get(f"/v1/surveys/{survey}/estimates", query)
         try:

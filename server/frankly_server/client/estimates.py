@@ -101,8 +101,8 @@ class Estimates:
         return self.ask(questions)
 
     def plot(self, question: str | None = None, by: str = "") -> str:
-        """Return bars with whiskers as SVG text, of one question or of all rows."""
-        rows = self.of(question, by) if question is not None else self.rows
+        """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
+        rows = self.rows if question is None else self._shown(question, by)
         if not rows:
             raise InvalidInput(Problem.TARGETS_INVALID, "there are no estimates to plot", "question")
         label = question or self.title
@@ -160,6 +160,10 @@ class Estimates:
             lines.append(f"  {_label(row):<{width}}  {row.estimate:7.1%} ± {row.margin:.1%} at {row.level:.10g}{flags}")
         lines += [f"{question}: not enough reports, {more} more needed" for question, more in self.insufficient.items()]
         return "\n".join(lines)
+
+    def _shown(self, question: str, by: str) -> tuple[Estimate, ...]:
+        found = tuple(row for row in self.rows if row.question == question and by in ("", row.by))
+        return found or self.of(question, by)
 
     def _told(self, question: str, by: str, used: set[str]) -> tuple[tuple[Estimate, ...], Sequence[Sequence[float]]]:
         rows = self.of(question, by)

@@ -16,10 +16,11 @@ from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.log import LogEntry
 from frankly_server.store.migrate import downgrade, upgrade
 from frankly_server.store.reports import ReportRow
-from frankly_server.store.statistics import Layout, is_masked, is_set, members
+from frankly_server.store.statistics import NO_NUMBER, Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow
 
 __all__ = [
+    "NO_NUMBER",
     "UNDATED",
     "AccountRow",
     "AllDaysKey",

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, or_, select
 
 from frankly_server.store.schema import counts_by_day as table
 from frankly_server.store.statistics import NO_NUMBER
@@ -54,12 +54,10 @@ class ByDay:
         self._connection = connection
 
     def of_document(self, digest: str, since: str | None = None, until: str | None = None) -> Mapping[DayKey, int]:
-        """Return the counts of one document, slots added up; of the days from `since` to `until` if given."""
-        wanted = [table.c.document == digest]
-        if since is not None:
-            wanted.append(table.c.day >= since)
+        """Return the counts of one document, slots added up: of the undated, and of days from `since` to `until`."""
+        wanted: list[Any] = [table.c.document == digest, or_(table.c.day >= (since or UNDATED), table.c.day == UNDATED)]
         if until is not None:
-            wanted += [table.c.day <= until, table.c.day != UNDATED]
+            wanted.append(table.c.day <= until)
         return {DayKey(*key): n for key, n in self._summed(DayKey._fields, wanted).items()}
 
     def totals(self, digest: str) -> Mapping[AllDaysKey, int]:

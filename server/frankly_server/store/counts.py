@@ -124,9 +124,9 @@ class Counts:
         return self._kept(pair_counts, PairKey, *wanted)
 
     def by_day(self, digest: str, since: str | None = None, until: str | None = None) -> Mapping[DayKey, int]:
-        """Return the counts of one document day by day, of the days from `since` to `until` (both included) if given.
+        """Return the counts of one document day by day: the undated, and days from `since` to `until` (both included).
 
-        Undated ones are among them unless there is a bound. Every block by itself: nothing says what came together.
+        Every block by itself: nothing says what came together.
         """
         return self._days.of_document(digest, since, until)
 

@@ -30,6 +30,7 @@ _PLAN_PROBLEMS = (
     Problem.IDENTITY_MECHANISM, Problem.NOT_IDENTIFIABLE, Problem.UNSUPPORTED,
 )  # fmt: skip
 _FORMATS = ("json", "csv", "parquet")
+_DAY = {"type": "string", "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "example": "2026-05-31"}
 _FLAG = {"type": "string", "enum": ["true", "false"], "default": "false"}
 _QUERY = (
     Query(
@@ -46,7 +47,14 @@ _QUERY = (
         "`shares`; or JSON: a list of question ids for their joint table, or combinations of choices by question, such "
         'as {"drinks": {"at all": {"weekly": 1, "daily": 1}}}; {"of": …, "over": …} is a ratio.',
     ),
-    Query("by", {"type": "string", "maxLength": 64}, "A public question of the survey, or `version`: estimates apart."),
+    Query(
+        "by",
+        {"type": "string", "maxLength": 72},
+        "Estimates apart: a public question of the survey or `version`; `day`, `week` or `month` of arrival in UTC; or "
+        "one of each, as `region,week`.",
+    ),
+    Query("since", _DAY, "Only reports that came in on this UTC day or later."),
+    Query("until", _DAY, "Only reports that came in on this UTC day or before."),
     Query("format", {"type": "string", "enum": list(_FORMATS), "default": "json"}, "How the answer is written."),
 )
 
@@ -88,6 +96,8 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
             method=asked.get("method"),
             targets=_targets(asked.get("targets", "shares")),
             by=asked.get("by"),
+            since=asked.get("since"),
+            until=asked.get("until"),
         )
         if form == "csv":
             return Response(to_csv(found), content_type=CSV)

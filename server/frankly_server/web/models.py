@@ -212,7 +212,9 @@ class SurveyEstimates(Shape):
     method: Method
     census: bool
     by: str | None
-    n: int
+    since: str | None = Field(description="Only reports of this UTC day and later ones are in the estimates.")
+    until: str | None = Field(description="Only reports of this UTC day and earlier ones are in the estimates.")
+    n: int = Field(description="Reports of all days.")
     documents: list[DocumentCount]
     questions: list[QuestionEstimates]
     beta: str = Field(description="The share of fakes that `poisoning_up` and `poisoning_down` are about.")

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates by day, week and month, of some days, and by public question too: those of the same reports alone."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import date, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import Mechanism, UnaryMechanism
+from frankly_server.analysis import Analysis, encode, replay
+from frankly_server.analysis.formats import lines
+from frankly_server.estimate import SetCounts, estimate
+from frankly_server.store import Database
+
+from tests.frankly_protocol.samples import ldp_block, question, survey
+from tests.frankly_server.samples import SURVEY, put, row
+from tests.frankly_server.store.counted import D, block, dense, number
+
+FIRST = date(2026, 12, 24)  # the days around New Year: ISO weeks and years part ways
+REGIONS = ("north", "south")
+Sent = list[tuple[str, str, tuple[Any, ...]]]
+"""(day, region, symbols) of every report, which only the test knows."""
+
+
+def _collect(database: Database, days: int = 24, a_day: int = 30) -> tuple[SurveyDocument, list[Mechanism], Sent]:
+    rng = Random(11)
+    drawn = [dense(3, 4, rng), UnaryMechanism(48, 4, D // 2, D // 8), UnaryMechanism(48, 12, D // 2, D // 8)]
+    blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
+    document = put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),)))
+    sent: Sent = []
+    for number_ in range(days):
+        day = "" if number_ == 0 else (FIRST + timedelta(days=number_)).isoformat()
+        fresh = []
+        for _ in range(a_day):
+            region = rng.choice(REGIONS)
+            symbols = tuple(m.symbol_json(m.sample(rng.randrange(m.answers), rng.getrandbits)) for m in drawn)
+            fresh.append(replace(row(*symbols, document=document.digest), strata=f'{{"region":"{region}"}}'))
+            sent.append((day, region, symbols))
+        with database.transaction("receive") as tx:
+            tx.reports.add_many(fresh)
+            tx.counts.add(fresh, day)
+    return document, drawn, sent
+
+
+def _alone(mechanism: Mechanism, prior: tuple[int, ...], symbols: list[Any]) -> Any:
+    """The estimate from these reports' symbols of one block, counted here."""
+    if isinstance(mechanism, UnaryMechanism):
+        return estimate(mechanism, SetCounts.of_symbols(mechanism.answers, Counter(int(s, 16) for s in symbols)))
+    seen = Counter(number(mechanism, s) for s in symbols)
+    return estimate(mechanism, [seen[y] for y in range(mechanism.reports)], design_prior=prior)
+
+
+def _week(day: str) -> str:
+    return date.fromisoformat(day).strftime("%G-W%V") if day else "undated"
+
+
+LABELS = {
+    "day": lambda day, _: {"day": day or "undated"},
+    "week": lambda day, _: {"week": _week(day)},
+    "month": lambda day, _: {"month": day[:7] or "undated"},
+    "region,week": lambda day, region: {"region": region, "week": _week(day)},
+    "month,region": lambda day, region: {"region": region, "month": day[:7] or "undated"},
+}
+
+
+@pytest.mark.parametrize("by", LABELS)
+def test_periods_are_estimated_from_their_own_reports(sqlite: Database, by: str) -> None:
+    document, drawn, sent = _collect(sqlite)
+    found = Analysis(sqlite).estimates(SURVEY, by=by)
+    groups: dict[tuple[tuple[str, str], ...], list[tuple[Any, ...]]] = {}
+    for day, region, symbols in sent:
+        groups.setdefault(tuple(LABELS[by](day, region).items()), []).append(symbols)
+    told = {(q["id"], tuple(sorted(q["by"].items()))): q for q in found["questions"]}
+    assert len(told) == 3 * len(groups)
+    assert found["n"] == len(sent)
+    some = 0
+    for label, symbols in groups.items():
+        for b, mechanism in enumerate(drawn):
+            asked = told[document.blocks[b].questions[0].id, tuple(sorted(label))]
+            assert asked["n"] == len(symbols)
+            if len(symbols) < document.min_reports:
+                assert (asked["status"], asked["rows"], asked["needed"]) == ("insufficient", [], document.min_reports)
+                continue
+            some += 1
+            expected = _alone(mechanism, document.blocks[b].design_prior, [each[b] for each in symbols])
+            assert [r["estimate"] for r in asked["rows"]] == pytest.approx(expected.unbiased, abs=1e-12)
+            assert [r["se"] for r in asked["rows"]] == pytest.approx(expected.se, abs=1e-12)
+            assert {r["by"] for r in asked["rows"]} == {" ".join(f"{k}={v}" for k, v in label)}
+            assert {r["n"] for r in asked["rows"]} == {len(symbols)}
+    assert some >= 3 or by == "day"  # thirty a day are too few for a number
+    assert [note for note in found["notes"] if note.startswith("30 reports are undated")]
+
+
+def test_periods_come_in_order_the_undated_first(sqlite: Database) -> None:
+    _collect(sqlite, a_day=1)
+    for by, first in (
+        ("week", ["undated", "2026-W52", "2026-W53", "2027-W01"]),
+        ("month", ["undated", "2026-12", "2027-01"]),
+    ):
+        asked = Analysis(sqlite).estimates(SURVEY, by=by)["questions"]
+        assert [q["by"][by] for q in asked if q["id"] == asked[0]["id"]][: len(first)] == first
+
+
+@pytest.mark.parametrize(("since", "until", "label"), [
+    ("2026-12-26", "2027-01-02", "2026-12-26/2027-01-02"),
+    ("2026-12-30", "2026-12-30", "2026-12-30/2026-12-30"),
+    (None, "2026-12-28", "../2026-12-28"),
+    ("2027-01-10", None, "2027-01-10/.."),
+])  # fmt: skip
+def test_some_days_are_estimated_from_their_own_reports(
+    sqlite: Database, since: str | None, until: str | None, label: str
+) -> None:
+    document, drawn, sent = _collect(sqlite)
+    inside = [s for day, _, s in sent if day and (since or "") <= day <= (until or "9")]
+    found = Analysis(sqlite).estimates(SURVEY, since=since, until=until)
+    assert [q["by"] for q in found["questions"]] == [{"days": label}] * 3
+    assert {q["n"] for q in found["questions"]} == {len(inside)}
+    for b, (mechanism, asked) in enumerate(zip(drawn, found["questions"], strict=True)):
+        if len(inside) < document.min_reports:
+            assert (asked["status"], asked["rows"]) == ("insufficient", [])
+            continue
+        expected = _alone(mechanism, document.blocks[b].design_prior, [each[b] for each in inside])
+        assert [r["estimate"] for r in asked["rows"]] == pytest.approx(expected.unbiased, abs=1e-12)
+    weeks = {_week(day) for day, _, _ in sent if day and (since or "") <= day <= (until or "9")}
+    apart = Analysis(sqlite).estimates(SURVEY, by="week", since=since, until=until)["questions"]
+    assert {q["by"]["week"] for q in apart} == weeks  # nothing undated: it may lie outside
+
+
+@pytest.mark.parametrize(
+    "asked", [{"by": "week"}, {"by": "month,region", "until": "2027-01-03"}, {"since": "2026-12-30"}]
+)
+def test_periods_replay_byte_for_byte_and_hold_no_small_counts(sqlite: Database, asked: dict[str, str]) -> None:
+    _collect(sqlite)
+    found = Analysis(sqlite).estimates(SURVEY, **asked)
+    assert replay(found) == encode(found)
+    numbered = {frozenset(q["by"].values()) for q in found["questions"] if q["status"] == "ok"}
+    shown = 0
+    for _, stratum, period, _, tally in found["inputs"]["documents"][0]["cells"]:
+        region = stratum.split('"')[3]
+        if tally is not None:
+            shown += 1
+            assert {frozenset({period}), frozenset({period, region})} & numbered
+    assert shown
+    assert len(lines(found)) == sum(max(1, len(q["rows"])) for q in found["questions"])
+
+
+def test_versions_are_pooled_within_a_period(sqlite: Database) -> None:
+    first = put(sqlite, survey(ldp_block("affair", "1")))
+    second = put(sqlite, survey(ldp_block("affair", "0.5"), version=2, prev=first.digest))
+    for document, day, counts in (
+        (first, "2026-06-01", (70, 30)), (second, "2026-06-01", (40, 60)), (second, "2026-06-02", (50, 50)),
+    ):  # fmt: skip
+        with sqlite.transaction("receive") as tx:
+            tx.counts.add([row(y, document=document.digest) for y, n in enumerate(counts) for _ in range(n)], day)
+    one, two = (q for q in Analysis(sqlite).estimates(SURVEY, by="day")["questions"])
+    assert (one["n"], two["n"]) == (200, 100)
+    assert one["documents"] == [first.digest, second.digest]
+    assert "pooled" in one["rows"][0]["flags"]
+    assert two["documents"] == [second.digest]
+    expected = estimate(second.blocks[0].mechanism, [50, 50], design_prior=second.blocks[0].design_prior)
+    assert two["rows"][0]["estimate"] == pytest.approx(expected.unbiased[0])
+
+
+BAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "two periods": ({"by": "day,week"}, "field_type", "by"),
+    "two questions": ({"by": "region,version"}, "field_type", "by"),
+    "nothing after a comma": ({"by": "week,"}, "field_type", "by"),
+    "an hour": ({"by": "hour"}, "strata_invalid", "by"),
+    "a time": ({"since": "2026-06-01T10:00:00Z"}, "field_type", "since"),
+    "no day of the calendar": ({"until": "2026-02-30"}, "field_type", "until"),
+    "a short date": ({"since": "20260601"}, "field_type", "since"),
+    "a number": ({"since": 20260601}, "field_type", "since"),
+    "the last before the first": ({"since": "2026-06-02", "until": "2026-06-01"}, "field_type", "until"),
+    "several blocks together": ({"targets": ["b0-0", "b1-0"], "by": "day"}, "unsupported", "targets"),
+    "several blocks of some days": ({"targets": ["b0-0", "b1-0"], "since": "2026-06-01"}, "unsupported", "targets"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_periods_that_cannot_be(sqlite: Database, name: str) -> None:
+    _collect(sqlite, days=2, a_day=2)
+    asked, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as refused:
+        Analysis(sqlite).estimates(SURVEY, **asked)
+    assert (refused.value.code, refused.value.field) == (code, field)
+
+
+def test_more_tables_than_an_answer_holds_are_refused(sqlite: Database) -> None:
+    document = put(sqlite, survey(ldp_block("affair", "1")))
+    with sqlite.transaction("receive") as tx:
+        for day in range(1001):
+            tx.counts.add([row(0, document=document.digest)], (FIRST + timedelta(days=day)).isoformat())
+    with pytest.raises(InvalidInput, match="longer periods") as refused:
+        Analysis(sqlite).estimates(SURVEY, by="day")
+    assert refused.value.code == "unsupported"
+    assert len(Analysis(sqlite).estimates(SURVEY, by="month")["questions"]) == 34
