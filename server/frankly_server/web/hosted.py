@@ -7,6 +7,7 @@ the server can change the page. The page says so. What it may do is bound by a s
 
 import base64
 import hashlib
+import json
 import re
 from pathlib import Path
 from typing import Final
@@ -24,19 +25,20 @@ from frankly_server.web.openapi import declare
 _HERE: Final = Path(__file__).resolve()
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 _SECONDS: Final = 300
-PAGE_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self' '{hash}'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-PAGE: Final = b"""<!doctype html>
+_PAGE: Final = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>Survey</title>
-<link rel="stylesheet" href="/sdk/v1/hosted.css">
-<script type="module" src="/sdk/v1/hosted.js"></script>
+<link rel="stylesheet" href="/sdk/v1/hosted.css" integrity="{style}">
+<script type="importmap">{modules}</script>
+<script type="module" src="/sdk/v1/hosted.js" integrity="{script}"></script>
 </head>
 <body><main><noscript>
 <p>Your answers are randomised on your device, before anything is sent. That needs JavaScript, which is switched off
@@ -66,15 +68,32 @@ def files() -> dict[str, bytes]:
     return found
 
 
-def integrity(content: bytes) -> str:
-    """Return the value for an `integrity` attribute."""
-    return "sha384-" + base64.b64encode(hashlib.sha384(content).digest()).decode("ascii")
+def integrity(content: bytes, algorithm: str = "sha384") -> str:
+    """Return the value for an `integrity` attribute, or with sha256 for a policy's source."""
+    return f"{algorithm}-" + base64.b64encode(hashlib.new(algorithm, content).digest()).decode("ascii")
+
+
+def import_map(served: dict[str, bytes], origin: str = "") -> str:
+    """Return an import map by which browsers load the modules of `origin`/sdk/v1/ only as they are now.
+
+    It covers modules that other modules import, too; an `integrity` attribute covers the first one alone.
+    """
+    modules = {f"{origin}/sdk/v1/{name}": integrity(content) for name, content in served.items() if name[-3:] == ".js"}
+    return json.dumps({"integrity": modules}, indent=0)
+
+
+def hosted_page(served: dict[str, bytes]) -> tuple[str, str]:
+    """Return the page and its Content-Security-Policy, which lets the one inline text pass by its hash."""
+    modules = import_map(served)
+    values = {"modules": modules, "style": integrity(served["hosted.css"]), "script": integrity(served["hosted.js"])}
+    return _PAGE.format(**values), _POLICY.format(hash=integrity(modules.encode(), "sha256"))
 
 
 def blueprint(services: Services) -> APIBlueprint:
     """Return the routes of the hosted page and of the SDK's files."""
     routes = APIBlueprint("hosted", __name__)
     served = files()
+    content, policy = hosted_page(served)
 
     @routes.get("/s/<survey_id>")
     @declare(
@@ -89,8 +108,8 @@ def blueprint(services: Services) -> APIBlueprint:
         """Return a page on which people without an app can answer a survey."""
         reading.query(())
         services.surveys.envelope(reading.survey_id(survey_id))
-        response = Response(PAGE, content_type="text/html; charset=utf-8")
-        response.headers["Content-Security-Policy"] = PAGE_POLICY
+        response = Response(content, content_type="text/html; charset=utf-8")
+        response.headers["Content-Security-Policy"] = policy
         return response
 
     @routes.get("/sdk/v1/<name>")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tests.browser.sdk.conformance init|refresh|answer: the browser SDK as the suite drives it.
 
-A command starts Chromium on the store's own profile, opens a page of the survey's origin whose modules are the files of
-client_sdk/browser/src, and lets the SDK in that page do the work; commands on one store wait for each other, as Chromium
-wants a profile to itself. What a command takes is read by the Python command's own reader: links, limits, documents,
-answers and random bits are the browser's to judge.
+A command starts Chromium on the store's own profile, opens a page of the survey's origin whose modules are the files
+of client_sdk/browser/src, and lets the SDK in that page do the work; commands on one store wait for each other, as
+Chromium wants a profile to itself. What a command takes is read by the Python command's own reader: links, limits,
+documents, answers and random bits are the browser's to judge.
 """
 
 import argparse
@@ -43,10 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
     except FranklyError as error:
         told = {"failed": type(error).__name__, "code": error.code, "detail": error.detail, "field": error.field}
     if "failed" not in told:
-        print(json.dumps(told))
+        sys.stdout.write(json.dumps(told) + "\n")
         return 0
     status = EXITS.get(told["failed"], python.INTEGRITY)
-    print(json.dumps(problem(told)), file=sys.stderr)
+    sys.stderr.write(json.dumps(problem(told)) + "\n")
     return status
 
 

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hosted page and the element: usable by everybody, in every direction, without one violation of the policy."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 import requests
 from axe_playwright_python.sync_playwright import Axe
-from frankly_server.web.hosted import PAGE_POLICY, files, integrity
+from frankly_server.web.hosted import files, hosted_page, integrity
 from playwright.sync_api import Browser, Page
 
-from examples.plain_page.__main__ import serve
 from tests.browser.sdk.conftest import WATCH
 from tests.browser.sdk.site import Site, hosted
 from tests.browser.sdk.wire import Wire
@@ -165,7 +162,7 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
 
 def test_what_the_server_serves(site: Site) -> None:
     page = requests.get(site.link, timeout=5)
-    assert page.headers["Content-Security-Policy"] == PAGE_POLICY
+    assert page.headers["Content-Security-Policy"] == hosted_page(files())[1]
     assert page.headers["Content-Type"].startswith("text/html")
     assert "Set-Cookie" not in page.headers
     served = files()
@@ -186,19 +183,3 @@ def test_every_string_is_there_in_every_language(page: Page) -> None:
     for language, strings in said.items():
         assert set(strings) == set(said["en"])
         assert all(strings[name] for name in strings if (language, name) != ("en", "english"))
-
-
-def test_the_plain_page_embeds_the_sdk(browser: Browser, site: Site) -> None:
-    server = serve()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    page = visit(browser, f"http://127.0.0.1:{server.server_port}/?link={quote(site.link, safe='')}")
-    for name in ("In the south", "Yes", "Never"):
-        page.get_by_label(name).check()
-    page.get_by_role("button").click()
-    page.get_by_text("The page was told that a randomised answer arrived").wait_for()
-    assert page.evaluate("violations") == []
-    page.context.close()
-    server.shutdown()
-    server.server_close()
-    thread.join()

@@ -168,11 +168,11 @@ GOOD_INVITE, GOOD_BLIND = encode_token(bytes(range(32))), issued()
 TOKENS: list[tuple[TokenRule | None, str | None]] = [
     (None, None), (None, GOOD_INVITE), (INVITE, None), (INVITE, ""), (INVITE, "x"), (INVITE, GOOD_INVITE),
     (INVITE, GOOD_INVITE + "="), (INVITE, respelt(GOOD_INVITE)), (INVITE, encode_token(bytes(31))),
-    (INVITE, base64.b64encode(b"\xff" * 32).decode().rstrip("=")), (INVITE, GOOD_BLIND), (BLIND, None), (BLIND, GOOD_BLIND),
-    (BLIND, GOOD_INVITE), (BLIND, issued(STRANGER)), (BLIND, issued(survey_id="cd" * 16)), (BLIND, issued(salt=32)),
-    (BLIND, issued(digest=hashes.SHA256(), salt=48)), (BLIND, issued(context=b"frankly.token/2\0")), (BLIND, GOOD_BLIND[:-4]),
-    (BLIND, GOOD_BLIND + "AAAA"), (BLIND, respelt(GOOD_BLIND)), (TokenRule("rsa-pss", spki(SMALL)), issued(SMALL, digest=hashes.SHA384())),
-    (TokenRule("rsa-pss", "A" * 64), GOOD_BLIND),
+    (INVITE, base64.b64encode(b"\xff" * 32).decode().rstrip("=")), (INVITE, GOOD_BLIND), (BLIND, None),
+    (BLIND, GOOD_BLIND), (BLIND, GOOD_INVITE), (BLIND, issued(STRANGER)), (BLIND, issued(survey_id="cd" * 16)),
+    (BLIND, issued(salt=32)), (BLIND, issued(digest=hashes.SHA256(), salt=48)), (BLIND, GOOD_BLIND[:-4]),
+    (BLIND, issued(context=b"frankly.token/2\0")), (BLIND, GOOD_BLIND + "AAAA"), (BLIND, respelt(GOOD_BLIND)),
+    (TokenRule("rsa-pss", spki(SMALL)), issued(SMALL)), (TokenRule("rsa-pss", "A" * 64), GOOD_BLIND),
 ]  # fmt: skip
 
 
@@ -189,8 +189,9 @@ def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
         """async (cases) => {
           const {checkToken} = await import("/sdk/tokens.js"), said = [];
           for (const [token, given] of cases) {
-            if (!token && given === null) said.push(null); // the client does not even ask
-            else said.push(await checkToken({token, survey: "ab".repeat(16)}, given).then(() => null, (error) => error.code));
+            const judged = token || given !== null; // otherwise the client does not even ask
+            const ask = async () => judged && checkToken({token, survey: "ab".repeat(16)}, given);
+            said.push(await ask().then(() => null, (error) => error.code));
           }
           return said;
         }""",

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages that embed the SDK: a plain one, a Flask app's, the docs' React component; files that were tampered with."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+import requests
+from frankly_server.web.hosted import files, hosted_page, import_map, integrity
+from playwright.sync_api import Browser, BrowserContext, Page
+from werkzeug.serving import make_server
+
+from examples.flask_page.app import create_app
+from examples.plain_page.__main__ import serve
+from tests.browser.sdk.site import Site, hosted
+from tests.browser.sdk.wire import Wire, program
+from tests.frankly_protocol.samples import NOW, keys_document, sealed_keys
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with hosted(tmp_path_factory.mktemp("pages")) as served:
+        yield served
+
+
+@contextmanager
+def running(server: object) -> Iterator[str]:
+    """Run a server from a thread; its address."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})  # type: ignore[attr-defined]
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"  # type: ignore[attr-defined]
+    finally:
+        server.shutdown()  # type: ignore[attr-defined]
+        server.server_close()  # type: ignore[attr-defined]
+        thread.join()
+
+
+def fill_in(page: Page) -> None:
+    for name in ("In the south", "Yes", "Never"):
+        page.get_by_label(name).check()
+    page.get_by_role("button").click()
+
+
+def test_the_plain_page_embeds_the_sdk(context: BrowserContext, site: Site) -> None:
+    with running(serve()) as address:
+        page = context.new_page()
+        page.goto(f"{address}/?link={quote(site.link, safe='')}")
+        fill_in(page)
+        page.get_by_text("The page was told that a randomised answer arrived").wait_for()
+        assert page.evaluate("violations") == []
+
+
+def test_a_flask_apps_page_brings_its_own_copy_and_keys(context: BrowserContext, site: Site) -> None:
+    keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
+    app = create_app(site.link, keys)
+    with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
+        page, asked = context.new_page(), []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        fill_in(page)
+        page.get_by_text("was told that you took part").wait_for()
+        assert page.evaluate("violations") == []
+    to_the_server = {url.removeprefix(site.origin).partition("?")[0] for url in asked if url.startswith(site.origin)}
+    home = f"/v1/surveys/{site.survey}"
+    assert to_the_server <= {"/v1/keys", f"{home}/document", f"{home}/reports"}
+    assert f"{home}/reports" in to_the_server
+
+
+def test_a_flask_apps_page_takes_no_other_keys_than_its_own(context: BrowserContext, site: Site) -> None:
+    app = create_app(site.link, sealed_keys(keys_document()))
+    with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_role("alert").wait_for()
+        assert page.locator("[part=detail]").inner_text().endswith("(document_keys)")
+
+
+def react(root: Path) -> str:
+    """The component as docs/browser.md prints it."""
+    found = re.search(r"React.*?```js\n(.*?)```", (root / "docs" / "browser.md").read_text("utf-8"), re.DOTALL)
+    assert found
+    return found[1]
+
+
+def test_the_react_component_of_the_docs(root: Path, context: BrowserContext, wire: Wire) -> None:
+    imports = {"react": "/react.js", "@frankly/sdk/element": "/sdk/element.js"}
+    wire.pages["/react.html"] = (
+        f'<!doctype html><html lang=en><title>A</title><script type="importmap">{json.dumps({"imports": imports})}'
+        "</script><main></main>"
+    ).encode()
+    wire.pages["/react.js"] = program("react").encode()
+    wire.pages["/component.js"] = react(root).encode()
+    page = context.new_page()
+    page.goto(f"{wire.origin}/react.html")
+    page.evaluate(
+        """async ([link, at]) => {
+          const {mount} = await import("/react.js"), {Survey} = await import("/component.js");
+          window.sent = 0;
+          window.unmount = mount(Survey, {link, onSent: () => sent++}, document.querySelector("main"));
+          document.querySelector("frankly-survey").options = {now: () => at};
+        }""",
+        [wire.publish(), NOW.timestamp() * 1000],
+    )
+    page.get_by_label("yes").check()
+    page.get_by_label("good").check()
+    page.get_by_role("button").click()
+    page.get_by_role("status").get_by_text("Thank you").wait_for()
+    assert (page.evaluate("sent"), len(wire.stored)) == (1, 1)
+    page.evaluate(
+        """() => {
+          const survey = document.querySelector("frankly-survey");
+          unmount();
+          survey.dispatchEvent(new CustomEvent("frankly-sent"));
+        }"""
+    )
+    assert page.evaluate("[sent, document.querySelectorAll('frankly-survey').length]") == [1, 0]
+
+
+def test_the_hosted_page_names_the_hash_of_every_module(site: Site) -> None:
+    answer = requests.get(site.link, timeout=5)
+    (text,) = re.findall(r'<script type="importmap">(.*?)</script>', answer.text, re.DOTALL)
+    named = json.loads(text)["integrity"]
+    assert set(named) == {f"/sdk/v1/{name}" for name in files() if name.endswith(".js")}
+    for path, value in named.items():
+        assert value == integrity(requests.get(site.origin + path, timeout=5).content)
+    assert answer.headers["Content-Security-Policy"] == hosted_page(files())[1]
+    assert f"'{integrity(text.encode(), 'sha256')}'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("name", ["hosted.js", "rational.js", "hosted.css", "words.ar.js"])
+def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site, name: str) -> None:
+    context = browser.new_context(locale="ar" if name == "words.ar.js" else "en")
+    page, said = context.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    kind = "text/css" if name.endswith(".css") else "text/javascript"
+    page.route(f"**/sdk/v1/{name}", lambda route: route.fulfill(body=files()[name] + b"\n", content_type=kind))
+    page.goto(site.link)
+    if name in ("hosted.css", "words.ar.js"):  # without looks or Arabic words of its own, but right
+        page.locator("button[type=submit]").wait_for()
+        assert page.locator("button[type=submit]").inner_text() == "Randomise and send"
+        assert page.evaluate("getComputedStyle(document.body).marginTop") == ("8px" if name == "hosted.css" else "0px")
+    else:
+        page.wait_for_timeout(500)
+        assert page.locator("frankly-survey").count() == 0
+    assert any("integrity" in text.lower() or "digest" in text.lower() for text in said)
+    context.close()
+
+
+def test_the_docs_name_the_hashes(root: Path) -> None:
+    page = (root / "docs" / "browser.md").read_text("utf-8")
+    written = import_map(files(), "https://collect.example")
+    assert written in page, f"docs/browser.md should hold:\n{written}"
