@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -96,7 +96,7 @@ def prepared(url: str, case: str) -> SurveyDocument:
 
 
 @contextmanager
-def _running(command: list[str], extra: Mapping[str, str], port: int, log: Path) -> Iterator[int]:
+def _running(command: list[str], extra: dict[str, str], port: int, log: Path) -> Iterator[int]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")} | extra
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:

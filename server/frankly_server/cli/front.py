@@ -25,6 +25,7 @@ _VERBS = {
     "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),
     "restore": ("frankly_server.cli.backup:restore", "Fill an empty database from a backup."),
     "counts": ("frankly_server.cli.counts:counts", "Check the counts behind estimates, or make them again."),
+    "scale": ("frankly_server.cli.scale:scale", "Export reports as Parquet; count exports with DuckDB or Spark."),
     "doctor": ("frankly_server.cli.doctor:doctor", "Check everything a server needs, and say what to mend."),
     "estimates": ("frankly_server.cli.estimates:estimates", "Show a survey's estimates, each beside its margin."),
     "witness": ("frankly_server.cli.witness:witness", "Watch other people's logs and co-sign their heads."),

@@ -20,8 +20,10 @@ from frankly_server.store.days import Days
 from frankly_server.store.documents import Documents
 from frankly_server.store.engines import check_durability, make_engine, reading
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import Jobs
 from frankly_server.store.log import LogEntries
+from frankly_server.store.partitions import Partitions
 from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.sessions import Sessions
@@ -64,6 +66,16 @@ class Transaction:
     def together(self) -> Together:
         """How often symbols of several blocks came in together."""
         return Together(self._connection)
+
+    @cached_property
+    def exporting(self) -> Exporting:
+        """Reports by ranges of ids, a page at a time."""
+        return Exporting(self._connection)
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        """Surveys whose reports are in a table of their own."""
+        return Partitions(self._connection)
 
     @cached_property
     def days(self) -> Days:

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly scale`: reports out as Parquet segments, and counts and estimates from such segments, past one database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.analysis import encode
+from frankly_server.cli import exits
+from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.scale import Counted, DuckDB, Spark, count, export
+from frankly_server.scale.export import ROWS
+from frankly_server.settings import Settings
+from frankly_server.store import Database, Layout, PairKey
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.group()
+def scale() -> None:
+    """Export reports as Parquet segments, and count such segments with DuckDB or Apache Spark."""
+
+
+@scale.command("export")
+@click.argument("name")
+@click.argument("folder", type=_FOLDER)
+@click.option("--rows", type=click.IntRange(min=1), default=ROWS, show_default=True, help="Most reports in a segment.")
+@json_option
+def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
+    """Export the reports of the survey called NAME to FOLDER, or bring an export that is there up to date.
+
+    A run that was stopped is taken up where it was. Servers may run meanwhile. `frankly survey erase` does not reach
+    what was exported: remove the folder too.
+    """
+    with _database() as database:
+        manifest = export(database, _survey(database, name), folder, rows=rows)
+    segments = sum(1 for _ in manifest.files())
+    if as_json:
+        write_json({"survey": manifest.survey, "reports": manifest.rows, "segments": segments})
+    else:
+        remarks().print(f"{manifest.rows} reports are in {segments} segments.", markup=False)
+
+
+@scale.command()
+@click.argument("name")
+@json_option
+def partition(name: str, as_json: bool) -> None:
+    """Give the survey called NAME a table of its own for its reports (PostgreSQL).
+
+    Erasing the survey then drops the table instead of deleting row by row. Reports that devices send meanwhile wait, or
+    are told to come again: do it before the survey is large, or while it is paused.
+    """
+    with _database() as database:
+        survey = _survey(database, name)
+        with database.transaction("make partition") as tx:
+            made = tx.partitions.make(survey)
+    if as_json:
+        write_json({"survey": survey, "made": made})
+    else:
+        words = "has a table of its own now" if made else "had a table of its own already"
+        remarks().print(f"Survey {name} {words}.", markup=False)
+
+
+@scale.command("count")
+@click.argument("folders", type=_FOLDER, nargs=-1, required=True)
+@click.option("--spark", "master", help="Count on this Spark master, as in spark://host:7077 [default: DuckDB, here].")
+@click.option("--estimates", "estimated", is_flag=True, help="Write the answer that the database would give, as JSON.")
+@click.option("--crosstab", multiple=True, help="With --estimates: question ids of a joint table, one option each.")
+@click.option(
+    "--against-database", is_flag=True, help="Compare with this machine's database; exit code 6 if different."
+)
+@json_option
+def count_command(
+    folders: tuple[Path, ...],
+    master: str | None,
+    estimated: bool,
+    crosstab: tuple[str, ...],
+    against_database: bool,
+    as_json: bool,
+) -> None:
+    """Count the reports in exports of one survey; a report that is in several of them counts once.
+
+    --json writes all counts: of each document [block, stratum, symbol, n], and pairs [block, other block, stratum,
+    symbol, other symbol, n].
+    """
+    if crosstab and not estimated:
+        raise InvalidInput(Problem.USAGE, "--crosstab is for --estimates", "crosstab")
+    found = count(folders, Spark(master) if master else DuckDB())
+    differs = _differences(found) if against_database else []
+    if estimated:
+        answer = found.analysis().estimates(found.survey, targets=list(crosstab) or None)
+        click.echo(encode(answer), nl=False)
+    elif as_json:
+        write_json(_json(found) | ({"different": differs} if against_database else {}))
+    else:
+        _show(found, differs if against_database else None)
+    if differs:
+        raise click.exceptions.Exit(exits.INTEGRITY)
+
+
+def _differences(found: Counted) -> list[str]:
+    """Return the digests of documents whose counts are not the database's."""
+    wrong = []
+    with _database() as database, database.reading("compare counts") as tx:
+        for each in found.documents:
+            layout = Layout.of(each.document())
+            pairs: dict[PairKey, int] = {}
+            for block, other in [*((block, block) for block in layout.sets), *layout.pairs]:
+                pairs |= tx.counts.pairs(each.digest, block, other)
+            same = found.singles(each.digest) == tx.counts.of_document(each.digest)
+            if not same or found.pairs(each.digest) != pairs:
+                wrong.append(each.digest)
+    return wrong
+
+
+def _json(found: Counted) -> dict[str, Any]:
+    documents = [
+        {
+            "digest": each.digest,
+            "reports": found.found[each.digest].reports,
+            "counts": sorted([*key[1:], n] for key, n in found.singles(each.digest).items()),
+            "pairs": sorted([*key[1:], n] for key, n in found.pairs(each.digest).items()),
+        }
+        for each in found.documents
+    ]
+    duplicates = found.rows - found.reports
+    return {"survey": found.survey, "reports": found.reports, "duplicates": duplicates, "documents": documents}
+
+
+def _show(found: Counted, differs: list[str] | None) -> None:
+    words = {None: "", True: "differs from the database", False: "the database has the same"}
+    rows = [
+        (
+            str(each.version),
+            f"{each.digest[:15]}…",
+            str(found.found[each.digest].reports),
+            words[None if differs is None else each.digest in differs],
+        )
+        for each in found.documents
+    ]
+    results().print(table("Reports", ("version", "document", "reports", ""), rows))
+    remarks().print(f"{found.rows - found.reports} duplicates were counted once.", markup=False)
+
+
+@contextmanager
+def _database() -> Iterator[Database]:
+    database = Database(Settings.load().store_url())
+    try:
+        database.check()
+        yield database
+    finally:
+        database.close()
+
+
+def _survey(database: Database, name: str) -> str:
+    with database.reading("find survey") as tx:
+        row = tx.surveys.by_name(name)
+    if row is None:
+        raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no survey of this name: see `frankly survey list`", "NAME")
+    return row.id

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of a segment: the report's id and stratum, and one column per block, in the form that is counted.
+
+A block whose symbols have numbers (`store.Layout`): the number. A larger set whose positions are counted in pairs: the
+list of its positions. Anything else: the symbol's JSON, which only tells two reports of one id apart.
+"""
+
+import json
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, Final
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.store import Layout
+from frankly_server.store.exporting import ExportedRow
+from frankly_server.store.statistics import members
+
+ID: Final = "id"
+STRATUM: Final = "stratum"
+
+
+def block_column(block: int) -> str:
+    """Return the name of a block's column."""
+    return f"b{block}"
+
+
+def needed(module: str, extra: str) -> Any:
+    """Return an optional module. Raises InvalidInput(unsupported), which says what to install."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InvalidInput(Problem.UNSUPPORTED, f"install frankly-server[{extra}] for this", extra) from None
+
+
+def schema(layout: Layout) -> Any:
+    """Return the Arrow schema of a document's segments."""
+    arrow = needed("pyarrow", "parquet")
+    blocks = []
+    for block, sizes in enumerate(layout.radices):
+        kind = arrow.int32() if sizes else arrow.list_(arrow.int16()) if block in layout.sets else arrow.string()
+        blocks.append((block_column(block), kind))
+    return arrow.schema([(ID, arrow.binary()), (STRATUM, arrow.string()), *blocks])
+
+
+def table(layout: Layout, rows: Iterable[ExportedRow], wanted: Any) -> Any:
+    """Return rows as an Arrow table of the schema `wanted`."""
+    arrow = needed("pyarrow", "parquet")
+    known: dict[str, list[Any]] = {}  # few different symbols come again and again
+    ids: list[bytes] = []
+    columns: list[list[Any]] = [[] for _ in range(len(layout.radices) + 1)]
+    for row in rows:
+        values = known.get(row.symbols)
+        if values is None:
+            values = known[row.symbols] = _values(layout, row.symbols)
+        ids.append(bytes.fromhex(row.id))
+        for column, value in zip(columns, (row.strata, *values), strict=True):
+            column.append(value)
+    arrays = [arrow.array(found, kind.type) for found, kind in zip((ids, *columns), wanted, strict=True)]
+    return arrow.Table.from_arrays(arrays, schema=wanted)
+
+
+def _values(layout: Layout, symbols: str) -> list[Any]:
+    read = json.loads(f"[{symbols}]")
+    return [
+        number if sizes else members(symbol) if block in layout.sets else json.dumps(symbol, separators=(",", ":"))
+        for block, (sizes, number, symbol) in enumerate(zip(layout.radices, layout.numbers(read), read, strict=True))
+    ]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From exports to the counts a database would hold, and to estimates by the very code that reads those."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, Self, cast
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.analysis import Analysis
+from frankly_server.scale import engines
+from frankly_server.scale.engines import ALONE, Engine
+from frankly_server.scale.manifest import ExportBroken, Exported, Manifest
+from frankly_server.store import CountKey, Database, DocumentRow, Layout, PairKey
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Counts of one survey's exports: a stand-in for the database, of which estimates read nothing else.
+
+    rows : in the segments. reports : different ones; the rest were duplicates.
+    """
+
+    survey: str
+    documents: tuple[Exported, ...]
+    found: Mapping[str, engines.Counted]
+    rows: int
+
+    @property
+    def reports(self) -> int:
+        """How many different reports there are."""
+        return sum(each.reports for each in self.found.values())
+
+    def singles(self, digest: str) -> dict[CountKey, int]:
+        """Return what `store.Counts.of_document` returns of a database with these reports."""
+        cells = self.found[digest].cells.items()
+        return {CountKey(digest, c.block, c.stratum, c.symbol): n for c, n in cells if c.other == ALONE}
+
+    def pairs(self, digest: str) -> dict[PairKey, int]:
+        """Return what `store.Counts.pairs` returns, of all pairs of blocks."""
+        cells = self.found[digest].cells.items()
+        return {
+            PairKey(digest, c.block, c.other, c.stratum, c.symbol, c.other_symbol): n
+            for c, n in cells
+            if c.other != ALONE
+        }
+
+    def analysis(self) -> Analysis:
+        """Return the estimator over these counts; it cannot tell them from a database's."""
+        return Analysis(cast("Database", _Reading(self)))
+
+
+def count(folders: Sequence[Path], engine: Engine) -> Counted:
+    """Count exports of one survey, from one database or several: a report that is in more than one counts once.
+
+    Every segment's digest is checked first. Raises ExportBroken (unfinished, damaged, of different surveys, one id with
+    two contents), InvalidInput(unsupported) if the engine is not installed.
+    """
+    manifests = [_whole(folder) for folder in folders]
+    if len({manifest.survey for manifest in manifests}) != 1:
+        raise ExportBroken("these are exports of different surveys", "folder")
+    versions: dict[str, Exported] = {}
+    files: dict[str, list[Path]] = {}
+    for folder, manifest in zip(folders, manifests, strict=True):
+        for each in manifest.documents:
+            versions.setdefault(each.digest, each)
+            paths = [segment.check(folder) for segment in each.segments if segment.rows]
+            files.setdefault(each.digest, []).extend(paths)
+    rows = {digest: sum(e.rows for m in manifests for e in m.documents if e.digest == digest) for digest in versions}
+    found = {
+        digest: engine.count(paths, Layout.of(versions[digest].document()), rows[digest])
+        if paths
+        else engines.Counted(Counter(), 0)
+        for digest, paths in files.items()
+    }
+    _require_apart(engine, files, found)
+    documents = tuple(sorted(versions.values(), key=lambda each: each.version))
+    return Counted(manifests[0].survey, documents, found, sum(rows.values()))
+
+
+def _whole(folder: Path) -> Manifest:
+    manifest = Manifest.read(folder)
+    if manifest is None:
+        raise ExportBroken("there is no export here: see `frankly scale export`", str(folder.name))
+    if not manifest.complete:
+        raise ExportBroken("this export is not finished: run `frankly scale export` again", str(folder.name))
+    return manifest
+
+
+def _require_apart(engine: Engine, files: Mapping[str, list[Path]], found: Mapping[str, engines.Counted]) -> None:
+    """Refuse ids that were used under two documents: a database would have kept one of them."""
+    used = [paths for paths in files.values() if paths]
+    if len(used) > 1:
+        ids = engine.distinct([path for paths in used for path in paths])
+        if ids != sum(each.reports for each in found.values()):
+            raise ExportBroken("an id stands for reports of two versions: these exports do not belong together")
+
+
+class _Reading:
+    """What `Analysis` asks of a database, answered from counts."""
+
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+
+    @contextmanager
+    def reading(self, _name: str) -> Iterator[Self]:
+        yield self
+
+    @cached_property
+    def documents(self) -> "_Documents":
+        return _Documents(self._counted)
+
+    @cached_property
+    def counts(self) -> "_Counts":
+        return _Counts(self._counted)
+
+    @property
+    def together(self) -> NoReturn:
+        words = "these blocks are not counted together as reports come in: ask the database, which reads every report"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
+
+
+class _Documents:
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+
+    def versions(self, survey: str) -> list[DocumentRow]:
+        if survey != self._counted.survey:
+            return []
+        return [
+            DocumentRow(each.digest, survey, each.version, each.digest, each.envelope)
+            for each in self._counted.documents
+        ]
+
+
+class _Counts:
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+
+    def of_document(self, digest: str) -> Mapping[CountKey, int]:
+        return self._counted.singles(digest)
+
+    def pairs(self, digest: str, block: int, other: int) -> Mapping[PairKey, int]:
+        every = self._counted.pairs(digest)
+        return {key: n for key, n in every.items() if (key.block, key.other) == (block, other)}
+
+    def by_day(self, *_arguments: Any) -> NoReturn:
+        words = "exports tell no days, which are kept apart from reports: ask the database"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "by")

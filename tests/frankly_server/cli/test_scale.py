@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly scale export` and `count`, as an operator uses them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from frankly_server.store import Database
+from frankly_server.store.schema import pair_counts
+
+from tests.frankly_server.cli.conftest import Frankly
+from tests.frankly_server.samples import row
+
+
+def test_reports_are_exported_counted_and_compared(
+    ready: Frankly, survey_file: Path, home: Path, tmp_path: Path
+) -> None:
+    assert ready("survey", "apply", str(survey_file)).code == 0
+    survey = ready("survey", "publish", "habits", "--json").json["survey"]
+    database = Database(f"sqlite:///{home / 'frankly.db'}")
+    with database.transaction("fill") as tx:
+        document = tx.documents.versions(survey)[0]
+        kept = [replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(60)]
+        tx.reports.add_many(kept)
+        tx.counts.add(kept)
+    folder = str(tmp_path / "out")
+    made = ready("scale", "export", "habits", folder, "--rows", "50", "--json")
+    assert (made.code, made.json) == (0, {"survey": survey, "reports": 60, "segments": 2})
+    assert "60 reports are in 2 segments." in ready("scale", "export", "habits", folder).err
+    counted = ready("scale", "count", folder, folder, "--against-database", "--json")
+    assert (counted.code, counted.json["reports"], counted.json["duplicates"]) == (0, 60, 60)
+    [found] = counted.json["documents"]
+    assert found["counts"] == [[0, "", 0, 30], [0, "", 1, 30], [1, "", 0, 20], [1, "", 1, 20], [1, "", 2, 20]]
+    assert found["pairs"] == [[0, 1, "", i, j, 10] for i in range(2) for j in range(3)]
+    estimates = ready("scale", "count", folder, "--estimates").out
+    assert estimates == ready("estimates", "habits", "--result").out
+    crosstab = ("--crosstab", "smokes", "--crosstab", "drinks")
+    joint = ready("scale", "count", folder, "--estimates", *crosstab).out
+    assert joint == ready("estimates", "habits", *crosstab, "--result").out
+    assert "the database has the same" in ready("scale", "count", folder, "--against-database").out
+    with database.engine.begin() as connection:
+        connection.execute(pair_counts.update().values(n=99))
+    differs = ready("scale", "count", folder, "--against-database", "--json")
+    assert (differs.code, differs.json["different"]) == (6, [document.digest])
+    database.close()
+
+
+def test_bad_requests_are_told(ready: Frankly, tmp_path: Path) -> None:
+    unknown = ready("scale", "export", "nobody", str(tmp_path / "x"), "--json")
+    assert (unknown.code, unknown.problem["code"], unknown.problem["field"]) == (3, "survey_unknown", "NAME")
+    assert ready("scale", "export", "nobody", str(tmp_path / "x"), "--rows", "0").code == 2
+    assert ready("scale", "count").code == 2
+    nothing = ready("scale", "count", str(tmp_path), "--json")
+    assert (nothing.code, nothing.problem["code"]) == (6, "integrity")
+    usage = ready("scale", "count", str(tmp_path), "--crosstab", "smokes", "--json")
+    assert (usage.code, usage.problem["field"]) == (2, "crosstab")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of exports are the database's, and so are estimates, byte for byte; duplicates count once."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server.analysis import Analysis, encode
+from frankly_server.scale import DuckDB, ExportBroken, Manifest, columns, count, export
+from frankly_server.store import Database
+
+from tests.frankly_server.samples import SURVEY
+from tests.frankly_server.scale.filled import counted, edited, filled, segment_of, with_duplicates
+
+
+@pytest.mark.parametrize("slice_rows", [10, 10_000])
+def test_counts_and_estimates_are_the_databases(database: Database, tmp_path: Path, slice_rows: int) -> None:
+    documents = filled(database, 400)
+    export(database, SURVEY, tmp_path / "a", rows=90)
+    copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
+    assert copies >= 40
+    found = count([tmp_path / "a", tmp_path / "b"], DuckDB(slice_rows=slice_rows))
+    assert (found.rows, found.reports) == (400 + copies, 400)
+    for document in documents:
+        assert (found.singles(document.digest), found.pairs(document.digest)) == counted(database, document)
+    plain, tables = Analysis(database), [q.id for q in documents[1].blocks[0].questions]
+    for targets in (None, tables) if len(tables) > 1 else (None,):
+        answer = encode(plain.estimates(SURVEY, targets=targets))
+        assert encode(found.analysis().estimates(SURVEY, targets=targets)) == answer
+
+
+def test_a_survey_without_reports_is_counted(sqlite: Database, tmp_path: Path) -> None:
+    filled(sqlite, 0)
+    export(sqlite, SURVEY, tmp_path)
+    found = count([tmp_path], DuckDB())
+    assert found.reports == 0
+    assert encode(found.analysis().estimates(SURVEY)) == encode(Analysis(sqlite).estimates(SURVEY))
+
+
+def test_what_exports_do_not_tell_is_refused(sqlite: Database, tmp_path: Path) -> None:
+    filled(sqlite, 40)
+    export(sqlite, SURVEY, tmp_path)
+    analysis = count([tmp_path], DuckDB()).analysis()
+    with pytest.raises(InvalidInput) as refused:
+        analysis.estimates("00" * 16)
+    assert refused.value.code == "survey_unknown"
+    with pytest.raises(InvalidInput, match="no days"):
+        count([tmp_path], DuckDB()).analysis()._database.counts.by_day("x")  # type: ignore[attr-defined]
+
+
+def ready(database: Database, folder: Path) -> Path:
+    filled(database, 40)
+    export(database, SURVEY, folder, rows=15)
+    return folder
+
+
+def test_a_changed_segment_is_found(sqlite: Database, tmp_path: Path) -> None:
+    folder = ready(sqlite, tmp_path)
+    path = min(folder.glob("document=*/*"))
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    with pytest.raises(ExportBroken, match="not the one"):
+        count([folder], DuckDB())
+    path.unlink()
+    with pytest.raises(ExportBroken, match="missing"):
+        count([folder], DuckDB())
+
+
+def test_exports_that_are_not_whole_are_refused(sqlite: Database, tmp_path: Path) -> None:
+    folder = ready(sqlite, tmp_path)
+    manifest = Manifest.read(folder)
+    assert manifest is not None
+    replace(manifest, complete=False).write(folder)
+    with pytest.raises(ExportBroken, match="not finished"):
+        count([folder], DuckDB())
+    (folder / "manifest.json").unlink()
+    with pytest.raises(ExportBroken, match="no export"):
+        count([folder], DuckDB())
+    replace(manifest, survey="cd" * 16).write(folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    manifest.write(other)
+    with pytest.raises(ExportBroken, match="different surveys"):
+        count([folder, other], DuckDB())
+
+
+def test_a_document_that_is_another_is_refused(sqlite: Database, tmp_path: Path) -> None:
+    folder = ready(sqlite, tmp_path)
+    manifest = Manifest.read(folder)
+    assert manifest is not None
+    first, second = manifest.documents
+    replace(manifest, documents=(replace(first, envelope=second.envelope), second)).write(folder)
+    with pytest.raises(ExportBroken, match="not the one"):
+        count([folder], DuckDB())
+
+
+def conflicting(database: Database, home: Path) -> list[Path]:
+    """Two exports in which one id stands for two reports of one document."""
+    folder = ready(database, home / "a")
+    manifest = Manifest.read(folder)
+    assert manifest is not None
+    first = manifest.documents[0]
+    own = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
+    changed = own.set_column(1, "stratum", arrow.array(["elsewhere"]))
+    bad = home / "b"
+    bad.mkdir()
+    replace(manifest, documents=(replace(first, segments=(segment_of(bad, "x.parquet", changed),)),)).write(bad)
+    return [folder, bad]
+
+
+def test_one_id_with_two_contents_is_refused(sqlite: Database, tmp_path: Path) -> None:
+    """A database would have kept the first, which nobody can tell any more."""
+    with pytest.raises(ExportBroken, match="more than one report"):
+        count(conflicting(sqlite, tmp_path), DuckDB())
+
+
+def test_one_id_under_two_documents_is_refused(sqlite: Database, tmp_path: Path) -> None:
+    folder = ready(sqlite, tmp_path / "a")
+    manifest = Manifest.read(folder)
+    assert manifest is not None
+    first, second = manifest.documents
+    own = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
+    foreign = parquet.read_table(folder / second.segments[0].file).slice(0, 1).set_column(0, "id", own.column("id"))
+    bad = tmp_path / "b"
+    bad.mkdir()
+    replace(manifest, documents=(replace(second, segments=(segment_of(bad, "y.parquet", foreign),)),)).write(bad)
+    with pytest.raises(ExportBroken, match="two versions"):
+        count([folder, bad], DuckDB())
+
+
+def test_what_is_not_installed_is_named() -> None:
+    with pytest.raises(InvalidInput, match=r"install frankly-server\[spark\]"):
+        columns.needed("a_module_that_is_nowhere", "spark")
+
+
+def test_edited_numbers_of_rows_do_not_change_counts(sqlite: Database, tmp_path: Path) -> None:
+    folder = ready(sqlite, tmp_path)
+    right = count([folder], DuckDB())
+    edited(folder, rows=10**9)
+    assert count([folder], DuckDB()).found == right.found

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Spark standalone master with two workers counts exports as the database does, also if a worker dies."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from frankly_server.analysis import Analysis, encode
+from frankly_server.scale import Counted, DuckDB, ExportBroken, Spark, count, export
+from frankly_server.store import Database
+
+from tests.frankly_server.samples import SURVEY
+from tests.frankly_server.scale.bulk import loaded
+from tests.frankly_server.scale.cluster import Cluster
+from tests.frankly_server.scale.filled import counted, filled, with_duplicates
+from tests.frankly_server.scale.test_counting import conflicting
+
+REPORTS = int(os.environ.get("SCALE_REPORTS", "20000000"))
+OPTIONS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+pytestmark = [pytest.mark.full_only, pytest.mark.filterwarnings("default")]  # warnings of Spark's own code
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    home = tmp_path / "cluster"
+    home.mkdir()
+    with Cluster(home) as found:
+        yield found
+
+
+def test_every_kind_of_mechanism(cluster: Cluster, sqlite: Database, tmp_path: Path) -> None:
+    documents = filled(sqlite, 400)
+    export(sqlite, SURVEY, tmp_path / "a", rows=90)
+    copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
+    found = count([tmp_path / "a", tmp_path / "b"], Spark(cluster.url, OPTIONS))
+    assert (found.rows, found.reports) == (400 + copies, 400)
+    for document in documents:
+        assert (found.singles(document.digest), found.pairs(document.digest)) == counted(sqlite, document)
+    answer = encode(Analysis(sqlite).estimates(SURVEY))
+    assert encode(found.analysis().estimates(SURVEY)) == answer
+
+
+def test_many_reports_and_a_worker_that_dies(
+    cluster: Cluster, postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = loaded(postgres_url, REPORTS)
+    export(database, SURVEY, tmp_path / "a")
+    copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=100)
+    assert copies >= REPORTS // 100
+    folders = [tmp_path / "a", tmp_path / "b"]
+    whole = count(folders, DuckDB())
+    with database.reading("check") as tx:
+        [row] = tx.documents.versions(SURVEY)
+        kept, pairs = dict(tx.counts.of_document(row.digest)), dict(tx.counts.pairs(row.digest, 0, 1))
+    answer = encode(Analysis(database).estimates(SURVEY))
+
+    def check(found: Counted) -> None:
+        assert (found.reports, found.rows) == (REPORTS, REPORTS + copies)
+        assert (found.singles(row.digest), found.pairs(row.digest)) == (kept, pairs)
+        assert encode(found.analysis().estimates(SURVEY)) == answer
+
+    check(whole)
+    check(count(folders, Spark(cluster.url, OPTIONS)))
+    # Killed while the job is at work: the log of the executor that dies with it has begun by then.
+    killer = threading.Thread(target=_kill_at_work, args=(cluster, tmp_path / "cluster"))
+    killer.start()
+    check(count(folders, Spark(cluster.url, OPTIONS)))
+    killer.join()
+    database.close()
+
+
+def _kill_at_work(cluster: Cluster, home: Path) -> None:
+    before = len(list(home.glob("work-1/app-*/*/stderr")))
+    while True:
+        logs = sorted(home.glob("work-1/app-*/*/stderr"))
+        if len(logs) > before and "Running task" in logs[-1].read_text(errors="replace"):
+            break
+        time.sleep(0.05)
+    cluster.kill_worker()
+
+
+def test_one_id_with_two_contents_is_refused(cluster: Cluster, sqlite: Database, tmp_path: Path) -> None:
+    folders = conflicting(sqlite, tmp_path)
+    with pytest.raises(ExportBroken, match="more than one report"):
+        count(folders, Spark(cluster.url, OPTIONS))
