@@ -15,13 +15,16 @@ from frankly_server.store import Database
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.lifecycle import Lifecycle
+from frankly_server.surveys.outbound import Post
+from frankly_server.surveys.webhooks import Herald, Webhooks
 
 
 class Services:
     """The services over one database and one key folder; nothing is opened before it is used.
 
     surveys, intake, analysis : the survey's life. access : API keys. keys : signing keys. log : the transparency log.
-    accounts : people who sign in. lifecycle, jobs : states of surveys, and publishing in the background.
+    accounts : people who sign in. lifecycle, jobs : states of surveys, and publishing in the background. webhooks,
+    herald : whom to tell that a survey has closed, and the thread that does.
     """
 
     def __init__(
@@ -39,6 +42,8 @@ class Services:
         self.accounts = Accounts(database, clock, passwords)
         self.lifecycle = Lifecycle(database)
         self.jobs = Jobs(database, self.surveys, clock)
+        self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
+        self.herald = Herald(self.webhooks)
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock) -> Self:
@@ -68,5 +73,6 @@ class Services:
 
     def close(self) -> None:
         """Write what is still in memory and close the database's connections; using a service opens new ones."""
+        self.herald.stop()
         self.intake.close()
         self.database.close()

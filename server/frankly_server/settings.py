@@ -56,6 +56,12 @@ class Settings(BaseSettings):
     metrics_token: SecretStr | None = Field(
         default=None, min_length=32, description="what Prometheus sends to read /metrics; without it there is none"
     )
+    webhook_hosts: str = Field(
+        default="",
+        max_length=2000,
+        pattern=r"^[a-z0-9.,-]*$",
+        description="hosts that admins may have told of closed surveys, separated by commas; none: no webhooks",
+    )
     debug: bool = Field(default=False, description="must stay off; there is no debug mode")
 
     @field_validator("metrics_token", mode="before")
@@ -94,6 +100,11 @@ class Settings(BaseSettings):
         if self.database_url is not None:
             return self.database_url.get_secret_value()
         return f"sqlite:///{self.home.resolve() / 'frankly.db'}"
+
+    @property
+    def webhook_host_list(self) -> frozenset[str]:
+        """The hosts of `webhook_hosts`."""
+        return frozenset(host for host in self.webhook_hosts.split(",") if host)
 
     @property
     def keys_folder(self) -> Path:

@@ -20,10 +20,8 @@ from frankly_server.store.days import Days
 from frankly_server.store.documents import Documents
 from frankly_server.store.engines import check_durability, make_engine, reading
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
-from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import Jobs
 from frankly_server.store.log import LogEntries
-from frankly_server.store.partitions import Partitions
 from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.sessions import Sessions
@@ -32,6 +30,7 @@ from frankly_server.store.surveys import Surveys
 from frankly_server.store.tables import Tables
 from frankly_server.store.together import Together
 from frankly_server.store.tokens import Tokens
+from frankly_server.store.webhooks import Webhooks
 
 _log: Final = structlog.get_logger("frankly.store")
 
@@ -66,16 +65,6 @@ class Transaction:
     def together(self) -> Together:
         """How often symbols of several blocks came in together."""
         return Together(self._connection)
-
-    @cached_property
-    def exporting(self) -> Exporting:
-        """Reports by ranges of ids, a page at a time."""
-        return Exporting(self._connection)
-
-    @cached_property
-    def partitions(self) -> Partitions:
-        """Surveys whose reports are in a table of their own."""
-        return Partitions(self._connection)
 
     @cached_property
     def days(self) -> Days:
@@ -121,6 +110,11 @@ class Transaction:
     def audit(self) -> AuditTrail:
         """What people did."""
         return AuditTrail(self._connection)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        """Whom to tell what becomes of surveys, and what is still to be told."""
+        return Webhooks(self._connection)
 
     @cached_property
     def tables(self) -> Tables:

@@ -5,40 +5,15 @@ import copy
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any, Final
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.surveys.csv_prior import CountTable
-
 Draft = dict[str, Any]
-BACKSTOP: Final = "2.9957"
-"""ln 20, rounded down: what a report may tell to somebody for whom the prior is false (DESIGN §2)."""
 _LEVEL: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,30})?", re.ASCII)
 _NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Protection:
-    """What the protection step asks for.
-
-    secret : None if the answer itself is protected; else the name of what is, with `counts` of it by answer.
-    epsilon : nats, as a decimal text. backstop : nats of LDP beside a prior, or None. source : where the counts are
-    from. public : the admin's word that they are public.
-    """
-
-    epsilon: str
-    mechanism: str = "optimal"
-    objective: str = "variance"
-    secret: str | None = None
-    counts: CountTable | None = None
-    source: str = ""
-    public: bool = False
-    backstop: str | None = BACKSTOP
-    accept_identity: bool = False
 
 
 def new_draft(title: str, name: str, language: str, text: str, choices: Sequence[str]) -> Draft:
@@ -81,25 +56,6 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
     return with_budget(found)
 
 
-def protect(draft: Draft, block_id: str, wanted: Protection) -> Draft:
-    """Return the draft with a block's protection replaced. Raises InvalidInput: not_found, prior_shape."""
-    found = copy.deepcopy(draft)
-    block = block_of(found, block_id)
-    for name in [name for name in block if name not in ("id", "questions")]:
-        del block[name]
-    block |= {"epsilon": wanted.epsilon, "mechanism": wanted.mechanism, "objective": wanted.objective}
-    if wanted.accept_identity:
-        block["accept_identity"] = True
-    if wanted.secret is None:
-        block["notion"] = "ldp"
-    else:
-        block["notion"] = "lip"
-        block["prior"] = _prior(wanted)
-        if wanted.backstop is not None:
-            block["ceiling_cap"] = wanted.backstop
-    return with_budget(found)
-
-
 def block_of(draft: Draft, block_id: str) -> Draft:
     """Return a block of a draft by its id. Raises InvalidInput(not_found)."""
     for block in draft["blocks"]:
@@ -120,19 +76,19 @@ def with_budget(draft: Draft) -> Draft:
     return draft
 
 
-def nats_of_factor(text: str) -> str:
-    """Return ln of "at most so many times as likely", rounded down to ten-thousandths.
+def nats_of_factor(text: str, field: str = "factor") -> str:
+    """Return ln of "at most so many times as likely", rounded down to ten-thousandths; `field` is where it was written.
 
     Raises InvalidInput(eps_format, eps_out_of_range).
     """
     if not _NUMERAL.fullmatch(text):
-        raise InvalidInput(Problem.EPS_FORMAT, "write a number such as 3 or 2.5", "factor")
+        raise InvalidInput(Problem.EPS_FORMAT, "write a number such as 3 or 2.5", field)
     try:
         nats = Decimal(text).ln().quantize(Decimal("0.0001"), ROUND_FLOOR)
     except InvalidOperation:
         nats = Decimal(0)
     if nats < Decimal("0.01"):
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "say a number above 1.01: at 1 nothing could be learned", "factor")
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "say a number above 1.01: at 1 nothing could be learned", field)
     return f"{nats:f}"
 
 
@@ -157,19 +113,3 @@ def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
     for label in choices:
         found.append({"id": slug(label, [choice["id"] for choice in found]), "label": {languages[0]: label}})
     return {"id": slug(text, taken), "text": {languages[0]: text}, "choices": found}
-
-
-def _prior(wanted: Protection) -> Draft:
-    counts = wanted.counts
-    if counts is None:
-        raise InvalidInput(Problem.FIELD_MISSING, "a secret beside the answer needs counts of both together", "counts")
-    taken: list[str] = []
-    for name in counts.secrets:
-        taken.append(slug(name, taken))
-    prior: Draft = {
-        "secret": slug(wanted.secret or ""),
-        "secrets": taken,
-        "joint": [list(row) for row in counts.joint],
-        "source": wanted.source,
-    }
-    return prior | ({"public": True} if wanted.public else {})

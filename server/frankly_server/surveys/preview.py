@@ -12,11 +12,10 @@ from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.design import engine
-from frankly_server.design.engine import Design
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.drafting import a_while, draft_block, request_of
+from frankly_server.surveys.drafting import DraftedBlock, a_while, draft_block, request_of
 from frankly_server.surveys.priors import asked_of
 
 REPORTS: Final = (500, 5_000, 50_000)
@@ -87,9 +86,9 @@ def margin_of(mechanism: Mechanism, prior: tuple[int, ...] | None, n: int) -> fl
     return None if plan is None else plan.margin(n)
 
 
-def previewed(block: BlockDefinition, timer: Timer = time.monotonic) -> Design:
-    """Return the design of a block that a few seconds find. Raises InvalidInput."""
-    return draft_block(block, block.id, a_while(timer, _SECONDS)).design
+def previewed(block: BlockDefinition, timer: Timer = time.monotonic) -> DraftedBlock:
+    """Return a block with the design that a few seconds find. Raises InvalidInput."""
+    return draft_block(block, block.id, a_while(timer, _SECONDS))
 
 
 def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
@@ -101,7 +100,9 @@ def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
 def _alternative(block: BlockDefinition, timer: Timer) -> Alternative:
     try:
         # Asked for comparison only: whether sending answers unchanged is accepted is settled when publishing.
-        found = previewed(block.model_copy(update={"accept_identity": True, "accept_unidentifiable": True}), timer)
+        found = previewed(
+            block.model_copy(update={"accept_identity": True, "accept_unidentifiable": True}), timer
+        ).design
         plan = planned(found.mechanism, asked_of(block, block.id).prior.shares)
     except InvalidInput as refused:
         return Alternative(block.mechanism, refusal=refused.detail)

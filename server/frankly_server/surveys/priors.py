@@ -101,6 +101,16 @@ def _rows(prior: PriorDefinition) -> list[list[int | Decimal]]:
     return [[int(cell) if "." not in cell else Decimal(cell) for cell in row] for row in prior.joint]
 
 
+def small_cells(block: BlockDefinition) -> list[tuple[str, str, str]]:
+    """Return a prior's counts of 1 to 4, which could point at single people, as (secret, answer, count)."""
+    rows = block.prior.joint if block.prior else ()
+    if block.prior is None or any("." in cell for row in rows for cell in row):
+        return []  # shares
+    secrets = block.prior.secrets or ("answer",) * len(rows)
+    answers = [name.partition("-")[2] for name in block.joint_answers] if block.in_pairs else block.joint_answers
+    return [(s, answers[x], n) for s, row in zip(secrets, rows, strict=True) for x, n in enumerate(row) if n in _SMALL]
+
+
 def _require_public(prior: PriorDefinition, field: str) -> None:
     if prior.public or any("." in cell for row in prior.joint for cell in row):
         return

@@ -154,7 +154,7 @@ class Surveys:
             survey=row.id,
             version=1 if latest is None else latest.version + 1,
             prev=None if latest is None else latest.digest,
-            issued=self._clock.now().replace(microsecond=0),
+            issued=self.now(),
             collect_url=collect_url,
         )
         document = draft_document(definition, draft_blocks(definition, progress, timer), place)
@@ -171,6 +171,10 @@ class Surveys:
             tx.documents.add(made)
             tx.log.append(made.digest)
         return self._published("published", row, made, definition.budget)
+
+    def now(self) -> datetime:
+        """Return the time, in whole seconds, at which a version published now would be issued."""
+        return self._clock.now().replace(microsecond=0)
 
     def envelope(self, survey_id: str, digest: str | None = None) -> bytes:
         """Return the newest signed document of a survey, or the one with `digest`, byte for byte as signed.

@@ -13,6 +13,7 @@ from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
 from frankly_server.surveys.live import live, needed, shown
 from frankly_server.surveys.preview import REPORTS, alternatives, frontier
+from frankly_server.surveys.protecting import Protection, protect
 
 PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
 
@@ -42,17 +43,17 @@ def test_questions_come_and_go_and_the_budget_follows() -> None:
 
 def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
     counts = read_counts(b",no,yes\nlow,100,30\nhigh,30,100\n")
-    wanted = editing.Protection("0.3", secret="Income", counts=counts, source="a pilot")
-    found = parse_value(editing.protect(draft(), "did-you-ever-cheat", wanted))
+    wanted = Protection("0.3", secret="Income", counts=counts, source="a pilot")
+    found = parse_value(protect(draft(), "did-you-ever-cheat", wanted))
     block = found.blocks[0]
     assert (block.notion, block.ceiling_cap, block.prior and block.prior.secrets) == ("lip", "2.9957", ("low", "high"))
     assert Fraction("2.9957") < Fraction(math.log(20)) < Fraction("2.9958")
     document = draft_document(found, draft_blocks(found), PLACE)
     assert document.blocks[0].ceiling is not None
     assert document.blocks[0].ceiling <= 20
-    back = parse_value(editing.protect(editing.protect(draft(), "did-you-ever-cheat", wanted), "did-you-ever-cheat",
-                                       editing.Protection("1")))  # fmt: skip
-    assert back == parse_value(editing.protect(draft(), "did-you-ever-cheat", editing.Protection("1")))
+    back = parse_value(protect(protect(draft(), "did-you-ever-cheat", wanted), "did-you-ever-cheat",
+                                       Protection("1")))  # fmt: skip
+    assert back == parse_value(protect(draft(), "did-you-ever-cheat", Protection("1")))
 
 
 @pytest.mark.parametrize(("factor", "nats"), [("3", math.log(3)), ("2.5", math.log(2.5)), ("1.02", math.log(1.02))])
@@ -102,16 +103,16 @@ def test_margins_told_beforehand_are_those_of_the_formula() -> None:
 
 
 def test_a_mechanism_that_does_not_exist_is_said_and_not_shown() -> None:
-    wanted = editing.Protection("1", mechanism="mangat")
-    found = alternatives(parse_value(editing.protect(draft(), "did-you-ever-cheat", wanted)).blocks[0])
+    wanted = Protection("1", mechanism="mangat")
+    found = alternatives(parse_value(protect(draft(), "did-you-ever-cheat", wanted)).blocks[0])
     assert found[0].refusal
     assert found[1].margins
 
 
 def test_the_frontier_goes_from_narrow_margins_to_more_information() -> None:
     wanted = parse_value(editing.new_draft("x", "x", "en", "x", [str(i) for i in range(8)]))
-    wanted = parse_value(editing.protect(wanted.model_dump(mode="json", exclude_defaults=True), "x",
-                                         editing.Protection("2")))  # fmt: skip
+    wanted = parse_value(protect(wanted.model_dump(mode="json", exclude_defaults=True), "x",
+                                         Protection("2")))  # fmt: skip
     told = [row.information for row in frontier(wanted.blocks[0], 4)]
     assert len(told) == 4
     assert told == sorted(told)

@@ -8,7 +8,7 @@ from werkzeug.exceptions import HTTPException
 
 from frankly_server.services import Services
 from frankly_server.web import problems
-from frankly_server.web.admin import analyst, entry, people, planning, publishing, running, writing
+from frankly_server.web.admin import analyst, entry, people, planning, protecting, publishing, running, writing
 from frankly_server.web.admin.pages import assets, failed, render
 from frankly_server.web.security import PATH, Door
 
@@ -22,10 +22,12 @@ def blueprint(services: Services) -> APIBlueprint:
     routes.register_error_handler(FranklyError, failed)
     routes.register_error_handler(HTTPException, _missing)
     routes.register_error_handler(Exception, _broken)
+    routes.before_app_request(services.herald.wake)
     assets(routes)
     entry.add_to(routes, services, door)
     people.add_to(routes, services)
     writing.add_to(routes, services)
+    protecting.add_to(routes, services)
     planning.add_to(routes, services)
     publishing.add_to(routes, services)
     running.add_to(routes, services)

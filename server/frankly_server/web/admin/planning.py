@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Before publishing: what each protection costs in margin, and how made-up answers come through."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism
 
-from frankly_server.estimate.estimator import estimate
 from frankly_server.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import REPORTS, Alternative, alternatives, chances, frontier, previewed
+from frankly_server.surveys.trial import drafted, everybody, rehearse
 from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show
 from frankly_server.web.security import needs
 
-_TRIAL, _SHOWN = 1000, 16
+_SHOWN = 16
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -37,45 +36,49 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/try")
     @needs("viewer")
     def trial(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
-        return _shown(survey, _definition(survey))
+        return _shown(services, opened(services, survey_id))
 
     @routes.post("/surveys/<survey_id>/try")
     @needs("admin")
     def try_answers(survey_id: str) -> Response:
         survey = opened(services, survey_id)
-        return _shown(survey, _definition(survey), field("answer"))
+        if field("what") == "everybody":
+            return _shown(services, survey, everybody_says=field("answer"))
+        asked = [question.id for question in survey.definition.questions]
+        return _shown(services, survey, answers={name: field(f"q-{name}") for name in asked})
 
 
-def _shown(survey: Opened, block: BlockDefinition, answer: str | None = None) -> Response:
-    """Render the chances of every report, and a trial run if an answer was made up."""
+def _shown(
+    services: Services, survey: Opened, answers: dict[str, str] | None = None, everybody_says: str | None = None
+) -> Response:
+    """Render the chances of every report, and what made-up answers would send or tell."""
+    block = _definition(survey)
+    found: dict[str, Any] = {"block": block, "answers": block.joint_answers, "given": answers or {}, "run": None,
+                             "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
     try:
-        mechanism = previewed(block).mechanism
+        drawn = previewed(block).block
+        found["table"] = chances(drawn.mechanism) if drawn.mechanism.answers <= _SHOWN else None
+        if answers is not None:
+            whole = drafted(survey.definition, services.surveys.now(), services.settings.public_url)
+            found["rehearsal"] = rehearse(whole, answers)
+        elif everybody_says is not None and everybody_says in block.joint_answers:
+            found["run"] = _run(block, drawn, block.joint_answers.index(everybody_says))
     except InvalidInput as refused:
-        return show("try.html", survey, "try", refused, block=block, answers=[], table=None, run=None, answer=None)
-    table = chances(mechanism) if mechanism.answers <= _SHOWN else None
-    run = None
-    if answer in block.joint_answers and isinstance(mechanism, DenseMechanism):
-        run = _run(block, mechanism, block.joint_answers.index(answer))
-    found: dict[str, Any] = {"table": table, "run": run, "answer": answer}
-    return show("try.html", survey, "try", block=block, answers=block.joint_answers, **found)
+        return show("try.html", survey, "try", refused, **found)
+    return show("try.html", survey, "try", **found)
 
 
-def _run(block: BlockDefinition, mechanism: DenseMechanism, x: int) -> dict[str, Any]:
-    """Randomise a made-up answer a thousand times, and estimate as if as many people had sent it."""
-    told = Counter(mechanism.sample(x) for _ in range(_TRIAL))
-    counts = [told.get(y, 0) for y in range(len(mechanism.weights[0]))]
-    found = estimate(mechanism, counts)
-    half = found.margins.clt
+def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
+    """Return the picture of what a thousand equal answers tell."""
+    told = everybody(drawn, x)
     rows = [
         PlotRow(name, share, share - margin, share + margin, 1.0 if i == x else 0.0)
-        for i, (name, share, margin) in enumerate(zip(block.joint_answers, found.unbiased, half, strict=True))
+        for i, (name, share, margin) in enumerate(
+            zip(block.joint_answers, told.unbiased, told.margins.clt, strict=True)
+        )
         if share is not None and margin is not None
     ]
-    return {
-        "counts": counts,
-        "plot": interval_plot("What the estimate says of a thousand equal answers", rows) if rows else "",
-    }
+    return interval_plot("What the estimate says of a thousand equal answers", rows) if rows else ""
 
 
 def _definition(survey: Opened) -> BlockDefinition:

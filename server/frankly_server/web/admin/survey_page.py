@@ -72,7 +72,12 @@ def mine(services: Services) -> list[Opened]:
 
 def store(services: Services, survey: Opened, draft: Draft) -> None:
     """Keep an edited draft, and say so on the trail. Raises InvalidInput for one that cannot be."""
-    change = services.surveys.apply(parse_value(draft))
+    keep(services, survey, parse_value(draft))
+
+
+def keep(services: Services, survey: Opened, definition: SurveyDefinition) -> None:
+    """Keep a definition as the survey's draft, and say so on the trail. Raises InvalidInput for one that cannot be."""
+    change = services.surveys.apply(definition)
     if change.status != "unchanged":
         services.accounts.record(person(), "draft changed", survey.summary.name)
 

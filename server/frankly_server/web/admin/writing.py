@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From nothing to a draft: a new survey, its questions, and what protects each of them."""
+"""From nothing to a draft: a new survey, its questions and texts, and the whole of it as a file."""
 
 import secrets
 
 from apiflask import APIBlueprint
 from flask import Response, request
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.surveys import editing, files
-from frankly_server.surveys.csv_prior import MAX_BYTES, read_counts
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
-from frankly_server.surveys.preview import OFFERED
 from frankly_server.web.admin.pages import attempt, field, lines, render
-from frankly_server.web.admin.survey_page import asked_block, mine, opened, show, store
+from frankly_server.web.admin.survey_page import keep, mine, opened, show, store
 from frankly_server.web.security import PATH, needs, person
 
 
@@ -20,7 +20,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
     _add_list(routes, services)
     _add_questions(routes, services)
-    _add_protection(routes, services)
+    _add_file(routes, services)
 
 
 def _add_list(routes: APIBlueprint, services: Services) -> None:
@@ -122,58 +122,24 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
         return attempt(act, lambda refused: show("questions.html", survey, "questions", refused))
 
 
-def _add_protection(routes: APIBlueprint, services: Services) -> None:
-    @routes.get("/surveys/<survey_id>/protection")
+def _add_file(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/surveys/<survey_id>/file")
     @needs("viewer")
-    def protection(survey_id: str) -> Response:
+    def survey_file(survey_id: str) -> Response:
         survey = opened(services, survey_id)
-        return show("protection.html", survey, "protection", block=asked_block(survey), offered=OFFERED, form={})
+        return show("file.html", survey, "file", text=files.to_yaml(survey.definition).decode())
 
-    @routes.post("/surveys/<survey_id>/protection")
+    @routes.post("/surveys/<survey_id>/file")
     @needs("admin")
-    def protect(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
+    def replace_by_file(survey_id: str) -> Response:
+        survey, text = opened(services, survey_id), request.form.get("file", "")
 
         def act() -> str:
-            draft = editing.protect(survey.draft, field("block"), _wanted())
-            store(services, survey, draft)
-            return survey.path(f"margins?block={field('block')}")
+            definition = parse_definition(text.encode("utf-8", "surrogatepass"))
+            if definition.name != survey.summary.name:
+                words = f"this survey is called {survey.summary.name}: keep the name, or make a new survey of the file"
+                raise InvalidInput(Problem.DEFINITION_INVALID, words, "name")
+            keep(services, survey, definition)
+            return survey.path("questions")
 
-        return attempt(
-            act,
-            lambda refused: show(
-                "protection.html",
-                survey,
-                "protection",
-                refused,
-                block=asked_block(survey),
-                offered=OFFERED,
-                form=request.form,
-            ),
-        )
-
-
-def _wanted() -> editing.Protection:
-    epsilon = editing.nats_of_factor(field("factor")) if field("unit") == "factor" else field("epsilon")
-    plain = editing.Protection(
-        epsilon=epsilon,
-        mechanism=field("mechanism") or "optimal",
-        objective=field("objective") or "variance",
-        accept_identity=field("unchanged") == "yes",
-    )
-    if field("secret") not in ("question", "attribute"):
-        return plain
-    upload = request.files.get("counts_file")
-    data = upload.read(MAX_BYTES + 1) if upload and upload.filename else request.form.get("counts", "").encode()
-    named = field("other") if field("secret") == "question" else field("name")
-    return editing.Protection(
-        epsilon=plain.epsilon,
-        mechanism=plain.mechanism,
-        objective=plain.objective,
-        accept_identity=plain.accept_identity,
-        secret=named or field("secret"),
-        counts=read_counts(data),
-        source=field("source"),
-        public=field("public") == "yes",
-        backstop=editing.BACKSTOP if field("backstop") == "yes" else None,
-    )
+        return attempt(act, lambda refused: show("file.html", survey, "file", refused, text=text))

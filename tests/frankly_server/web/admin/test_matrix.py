@@ -36,6 +36,8 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/text"): "admin",
     ("GET", "/admin/surveys/<survey_id>/protection"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/protection"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/file"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/file"): "admin",
     ("GET", "/admin/surveys/<survey_id>/margins"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/try"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/try"): "admin",

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telling an address that a survey has closed or met its target: signed, each event once, tried a few times.
+
+What is told is what the intake page shows, and no time but that of the try itself: nothing about a single report.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import structlog
+from frankly_protocol.canonical import dumps
+from frankly_protocol.clock import Clock, format_time
+from frankly_protocol.errors import FranklyError
+
+from frankly_server.store import Database, Transaction
+from frankly_server.store.webhooks import DeliveryRow, WebhookRow
+from frankly_server.surveys.live import shown
+from frankly_server.surveys.outbound import Post, allowed
+from frankly_server.surveys.surveys import read_document
+
+WAITS_S: Final = (60, 300, 1800, 7200, 21600, 86400)
+"""Between one try and the next: seven tries over a day and a half, then it is given up."""
+CLOSED, MET = "survey.closed", "target.met"
+SIGNATURE, DELIVERY = "Frankly-Signature", "Frankly-Delivery"
+_EVERY_S: Final = 30.0
+_log: Final = structlog.get_logger("frankly.webhooks")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A survey's address, None if there is none, and what was told or is to be told."""
+
+    url: str | None
+    deliveries: Sequence[DeliveryRow]
+
+
+class Webhooks:
+    """Addresses, what is to be told, and telling it. `run_round` is what the background runs again and again."""
+
+    def __init__(self, database: Database, clock: Clock, post: Post) -> None:
+        self._database, self._clock, self._post = database, clock, post
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Hosts that the operator allows; none, and there are no webhooks."""
+        return self._post.hosts
+
+    def of(self, survey_id: str) -> Told:
+        """Return a survey's address and deliveries."""
+        with self._database.reading("read webhook") as tx:
+            row = tx.webhooks.get(survey_id)
+            return Told(None if row is None else row.url, tx.webhooks.of_survey(survey_id))
+
+    def set(self, survey_id: str, url: str) -> str:
+        """Tell this address from now on; return the new secret, which receivers check signatures with.
+
+        What has happened already is not told. Raises InvalidInput: field_type, unsupported.
+        """
+        allowed(url, self._post.hosts)
+        secret = secrets.token_hex(32)
+        with self._database.transaction("set webhook") as tx:
+            tx.webhooks.remove(survey_id)
+            tx.webhooks.put(WebhookRow(survey_id, url, secret))
+            for event, row in self._happened(tx, survey_id):
+                if tx.webhooks.add(row):
+                    tx.webhooks.settle(row, "delivered", f"{event} before this address was given; not told")
+        return secret
+
+    def remove(self, survey_id: str) -> None:
+        """Tell nobody any more."""
+        with self._database.transaction("remove webhook") as tx:
+            tx.webhooks.remove(survey_id)
+
+    def run_round(self) -> int:
+        """Find out what has happened, tell what is due, and return how many tries were made."""
+        with self._database.reading("list webhooks") as tx:
+            hooks = {row.survey: row for row in tx.webhooks.all()}
+        for survey_id in hooks:
+            with self._database.transaction("note events") as tx:
+                for _, row in self._happened(tx, survey_id):
+                    tx.webhooks.add(row)
+        with self._database.reading("due webhooks") as tx:
+            due = [row for row in tx.webhooks.due(self._now()) if row.survey in hooks]
+        return sum(self._try(hooks[row.survey], row) for row in due)
+
+    def _happened(self, tx: Transaction, survey_id: str) -> Iterator[tuple[str, DeliveryRow]]:
+        """Yield everything that can be told of a survey now and is not in its outbox."""
+        latest, standing, row = tx.documents.latest(survey_id), tx.standings.get(survey_id), tx.surveys.get(survey_id)
+        if latest is None or row is None:
+            return
+        document, stop = read_document(latest), standing.stop_reports
+        over = standing.state in ("closed", "archived") or self._clock.now() > min(document.closes, document.expires)
+        keys = {CLOSED: f"{CLOSED}/{latest.version}"} if over else {}
+        keys |= {} if stop is None else {MET: f"{MET}/{latest.version}/{stop}"}
+        noted = {delivery.event for delivery in tx.webhooks.of_survey(survey_id)}
+        if set(keys.values()) <= noted:
+            return  # before anything is counted
+        n = tx.reports.number(survey_id)
+        for event, key in keys.items():
+            if key not in noted and (event == CLOSED or n >= (stop or 0)):
+                facts = {"event": event, "survey": survey_id, "name": row.name, "version": latest.version,
+                         "reports": shown(n), "target": stop}  # fmt: skip
+                yield event, self._row(survey_id, key, facts)
+
+    def _row(self, survey_id: str, event: str, facts: dict[str, Any]) -> DeliveryRow:
+        delivery = secrets.token_hex(16)
+        body = dumps({"delivery": delivery, **facts}).decode()
+        return DeliveryRow(survey_id, event, delivery, body, "waiting", 0, self._now(), "not tried yet")
+
+    def _try(self, hook: WebhookRow, row: DeliveryRow) -> int:
+        last = row.tries >= len(WAITS_S)
+        due = self._now() if last else format_time(self._moment() + timedelta(seconds=WAITS_S[row.tries]))
+        with self._database.transaction("claim webhook") as tx:
+            if not tx.webhooks.claim(row, due):
+                return 0  # another process was first
+        body = row.body.encode()
+        headers = {"Content-Type": "application/json", DELIVERY: row.id,
+                   SIGNATURE: signature(hook.secret, self._clock.now(), body)}  # fmt: skip
+        try:
+            status = self._post(hook.url, body, headers)
+            state, detail = ("delivered" if 200 <= status < 300 else "waiting"), f"answered {status}"
+        except FranklyError as error:
+            state, detail = "waiting", error.detail
+        with self._database.transaction("settle webhook") as tx:
+            tx.webhooks.settle(row, "failed" if last and state == "waiting" else state, detail)
+        return 1
+
+    def _moment(self) -> datetime:
+        return self._clock.now().replace(microsecond=0)
+
+    def _now(self) -> str:
+        return format_time(self._moment())
+
+
+def signature(secret: str, now: datetime, body: bytes) -> str:
+    """Return the header's value: ``t=<seconds>,v1=<hex>``, HMAC-SHA-256 over ``<seconds>.<body>``."""
+    at = str(int(now.timestamp()))
+    made = hmac.new(bytes.fromhex(secret), at.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return f"t={at},v1={made}"
+
+
+class Herald:
+    """Runs rounds in a thread of this process, from the first request on: what is started before a fork dies in it."""
+
+    def __init__(self, webhooks: Webhooks, every_s: float = _EVERY_S) -> None:
+        self._webhooks, self._every_s = webhooks, every_s
+        self._pid, self._over = 0, threading.Event()
+
+    def wake(self) -> None:
+        """Start the thread if this process has none; nothing where no host is allowed."""
+        if self._webhooks.hosts and self._pid != os.getpid():
+            self._pid = os.getpid()
+            threading.Thread(target=self._run, name="frankly-herald", daemon=True).start()
+
+    def stop(self) -> None:
+        """End the thread after its round."""
+        self._over.set()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._webhooks.run_round()
+            except FranklyError as error:  # a database that is down comes back
+                _log.warning("round failed", error=error.code)
+            except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell, and the next round may go well
+                _log.error("round broken", error=type(error).__name__)
+            self._over.wait(self._every_s)

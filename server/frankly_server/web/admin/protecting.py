@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The protection step of the wizard: a form in plain words, and what it makes of a block."""
+
+from typing import Any
+
+from apiflask import APIBlueprint
+from flask import Response, request
+from frankly_protocol.errors import InvalidInput
+
+from frankly_server.services import Services
+from frankly_server.surveys import editing
+from frankly_server.surveys.csv_prior import MAX_BYTES, read_counts
+from frankly_server.surveys.definition import BlockDefinition
+from frankly_server.surveys.preview import OFFERED
+from frankly_server.surveys.priors import small_cells
+from frankly_server.surveys.protecting import BACKSTOP, Protection, cannot, main_question, protect
+from frankly_server.web.admin.pages import attempt, field
+from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show, store
+from frankly_server.web.security import needs
+
+
+def add_to(routes: APIBlueprint, services: Services) -> None:
+    """Add the pages."""
+
+    @routes.get("/surveys/<survey_id>/protection")
+    @needs("viewer")
+    def protection(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+        return _page(survey, asked_block(survey), {})
+
+    @routes.post("/surveys/<survey_id>/protection")
+    @needs("admin")
+    def protect_question(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            store(services, survey, protect(survey.draft, field("block"), _wanted()))
+            return survey.path(f"margins?block={field('block')}")
+
+        return attempt(act, lambda refused: _page(survey, asked_block(survey), request.form, refused))
+
+
+def _page(survey: Opened, block_id: str, form: Any, refused: InvalidInput | None = None) -> Response:
+    block = next(block for block in survey.definition.blocks if block.id == block_id)
+    main = main_question(block)
+    alone = [b.questions[0] for b in survey.definition.blocks if b.id != block_id and len(b.questions) == 1]
+    others = [question for question in block.questions if question.id != main.id] + alone
+    return show(
+        "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=others,
+        offered=OFFERED, form=form, cannot=cannot(block), secret=_secret(block, others),
+        small=small_cells(block),
+        together=form.getlist("together") if form else [q.id for q in block.questions if q.id != main.id],
+    )  # fmt: skip
+
+
+def _secret(block: BlockDefinition, others: Any) -> str:
+    """Return which of the form's three kinds of secret a block has."""
+    if block.prior is None or block.prior.secret is None:
+        return "answer"
+    return "question" if block.prior.secret in [question.id for question in others] else "attribute"
+
+
+def _wanted() -> Protection:
+    kind = field("secret")
+    plain = Protection(
+        epsilon=_nats("epsilon", "factor"),
+        mechanism=field("mechanism") or "optimal",
+        objective=field("objective") or "variance",
+        accept_identity=field("unchanged") == "yes",
+        together=tuple(request.form.getlist("together")[:16]),
+    )
+    if kind not in ("question", "attribute"):
+        return plain
+    upload = request.files.get("counts_file")
+    data = upload.read(MAX_BYTES + 1) if upload and upload.filename else request.form.get("counts", "").encode()
+    notion, other = field("notion") or "lip", field("other") if kind == "question" else None
+    return Protection(
+        epsilon=plain.epsilon,
+        mechanism=plain.mechanism,
+        objective=plain.objective,
+        accept_identity=plain.accept_identity,
+        # For rldp the secret is randomised with the rest, wherever it is ticked.
+        together=tuple(name for name in plain.together if name != other),
+        secret=None if kind == "question" else field("name") or kind,
+        other=other,
+        counts=read_counts(data),
+        source=field("source"),
+        public=field("public") == "yes",
+        backstop=BACKSTOP if field("backstop") == "yes" else None,
+        notion=notion,
+        epsilon_low=_side("low") if notion == "alip" else "",
+        epsilon_high=_side("high") if notion == "alip" else "",
+        sample=field("sample"),
+        beta=field("beta") or "0.05",
+    )
+
+
+def _nats(nats: str, factor: str) -> str:
+    """Return a level in nats, from whichever of the two fields the form's unit names."""
+    return editing.nats_of_factor(field(factor), factor) if field("unit") == "factor" else field(nats)
+
+
+def _side(name: str) -> str:
+    """Return one of alip's levels in nats; left empty, that side is not promised."""
+    if not field(name):
+        return "inf"
+    return editing.nats_of_factor(field(name), name) if field("unit") == "factor" else field(name)

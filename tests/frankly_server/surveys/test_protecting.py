@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wizard's protection step: each promise it offers is published, verified, and about the right people."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server.surveys import editing
+from frankly_server.surveys.csv_prior import read_counts
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
+from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
+from frankly_server.surveys.priors import small_cells
+from frankly_server.surveys.protecting import NOTIONS, Protection, cannot, main_question, protect
+
+PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
+ATTRIBUTE = read_counts(b",no,yes\nlow,300,100\nhigh,150,250\n")
+JOINT = read_counts(b",no-own,no-rent,yes-own,yes-rent\nlow,300,180,200,120\nhigh,60,90,80,170\n")
+
+
+def draft() -> editing.Draft:
+    made = editing.new_draft("Life", "life", "en", "Ill?", ["No", "Yes"])
+    made = editing.add_question(made, "Home?", ["Own", "Rent"])
+    return editing.add_question(made, "Pay?", ["Low", "High"])
+
+
+def published(found: editing.Draft) -> tuple[SurveyDefinition, Any]:
+    read = parse_value(found)
+    return read, draft_document(read, draft_blocks(read), PLACE)
+
+
+# name -> (what is asked of the block "ill", its questions afterwards, its fields)
+ASKED: dict[str, tuple[Protection, list[str], dict[str, Any]]] = {
+    "the answer": (Protection("1.5"), ["ill"], {"notion": "ldp", "epsilon": "1.5", "prior": None}),
+    "answers together": (Protection("1.5", together=("home",)), ["ill", "home"], {"notion": "ldp"}),
+    "lip": (Protection("0.4", secret="Income", counts=ATTRIBUTE, source="x"), ["ill"],
+            {"notion": "lip", "ceiling_cap": "2.9957"}),
+    "secret-ldp": (Protection("0.4", secret="Income", counts=ATTRIBUTE, source="x", notion="secret-ldp"), ["ill"],
+                   {"notion": "secret-ldp", "epsilon": "0.4"}),
+    "alip": (Protection("1", secret="Income", counts=ATTRIBUTE, source="x", notion="alip", epsilon_low="inf",
+                        epsilon_high="0.3"), ["ill"], {"notion": "alip", "epsilon_low": "inf", "epsilon_high": "0.3"}),
+    "srlip": (Protection("0.8", secret="Income", counts=JOINT, source="x", notion="srlip", together=("home",)),
+              ["ill", "home"], {"notion": "srlip", "attributes": (2, 2)}),
+    "rldp": (Protection("1", other="pay", counts=ATTRIBUTE, source="x", notion="rldp", sample="800"), ["pay", "ill"],
+             {"notion": "rldp", "epsilon": "1"}),
+    "another question": (Protection("0.4", other="pay", counts=ATTRIBUTE, source="x"), ["ill"], {"notion": "lip"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_asked_is_published_and_verified(name: str) -> None:
+    wanted, questions, fields = ASKED[name]
+    read, document = published(protect(draft(), "ill", wanted))
+    block = next(block for block in read.blocks if block.id == "ill")
+    assert [question.id for question in block.questions] == questions
+    assert {field: getattr(block, field) for field in fields} == fields
+    assert main_question(block).id == "ill"
+    assert cannot(block) == ()
+    assert sorted(q.id for b in read.blocks for q in b.questions) == ["home", "ill", "pay"]
+    signed = next(block for block in document.blocks if block.id == "ill")
+    assert signed.notion.partition("+")[0] == fields["notion"]
+    if block.prior is not None:
+        assert block.prior.secret == ("pay" if wanted.other else "income")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_plain_form_undoes_every_other(name: str) -> None:
+    plain = protect(draft(), "ill", Protection("1"))
+    back = parse_value(protect(protect(draft(), "ill", ASKED[name][0]), "ill", Protection("1")))
+    assert {block.id: block for block in back.blocks} == {block.id: block for block in parse_value(plain).blocks}
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        b",yes,no\nhigh,250,150\nlow,100,300\n",
+        b"\xef\xbb\xbf,Yes,No\r\nHIGH,250,150\r\nLow,100,300\r\n",
+        b"counts, no ,yes\nLow,300,100\nHigh,150,250\n",
+    ],
+)
+def test_names_decide_where_a_count_belongs_not_places(counts: bytes) -> None:
+    wanted = Protection("0.4", other="pay", counts=read_counts(counts), source="x")
+    prior = parse_value(protect(draft(), "ill", wanted)).blocks[0].prior
+    assert prior is not None
+    assert (prior.secrets, prior.joint) == (("low", "high"), (("300", "100"), ("150", "250")))
+
+
+PLAIN = Protection("0.4", secret="Income", counts=ATTRIBUTE, source="x")
+# what -> (request, field at fault, words)
+REFUSED: dict[str, tuple[Protection, str, str]] = {
+    "other answers": (replace(PLAIN, counts=read_counts(b",maybe,yes\na,1,2\nb,3,4")), "counts", "no, yes"),
+    "an answer missing": (replace(PLAIN, counts=read_counts(b",no,none\na,1,2\nb,3,4")), "counts", "no, yes"),
+    "an answer twice": (replace(PLAIN, counts=read_counts(b",no,no,yes\na,1,2,3\nb,3,4,5")), "counts", "each once"),
+    "other secrets": (replace(PLAIN, secret=None, other="pay", counts=read_counts(b",no,yes\na,9,9\nb,9,9")), "counts",
+                      "low, high"),
+    "no counts": (replace(PLAIN, counts=None), "counts", "counts of both"),
+    "a notion for files": (replace(PLAIN, notion="dpv"), "notion", "in a file"),
+    "srlip of one": (replace(PLAIN, notion="srlip"), "together", "tick at least one"),
+    "rldp of what is not asked": (replace(PLAIN, notion="rldp"), "notion", "ask it as a question"),
+    "no such question": (replace(PLAIN, together=("nothing",)), "together", "no such"),
+    "the secret together": (replace(PLAIN, secret=None, other="pay", together=("pay",)), "together", "by itself"),
+    "itself": (replace(PLAIN, secret=None, other="ill"), "other", "another question"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_said(name: str) -> None:
+    wanted, field, words = REFUSED[name]
+    with pytest.raises(InvalidInput, match=words) as refused:
+        protect(draft(), "ill", wanted)
+    assert refused.value.field == field
+
+
+def test_a_question_that_goes_with_another_is_not_torn_away() -> None:
+    made = protect(draft(), "ill", Protection("1", together=("home",)))
+    with pytest.raises(InvalidInput, match="change that one first"):
+        protect(made, "pay", Protection("1", together=("home",)))
+
+
+def test_small_counts_are_named() -> None:
+    wanted = replace(PLAIN, counts=read_counts(b",yes,no\nlow,3,90\nhigh,40,1\n"), public=True)
+    block = parse_value(protect(draft(), "ill", wanted)).blocks[0]
+    assert small_cells(block) == [("low", "yes", "3"), ("high", "no", "1")]
+    robust = replace(wanted, secret=None, other="pay", notion="rldp", sample="800")
+    assert small_cells(parse_value(protect(draft(), "ill", robust)).blocks[0]) == small_cells(block)
+    shares = replace(wanted, counts=read_counts(b",yes,no\nlow,0.25,0.25\nhigh,0.25,0.25\n"))
+    assert small_cells(parse_value(protect(draft(), "ill", shares)).blocks[0]) == []
+
+
+def test_the_form_says_what_it_cannot_say() -> None:
+    bent = {"notions": [{"notion": "ldp", "epsilon": "1"}], "criterion": "worst", "accept_unidentifiable": "true"}
+    made = draft()
+    made["blocks"][0] = {key: value for key, value in made["blocks"][0].items() if key in ("id", "questions")} | bent
+    block = parse_value(made).blocks[0]
+    assert len(cannot(block)) == 3
+    assert set(NOTIONS) == {"lip", "secret-ldp", "alip", "srlip", "rldp"}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each event is told once, signed, and tried a bounded number of times; whoever has the secret can check it."""
+
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.errors import InvalidInput
+from frankly_server.store import Database
+from frankly_server.surveys.outbound import Post, Undelivered
+from frankly_server.surveys.webhooks import DELIVERY, SIGNATURE, WAITS_S, Herald, Webhooks
+
+from tests.frankly_server.web.site import NOW, Site
+
+URL = "https://hooks.example.org/frankly"
+
+
+@dataclass
+class Ear(Post):
+    """Hears instead of the network; answers are taken from the front, the last one for ever. None: no answer."""
+
+    answers: list[int | None] = field(default_factory=lambda: [204])
+    heard: list[tuple[str, bytes, Mapping[str, str]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(["hooks.example.org"])
+
+    def __call__(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        self.heard.append((url, body, headers))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer is None:
+            raise Undelivered("hooks.example.org did not answer (TimeoutError)")
+        return answer
+
+
+def hooks(site: Site, ear: Ear, now: datetime = NOW) -> Webhooks:
+    return Webhooks(site.services.database, FixedClock(now), ear)
+
+
+def check(secret: str, header: str, body: bytes) -> int:
+    """What a receiver does: return when it was signed, if it was."""
+    parts = dict(part.split("=") for part in header.split(","))
+    wanted = hmac.new(bytes.fromhex(secret), f"{parts['t']}.".encode() + body, hashlib.sha256).hexdigest()
+    assert hmac.compare_digest(wanted, parts["v1"])
+    return int(parts["t"])
+
+
+def test_a_survey_that_closes_is_told_once_and_signed(site: Site) -> None:
+    ear = Ear()
+    service = hooks(site, ear)
+    secret = service.set(site.survey, URL)
+    assert service.run_round() == 0  # nothing has happened
+    site.services.lifecycle.move(site.survey, "close")
+    assert [service.run_round() for _ in range(3)] == [1, 0, 0]
+    url, body, headers = ear.heard[0]
+    told = json.loads(body)
+    assert url == URL
+    assert told == {"event": "survey.closed", "survey": site.survey, "name": "habits", "version": 1, "reports": 0,
+                    "target": None, "delivery": headers[DELIVERY]}  # fmt: skip
+    assert check(secret, headers[SIGNATURE], body) == int(NOW.timestamp())
+    with pytest.raises(AssertionError):
+        check(secret, headers[SIGNATURE], body + b" ")
+    assert service.of(site.survey).deliveries[0].state == "delivered"
+    assert secret not in repr(service.of(site.survey))
+
+
+def test_a_target_that_is_met_and_a_last_day_that_passes_are_told(site: Site) -> None:
+    ear = Ear()
+    service = hooks(site, ear)
+    service.set(site.survey, URL)
+    site.services.lifecycle.stop_at(site.survey, 12)
+    site.services.intake.accept_batch(site.survey, [site.report(i) for i in range(11)])
+    assert service.run_round() == 0
+    site.services.intake.accept_batch(site.survey, [site.report(99)])
+    assert service.run_round() == 1
+    assert {k: json.loads(ear.heard[-1][1])[k] for k in ("event", "reports", "target")} == {
+        "event": "target.met", "reports": 12, "target": 12}  # fmt: skip
+    later = hooks(site, ear, datetime.fromisoformat("2026-07-01T00:00:01+00:00"))
+    assert later.run_round() == 1
+    assert json.loads(ear.heard[-1][1])["event"] == "survey.closed"
+    assert later.run_round() == 0
+
+
+def test_tries_are_bounded_and_repeat_the_same_body(site: Site) -> None:
+    ear = Ear(answers=[500, None, 302, 404])
+    secret = hooks(site, ear).set(site.survey, URL)
+    site.services.lifecycle.move(site.survey, "close")
+    now = NOW
+    for i in range(len(WAITS_S) + 3):
+        assert hooks(site, ear, now).run_round() == (1 if i <= len(WAITS_S) else 0)
+        assert hooks(site, ear, now + timedelta(seconds=WAITS_S[min(i, 5)] - 1)).run_round() == 0  # not yet
+        now += timedelta(seconds=WAITS_S[min(i, 5)])
+    assert len(ear.heard) == len(WAITS_S) + 1 == 7
+    assert len({body for _, body, _ in ear.heard}) == 1
+    assert len({check(secret, headers[SIGNATURE], body) for _, body, headers in ear.heard}) == 7
+    told = hooks(site, ear).of(site.survey).deliveries[0]
+    assert (told.state, told.tries, told.detail) == ("failed", 7, "answered 404")
+
+
+def test_processes_at_the_same_time_try_each_event_once(fresh_site: Site) -> None:
+    site, ear = fresh_site, Ear()
+    hooks(site, ear).set(site.survey, URL)
+    site.services.lifecycle.move(site.survey, "close")
+    start = threading.Barrier(4)
+
+    def run() -> None:
+        own = Database(site.settings.store_url())
+        start.wait()
+        Webhooks(own, FixedClock(NOW), ear).run_round()
+        own.close()
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ear.heard) == 1
+
+
+def test_what_happened_before_is_not_told_and_who_is_removed_hears_nothing(site: Site) -> None:
+    ear = Ear()
+    service = hooks(site, ear)
+    site.services.lifecycle.move(site.survey, "close")
+    first = service.set(site.survey, URL)
+    assert service.run_round() == 0
+    assert "not told" in service.of(site.survey).deliveries[0].detail
+    assert service.set(site.survey, URL) != first
+    service.remove(site.survey)
+    assert service.of(site.survey).url is None
+    assert (service.run_round(), ear.heard) == (0, [])
+
+
+def test_an_address_that_is_not_allowed_is_not_kept(site: Site) -> None:
+    service = hooks(site, Ear())
+    for url in ("https://evil.example/", "http://hooks.example.org/"):
+        with pytest.raises(InvalidInput):
+            service.set(site.survey, url)
+    with pytest.raises(InvalidInput, match="FRANKLY_WEBHOOK_HOSTS"):
+        site.services.webhooks.set(site.survey, URL)
+
+
+def test_few_reports_are_not_counted_out(site: Site) -> None:
+    ear = Ear()
+    service = hooks(site, ear)
+    service.set(site.survey, URL)
+    site.services.intake.accept_batch(site.survey, [site.report(i) for i in range(9)])
+    site.services.lifecycle.move(site.survey, "close")
+    assert service.run_round() == 1
+    assert json.loads(ear.heard[0][1])["reports"] is None
+
+
+def test_the_herald_runs_in_the_background_and_outlives_a_broken_round(site: Site) -> None:
+    told = threading.Event()
+
+    class Once(Webhooks):
+        rounds = 0
+
+        def run_round(self) -> int:
+            self.rounds += 1
+            if self.rounds == 1:
+                raise RuntimeError
+            told.set()
+            return 0
+
+    service = Once(site.services.database, FixedClock(NOW), Ear())
+    herald = Herald(service, every_s=0.01)
+    herald.wake()
+    herald.wake()
+    assert told.wait(10)
+    herald.stop()
+    assert sum(thread.name == "frankly-herald" for thread in threading.enumerate()) <= 1
+    # Without an allowed host there is no thread at all.
+    quiet = Once(site.services.database, FixedClock(NOW), Ear())
+    quiet._post.hosts = frozenset()  # as if the operator had named none
+    Herald(quiet, every_s=0.01).wake()
+    assert quiet.rounds == 0
