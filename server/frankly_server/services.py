@@ -68,8 +68,8 @@ class Services:
         self.keys.check()
 
     def check_health(self) -> None:
-        """Raise StoreUnavailable or UnsafeStore unless the database answers and has our schema."""
-        self.database.check()
+        """Raise StoreUnavailable or UnsafeStore unless the database answers with our schema or a newer one."""
+        self.database.check(started=True)
 
     def close(self) -> None:
         """Write what is still in memory and close the database's connections; using a service opens new ones."""

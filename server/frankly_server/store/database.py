@@ -20,8 +20,10 @@ from frankly_server.store.days import Days
 from frankly_server.store.documents import Documents
 from frankly_server.store.engines import check_durability, make_engine, reading
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import Jobs
 from frankly_server.store.log import LogEntries
+from frankly_server.store.partitions import Partitions
 from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.sessions import Sessions
@@ -65,6 +67,16 @@ class Transaction:
     def together(self) -> Together:
         """How often symbols of several blocks came in together."""
         return Together(self._connection)
+
+    @cached_property
+    def exporting(self) -> Exporting:
+        """Reports by ranges of ids, a page at a time."""
+        return Exporting(self._connection)
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        """Surveys whose reports are in a table of their own."""
+        return Partitions(self._connection)
 
     @cached_property
     def days(self) -> Days:
@@ -150,9 +162,11 @@ class Database:
             with connection.begin():
                 yield Transaction(connection)
 
-    def check(self) -> None:
+    def check(self, *, started: bool = False) -> None:
         """Refuse to start on a database that may lose reports or has another schema.
 
+        started : the program runs already. It then goes on under a newer schema: migrations keep the release before
+        working until its processes have been replaced.
         Raises UnsafeStore, whose one line says what to do, or StoreUnavailable.
         """
         with self._translated("start"), self.engine.connect() as plain:
@@ -161,7 +175,7 @@ class Database:
             found = schema_version(connection)
         if found is None:
             raise UnsafeStore("the database has no tables yet; run `frankly migrate` once")
-        if found != SCHEMA_VERSION:
+        if found != SCHEMA_VERSION and not (started and _is_newer(found)):
             raise UnsafeStore(
                 f"the database has schema version {found}, this program needs {SCHEMA_VERSION}; "
                 "run `frankly migrate` with the newest version of the two"
@@ -190,6 +204,11 @@ class Database:
             cause = error.orig if isinstance(error, DBAPIError) else error
             _log.warning("transaction failed", transaction=name, error=type(cause).__name__)
             raise StoreUnavailable(name) from None
+
+
+def _is_newer(version: str) -> bool:
+    """Tell whether a version that this program does not know comes after its own: versions are counted."""
+    return version.isascii() and version.isdigit() and int(version) > int(SCHEMA_VERSION)
 
 
 def schema_version(connection: Connection) -> str | None:
