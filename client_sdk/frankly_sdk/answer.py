@@ -36,13 +36,12 @@ class Answer:
         if given is None:
             return UnknownChoice(None, list(questions), "answers are given as a mapping of question id to choice id")
         for name, question in questions.items():
-            valid = [choice.id for choice in question.choices]
             if name not in given:
-                return UnknownChoice(name, valid, "this question has no answer")
+                return _unknown(question, "this question has no answer")
             if type(given[name]) is not str:
-                return UnknownChoice(name, valid, "a choice is named by its id, a text")
-            if given[name] not in valid:
-                return UnknownChoice(name, valid, "the answer is not one of the choices")
+                return _unknown(question, "a choice is named by its id, a text")
+            if question.index(given[name]) is None:
+                return _unknown(question, "the answer is not one of the choices")
         if len(given) != len(questions):
             return UnknownChoice(None, list(questions), "there is an answer to a question that the survey does not ask")
         return None
@@ -60,3 +59,7 @@ class Answer:
 
     def __reduce__(self) -> Never:
         raise TypeError("answers are not copied, stored or sent")
+
+
+def _unknown(question: Question, detail: str) -> UnknownChoice:
+    return UnknownChoice(question.id, [choice.id for choice in question.choices], detail)

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does the time of an answer tell the answer? The same steps whatever is answered, and a clock that sees no difference.
+
+What a device does is followed opcode by opcode, which no busy machine can disturb; and two answers are drawn in turn,
+many times, and the time of each draw is compared with that of its neighbour (THREATS §3.6).
+"""
+
+import random
+import statistics
+import sys
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+from time import perf_counter_ns
+from types import FrameType
+from typing import Any
+
+import frankly_protocol
+import frankly_sdk
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.questions import Question
+from frankly_sdk import Answer, Policy
+from frankly_sdk._sealing import Row, Sealing
+from frankly_sdk.testing import FakeServer, make_survey
+from scipy.stats import binomtest
+
+from tests.frankly_protocol.every_kind import KINDS, block
+from tests.frankly_protocol.samples import survey
+from tests.frankly_sdk import fakes
+
+PLACES = tuple(str(Path(module.__file__ or "").parent) for module in (frankly_sdk, frankly_protocol))
+SIZE, BITS = 64, 48
+D = 1 << BITS
+WIDE = make_survey({"q": [f"c{i}" for i in range(SIZE)]}).blocks[0].mechanism
+assert isinstance(WIDE, DenseMechanism)
+HALF = DenseMechanism(BITS, ((D // 4 * 3, D // 4), (D // 4, D // 4 * 3)))
+DRAWN: dict[str, Mechanism] = {
+    "dense": WIDE,
+    "unary": UnaryMechanism(BITS, SIZE, D // 2, D // 5),
+    "subset": SubsetMechanism(BITS, SIZE, SIZE // 4, D // 2),
+    "product": ProductMechanism((WIDE, HALF)),
+}
+LEAST_P = 0.001
+Draw = Callable[[int], object]
+Steps = list[tuple[str, int]]
+
+
+def steps(action: Callable[[], object]) -> Steps:
+    """Every opcode of ours that is executed, in order: the function it stands in, and where."""
+    found: Steps = []
+
+    def look(frame: FrameType, event: str, _argument: Any) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith((*PLACES, __file__)) or "/testing/" in name:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            found.append((frame.f_code.co_qualname, frame.f_lasti))
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return found
+
+
+def device_steps(document: SurveyDocument, answers: dict[str, str], folder: Path, seed: int) -> Steps:
+    """What one device does from the call of `answer` to its end, with random bits that the seed settles."""
+    name = "-".join(answers.values())
+    server = fakes.FakeServer(document=document)
+    source = random.Random(seed)
+    policy = Policy(cap="64", max_ceiling=None)
+    with server.open(folder / f"{name}-{seed}.db", policy=policy, randbits=source.getrandbits) as client:
+        return steps(lambda: client.answer(answers))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_answer_takes_the_same_steps(kind: str, tmp_path: Path) -> None:
+    """From the app's call to the receipt; how often a draw is thrown away is for the random bits alone to decide."""
+    document = survey(block(kind, "ldp"))
+    names = list(document.questions)
+    for seed in range(2):
+        seen = [
+            device_steps(document, dict(zip(names, chosen, strict=True)), tmp_path, seed)
+            for chosen in (("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes"))
+        ]
+        assert len(seen[0]) > 1000
+        assert any("sample" in name for name, _ in seen[0])
+        assert all(others == seen[0] for others in seen[1:])
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_every_draw_takes_the_same_steps(kind: str) -> None:
+    mechanism, source = DRAWN[kind], random.Random(1)
+    mechanism.sample(0)  # makes ready what all draws share
+    for _ in range(4):
+        given = [source.getrandbits(BITS * SIZE) for _ in range(40)]
+
+        def bits(count: int, given: list[int] = given, left: list[int] | None = None) -> int:
+            assert left is not None
+            return given[left.pop()] & (1 << count) - 1
+
+        seen = [
+            steps(lambda x=x: mechanism.sample(x, lambda n, left=list(range(40)): bits(n, left=left)))  # type: ignore[misc]
+            for x in (0, 1, SIZE // 2, SIZE - 1)
+        ]
+        assert all(others == seen[0] for others in seen[1:])
+
+
+def searching(self: Question, choice: str) -> int | None:
+    """How a position must not be found."""
+    return next((i for i, c in enumerate(self.choices) if c.id == choice), None)
+
+
+def hurried(self: DenseMechanism, truth: int, randbits: Callable[[int], int] = random.getrandbits) -> int:
+    """How a symbol must not be drawn: it stops where it knows."""
+    u = randbits(self.bits)
+    return next(y for y, end in enumerate(accumulate(self.weights[truth])) if u < end)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong"), [(Question, "index", searching), (DenseMechanism, "sample", hurried)]
+)
+def test_steps_that_depend_on_the_answer_would_be_seen(
+    owner: type, name: str, wrong: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
+    server, found = FakeServer(document), []
+    for choice in ("c0", "c63"):
+        source = random.Random(2)
+        with server.open(tmp_path / f"{choice}.db", randbits=source.getrandbits) as client:
+            found.append(steps(lambda client=client, choice=choice: client.answer({"q": choice})))  # type: ignore[misc]
+    assert found[0] != found[1]
+
+
+def alternated(draw: Draw, one: int, other: int, times: int) -> list[int]:
+    """Nanoseconds that `other` took longer than `one`, in so many pairs; which of them is first is random."""
+    order = random.Random(7)
+    found = []
+    for _ in range(times):
+        swapped = order.getrandbits(1)
+        first, second = (other, one) if swapped else (one, other)
+        start = perf_counter_ns()
+        draw(first)
+        middle = perf_counter_ns()
+        draw(second)
+        end = perf_counter_ns()
+        found.append((middle - start) - (end - middle) if swapped else (end - middle) - (middle - start))
+    return found
+
+
+def chance(differences: list[int]) -> float:
+    """The sign test's p-value: as many pairs to one side as to the other, ties left out."""
+    longer, shorter = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    return float(binomtest(longer, longer + shorter).pvalue)
+
+
+def whole_path(document: SurveyDocument) -> Draw:
+    """From the answer as the app gave it to the bytes that are sealed."""
+    server = FakeServer(document)
+    sealing = Sealing(document, True, False, Policy(), None, server.clock, random.SystemRandom().getrandbits)  # type: ignore[arg-type]
+    (question,) = document.questions.values()
+    rows = [Row("", Answer({question.id: choice.id}), Answer({})) for choice in question.choices]
+
+    def draw(x: int) -> bytes:
+        assert rows[x].fault(document) is None
+        report = sealing._draw(rows[x])
+        assert report is not None
+        return report.to_bytes(document.report_length)
+
+    return draw
+
+
+DRAWS: dict[str, Draw] = {
+    **{kind: mechanism.sample for kind, mechanism in DRAWN.items()},
+    "sealed bytes": whole_path(make_survey({"q": [f"c{i}" for i in range(SIZE)]})),
+}
+PAIRS = [(0, SIZE - 1), (0, 1), (1, SIZE // 2)]
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_two_answers_in_turn_take_the_same_time(name: str, full: bool) -> None:
+    """100,000 alternations for each pair with --full, and the sign test; otherwise some, and the median alone."""
+    times = 100_000 if full else 1000
+    for one, other in PAIRS:
+        alternated(DRAWS[name], one, other, 200)  # warms what is to be warm
+        differences = alternated(DRAWS[name], one, other, times)
+        assert abs(statistics.median(differences)) < 1000
+        if full:
+            assert chance(differences) > LEAST_P / (len(PAIRS) * len(DRAWS))
+
+
+def test_an_answer_that_takes_longer_would_be_seen() -> None:
+    """The same clock and the same tests on a search that stops where it finds: 64 looks take longer than one."""
+    (question,) = make_survey({"q": [f"c{i}" for i in range(SIZE)]}).questions.values()
+    differences = alternated(lambda x: searching(question, question.choices[x].id), 0, SIZE - 1, 1000)
+    assert chance(differences) < LEAST_P / (len(PAIRS) * len(DRAWS))
+    assert statistics.median(differences) > 0
