@@ -42,6 +42,9 @@ class Settings(BaseSettings):
     body_limit_bytes: int = Field(default=2 * 2**20, ge=2**10, le=64 * 2**20, description="largest request body")
     report_limit_bytes: int = Field(default=64 * 2**10, ge=2**10, le=2**20, description="largest single report")
     batch_limit: int = Field(default=1000, ge=1, le=10_000, description="most reports in one batch")
+    request_timeout_s: float = Field(
+        default=30, ge=1, le=600, allow_inf_nan=False, description="seconds in which a request must have arrived whole"
+    )
     threads: int = Field(default=8, ge=1, le=64, description="requests served at the same time")
     survey_rate_per_s: float = Field(
         default=2000, gt=0, le=1e6, allow_inf_nan=False, description="requests stored per second, by survey and process"

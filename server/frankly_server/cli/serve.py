@@ -35,10 +35,22 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
             logs.configure()
 
         if production:
-            Production(app, host=listen_on, port=listen_port, threads=settings.threads, ready=announce).run()
+            Production(
+                app,
+                host=listen_on,
+                port=listen_port,
+                threads=settings.threads,
+                ready=announce,
+                request_timeout_s=settings.request_timeout_s,
+            ).run()
             return
         server = Server(
-            app, host=listen_on, port=listen_port, threads=settings.threads, body_limit_bytes=settings.body_limit_bytes
+            app,
+            host=listen_on,
+            port=listen_port,
+            threads=settings.threads,
+            body_limit_bytes=settings.body_limit_bytes,
+            request_timeout_s=settings.request_timeout_s,
         )
         announce(server.port)
         with stopped_by_signals(server.stop):

@@ -13,7 +13,8 @@ from frankly_protocol.errors import FranklyError
 from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import create_server  # type: ignore[import-untyped]
-from waitress.task import WSGITask  # type: ignore[import-untyped]
+
+from frankly_server.cli.arriving import TimelyChannel
 
 DRAIN_S = 10.0
 _BACKLOG = 1024
@@ -23,29 +24,29 @@ _QUIET_TICKS = 4
 _SLACK_BYTES = 16 * 2**20
 
 
-class _Task(WSGITask):  # type: ignore[misc]  # waitress has no types
-    """A request being answered; once the server stops, the answer ends its connection."""
-
-    def build_response_header(self) -> bytes:
-        if getattr(self.channel.server, "stopping", False):
-            self.set_close_on_finish()
-        header: bytes = super().build_response_header()
-        return header
-
-
-class _Channel(HTTPChannel):  # type: ignore[misc]
-    task_class = _Task
-
-
 class Server:
     """A WSGI server on loopback or behind a proxy that ends TLS.
 
     port : the one really listened on. It sends no banner, believes no forwarding header, and keeps no access log.
     """
 
-    def __init__(self, application: Any, *, host: str, port: int, threads: int, body_limit_bytes: int) -> None:
-        """Listen at once; FranklyError("network") if the address is taken or not this machine's."""
+    def __init__(
+        self,
+        application: Any,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        body_limit_bytes: int,
+        request_timeout_s: float = 30.0,
+    ) -> None:
+        """Listen at once; FranklyError("network") if the address is taken or not this machine's.
+
+        request_timeout_s : a request that has not arrived whole by then is 408.
+        """
         self._stopping = False
+        self._request_timeout_s = request_timeout_s
+        self._next_look = 0.0
         self._sockets: dict[int, Any] = {}
         listening = _listen(host, port)
         self.port: int = listening.getsockname()[1]
@@ -62,7 +63,7 @@ class Server:
             backlog=_BACKLOG,
             connection_limit=1000,
         )
-        self._server.channel_class = _Channel
+        self._server.channel_class = TimelyChannel
 
     def stop(self) -> None:
         """Ask `run` to finish what is in flight and return."""
@@ -72,7 +73,17 @@ class Server:
         """Serve until `stop`; then answer what is in flight, for at most DRAIN_S seconds."""
         while not self._stopping:
             wasyncore.loop(timeout=_TICK_S, map=self._sockets, count=1, use_poll=True)
+            self._refuse_late()
         self._drain()
+
+    def _refuse_late(self) -> None:
+        """Look at every connection, a few times a second at most."""
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + _TICK_S
+            for item in list(self._sockets.values()):
+                if isinstance(item, TimelyChannel):
+                    item.refuse_if_late(self._request_timeout_s)
 
     def _drain(self) -> None:
         self._server.stopping = True

@@ -28,6 +28,18 @@ _BY_STATUS: dict[int, tuple[Problem, str]] = {
     429: (Problem.TOO_MANY, "slow down and try again after the time in Retry-After"),
     503: (Problem.UNAVAILABLE, "try again after the time in Retry-After"),
 }
+_FAULT: tuple[Problem, str] = (Problem.INTERNAL, "the fault is ours; try again later")
+
+
+def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
+    """Return problem, headers and body for what a WSGI server refuses before the application sees it.
+
+    Any status without words of its own becomes 400, or 500 from there on: what could not be read was a bad request.
+    """
+    problem, detail = _BY_STATUS.get(status, _BY_STATUS[400] if status < 500 else _FAULT)
+    body = json.dumps(problem_body(problem, detail)).encode()
+    headers = [("Content-Type", MEDIA_TYPE), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
+    return problem, headers, body
 
 
 def problem_response(problem: Problem, detail: str, field: str | None = None) -> Response:
@@ -45,7 +57,7 @@ def problem_response(problem: Problem, detail: str, field: str | None = None) ->
 def from_http(error: HTTPException) -> Response:
     """Render an error of the framework, keeping Allow and Retry-After."""
     status = error.code or 500
-    fallback = _BY_STATUS[400] if 400 <= status < 500 else (Problem.INTERNAL, "the fault is ours; try again later")
+    fallback = _BY_STATUS[400] if 400 <= status < 500 else _FAULT
     problem, detail = _BY_STATUS.get(status, fallback)
     response = problem_response(problem, detail)
     for name, value in error.get_headers(request.environ):

@@ -43,8 +43,8 @@ def open_today(survey: bytes = SURVEY) -> bytes:
 class Running:
     """One survey on a server process of its own, at one port for good."""
 
-    def __init__(self, home: Path, database_url: str, *, production: bool = False) -> None:
-        self.home, self.database_url = home, database_url
+    def __init__(self, home: Path, database_url: str, *, production: bool = False, **settings: str) -> None:
+        self.home, self.database_url, self.more = home, database_url, settings
         self._options = ["--production"] if production else []
         self._settings = Settings(home=home, database_url=SecretStr(database_url))
         database = Database(database_url)
@@ -72,6 +72,7 @@ class Running:
             "FRANKLY_HOME": str(self.home),
             "FRANKLY_DATABASE_URL": self.database_url,
             "FRANKLY_METRICS_TOKEN": METRICS_TOKEN,
+            **self.more,
         }
         command = [sys.executable, "-m", "frankly_server.cli", "serve", "--port", str(self.port), *self._options]
         with self.log.open("ab") as log:

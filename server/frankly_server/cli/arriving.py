@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Under waitress: requests that arrive too slowly, or are none, and what they are told.
+
+Some requests are refused before the application sees them. Such an answer is a problem object as well; a request that
+is not there in time is 408, and the same bytes may be sent again.
+"""
+
+import time
+from http import HTTPStatus
+from typing import Any
+
+from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
+from waitress.task import ErrorTask, WSGITask  # type: ignore[import-untyped]
+from waitress.utilities import Error  # type: ignore[import-untyped]
+
+from frankly_server.web.problems import raw_problem
+
+
+class _Refused(Error):  # type: ignore[misc]  # waitress has no types
+    code = 408
+
+
+class _Task(WSGITask):  # type: ignore[misc]
+    """A request being answered; once the server stops, the answer ends its connection."""
+
+    def build_response_header(self) -> bytes:
+        if getattr(self.channel.server, "stopping", False):
+            self.set_close_on_finish()
+        header: bytes = super().build_response_header()
+        return header
+
+
+class _ErrorTask(ErrorTask):  # type: ignore[misc]
+    """What waitress itself refuses, in our own words."""
+
+    def execute(self) -> None:
+        problem, headers, body = raw_problem(self.request.error.code)
+        self.status = f"{problem.status} {HTTPStatus(problem.status).phrase}"
+        self.response_headers.extend(headers)
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
+class TimelyChannel(HTTPChannel):  # type: ignore[misc]
+    """A connection that knows since when its newest request has been arriving."""
+
+    task_class = _Task
+    error_task_class = _ErrorTask
+    request: Any
+    _begun = 0.0
+
+    def received(self, data: bytes) -> bool:
+        """Take what has come."""
+        before = self.request
+        taken: bool = super().received(data)
+        if self.request is not before:
+            self._begun = time.monotonic()
+        return taken
+
+    def refuse_if_late(self, seconds: float) -> None:
+        """Answer 408 if the request that is arriving has taken longer than `seconds`."""
+        with self.requests_lock:
+            request = self.request
+            if request is None or self.requests or time.monotonic() - self._begun <= seconds:
+                return
+            request.error, request.completed, self.request = _Refused(""), True, None
+            self.requests.append(request)
+        self.server.add_task(self)

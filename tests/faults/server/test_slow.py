@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Senders that are slow, silent or speak no HTTP: 408 or 400 within a bound, no stack trace, and nobody else waits."""
+
+import http.client
+import json
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from frankly_protocol.problems import Problem
+
+from tests.faults.server.running import Running, report_bytes
+
+CANARY = b"canary7f3a9"
+TIMEOUT_S = 1.0
+THREADS = 2
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What is sent: at once, then piece by piece every `pause_s` for as long as anybody listens."""
+
+    at_once: bytes
+    piece: bytes = b""
+    pause_s: float = 0.2
+
+
+def talks(path: str) -> dict[str, tuple[Talk, int, str]]:
+    """name -> (what is said, status, code of the answer)."""
+    post = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n".encode()
+    return {
+        "half a header": (Talk(b"GET /health/live HTTP/1.1\r\nX-Canary: " + CANARY), 408, "timed_out"),
+        "a header that goes on": (Talk(b"GET /health/live HTTP/1.1\r\nX: ", b"a"), 408, "timed_out"),
+        "half a body": (Talk(post + b"Content-Length: 500\r\n\r\n{" + CANARY), 408, "timed_out"),
+        "a byte of a body now and then": (Talk(post + b"Content-Length: 500\r\n\r\n", b" "), 408, "timed_out"),
+        "chunks without an end": (Talk(post + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"), 408, "timed_out"),
+        "no HTTP": (Talk(CANARY + b"\r\n\r\n"), 400, "bad_request"),
+        "too long a header": (Talk(b"GET / HTTP/1.1\r\nX: %s\r\n\r\n" % (b"a" * 20_000)), 400, "bad_request"),
+    }
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["waitress", "gunicorn"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server of two threads that waits a second for a request."""
+    home = tmp_path_factory.mktemp("slow")
+    settings = {"FRANKLY_REQUEST_TIMEOUT_S": str(TIMEOUT_S), "FRANKLY_THREADS": str(THREADS)}
+    made = Running(home, f"sqlite:///{home / 'frankly.db'}", production=request.param, **settings)
+    made.start()
+    yield made
+    made.end()
+
+
+def say(server: Running, talk: Talk) -> tuple[bytes, float]:
+    """Talk until the other side ends the connection; return all it said, and after how many seconds it began to."""
+    ended = False
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
+        began, heard, answered = time.monotonic(), b"", 0.0
+        sock.sendall(talk.at_once)
+        while not ended and time.monotonic() - began < 60:
+            sock.settimeout(talk.pause_s)
+            try:
+                piece = sock.recv(65536)
+                ended = not piece
+                answered = answered or time.monotonic() - began
+                heard += piece
+            except TimeoutError:
+                if not heard and talk.piece:
+                    sock.sendall(talk.piece)
+            except ConnectionError:  # more was sent than was read
+                ended = True
+    assert ended
+    return heard, answered
+
+
+def problem_of(heard: bytes) -> tuple[int, dict[str, Any]]:
+    """The status and the problem object of one answer."""
+    head, _, body = heard.partition(b"\r\n\r\n")
+    lines = head.decode("ascii").lower().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines[1:])
+    assert headers["content-type"] == "application/problem+json"
+    assert int(headers["content-length"]) == len(body)
+    return int(lines[0].split()[1]), json.loads(body)
+
+
+def test_whoever_is_slow_is_told_and_nobody_waits(server: Running) -> None:
+    asked = talks(f"/v1/surveys/{server.survey}/reports")
+    with ThreadPoolExecutor(len(asked)) as pool:
+        running = {name: pool.submit(say, server, talk) for name, (talk, _, _) in asked.items()}
+        told = {name: found.result() for name, found in running.items()}
+    for name, (talk, status, code) in asked.items():
+        heard, after_s = told[name]
+        got, body = problem_of(heard)
+        assert (got, body["code"], body["status"]) == (status, code, status), name
+        assert body["type"] == Problem.from_code(code).uri  # type: ignore[union-attr]
+        assert body["detail"]
+        assert CANARY not in heard, name
+        if status == 408 and talk.piece:  # those are told when their time is over, at least; pieces bought no more
+            assert after_s >= TIMEOUT_S * 0.9, name
+    assert "Traceback" not in server.log.read_text()
+    assert CANARY.decode() not in server.log.read_text()
+
+
+def test_silent_connections_hold_no_thread(server: Running) -> None:
+    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20 * THREADS)]
+    began = time.monotonic()
+    assert server.get("/health/live")[0] == 200
+    assert time.monotonic() - began < 5  # gunicorn's own threads would wait 5 s for each of the 40
+    for sock in silent:
+        sock.close()
+
+
+def test_a_report_that_was_late_is_taken_when_it_comes_again(server: Running) -> None:
+    body = report_bytes(server, secrets.token_hex(16), (0, 0))
+    path = f"/v1/surveys/{server.survey}/reports"
+    kind = {"Content-Type": "application/json"}
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    assert problem_of(say(server, Talk(head.encode() + body[:-1]))[0])[0] == 408
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    for status in (201, 200):  # one connection, longer than a request may take: the time begins anew with each
+        connection.request("POST", path, body, kind)
+        answer = connection.getresponse()
+        assert (answer.status, bool(answer.read())) == (status, True)
+        time.sleep(0.7 * TIMEOUT_S)
+    connection.close()
