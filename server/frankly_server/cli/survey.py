@@ -2,13 +2,14 @@
 """`frankly survey`: from a file to a signed document that anybody can check."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from frankly_server.cli import counted
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.surveys import Published, PublishedBlock, files
@@ -31,12 +32,13 @@ def survey() -> None:
 
 @survey.command()
 @click.argument("file", type=click.File("rb"))
+@counted.option
 @click.option("--dry-run", is_flag=True, help="Check and show what would change; change nothing.")
 @json_option
-def apply(file: BinaryIO, dry_run: bool, as_json: bool) -> None:
+def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -> None:
     """Make the stored draft equal to a survey FILE (YAML); repeating it changes nothing."""
     with open_services() as services:
-        change = services.surveys.apply(services.surveys.parse_definition(file.read(MAX_FILE_BYTES)), dry_run=dry_run)
+        change = services.surveys.apply(counted.definition(file.read(MAX_FILE_BYTES), counts), dry_run=dry_run)
     if as_json:
         write_json({"status": change.status, "survey": change.survey_id, "name": change.name, "dry_run": dry_run,
                     "diff": list(change.diff)})  # fmt: skip
@@ -64,11 +66,12 @@ def publish(name: str, as_json: bool) -> None:
 
 @survey.command()
 @click.argument("file", type=click.File("rb"))
+@counted.option
 @json_option
-def diff(file: BinaryIO, as_json: bool) -> None:
+def diff(file: BinaryIO, counts: Sequence[str], as_json: bool) -> None:
     """Show what applying a survey FILE would change, line by line; change nothing."""
     with open_services() as services:
-        change = services.surveys.apply(services.surveys.parse_definition(file.read(MAX_FILE_BYTES)), dry_run=True)
+        change = services.surveys.apply(counted.definition(file.read(MAX_FILE_BYTES), counts), dry_run=True)
     if as_json:
         write_json(
             {"status": change.status, "survey": change.survey_id, "name": change.name, "diff": list(change.diff)}

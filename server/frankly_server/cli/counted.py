@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A survey file whose priors are counted elsewhere: `--counts BLOCK=FILE` puts a CSV table into a block's prior."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.surveys.csv_prior import MAX_BYTES, CountTable, read_counts
+from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition, parse_value
+from frankly_server.surveys.yaml import read_yaml
+
+option = click.option(
+    "--counts",
+    multiple=True,
+    metavar="BLOCK=FILE",
+    help="Take this block's prior from a CSV: answers in the first line, then a secret and its counts in each.",
+)
+
+
+def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
+    """Read a survey file, with the tables that `--counts` names in place of what stands there.
+
+    The block's `prior:` must be there, with its source and, for a secret, its name; the columns are the ids of its
+    answers, in their order. Raises InvalidInput naming the block, or the line of the table.
+    """
+    value = read_yaml(data)
+    tables = dict(map(_table, counts))
+    for block in _blocks(value):
+        if block.get("id") in tables and isinstance(block.get("prior"), dict):
+            block["prior"] |= _counted(tables[block["id"]], with_secrets="secret" in block["prior"])
+    try:
+        found = parse_value(value)
+    except InvalidInput as refused:
+        if tables and refused.problem is Problem.PRIOR_SHAPE:
+            words = f"line 1: the table has not the columns of its block ({refused.detail})"
+            raise InvalidInput(Problem.PRIOR_SHAPE, words, "counts") from None
+        raise
+    blocks = {block.id: block for block in found.blocks}
+    for name, table in tables.items():
+        _check(blocks.get(name), table)
+    return found
+
+
+def _table(asked: str) -> tuple[str, CountTable]:
+    block, equals, path = asked.partition("=")
+    if not (block and equals and path):
+        raise InvalidInput(Problem.USAGE, "write a block's id, an equals sign and the path of a CSV", "counts")
+    try:
+        with Path(path).open("rb") as file:
+            return block, read_counts(file.read(MAX_BYTES + 1))
+    except OSError as error:
+        raise InvalidInput(Problem.USAGE, f"the table cannot be read: {error.strerror}", "counts") from None
+
+
+def _blocks(value: Any) -> list[dict[str, Any]]:
+    blocks = value.get("blocks") if isinstance(value, Mapping) else None
+    return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+
+
+def _counted(table: CountTable, *, with_secrets: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"joint": [list(row) for row in table.joint]}
+    return found | ({"secrets": list(table.secrets)} if with_secrets else {})
+
+
+def _check(block: BlockDefinition | None, table: CountTable) -> None:
+    if block is None or block.prior is None:
+        raise InvalidInput(
+            Problem.DEFINITION_INVALID, "counts are for a block of this survey that has a prior", "counts"
+        )
+    if table.answers != block.joint_answers:
+        words = f"line 1: the columns of block {block.id} are, in this order: {', '.join(block.joint_answers)}"
+        raise InvalidInput(Problem.PRIOR_SHAPE, words, "counts")
