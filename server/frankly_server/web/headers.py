@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Headers of every answer: no cookie, no ETag, nothing that could carry an identifier (THREATS A2).
 
-Nothing may be cached except documents asked for by their digest.
+Nothing may be cached except documents asked for by their digest. Only what analysts ask with their key has an ETag.
 """
 
+import hashlib
 import time
 from typing import Final
 
 import structlog
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 
 from frankly_server.web.logs import duration_bucket, method_name
 
@@ -31,11 +32,27 @@ def register(app: Flask) -> None:
         for name, value in _SECURITY.items():
             response.headers.setdefault(name, value)  # the admin's pages allow their own style and script
         response.headers.setdefault("Cache-Control", "no-store")
+        if response.status_code == 200 and getattr(_view(), "tagged", False):
+            _tag(response)
         _log_request(response)
         return response
 
     app.before_request(begin)
     app.after_request(finish)
+
+
+def _view() -> object:
+    return current_app.view_functions.get(request.endpoint or "")
+
+
+def _tag(response: Response) -> None:
+    """Name the bytes, and send none if the caller says that these are there already."""
+    response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32])
+    if request.if_none_match.contains(response.get_etag()[0] or ""):
+        response.status_code = 304
+        response.set_data(b"")
+        for name in ("Content-Length", "Content-Type"):
+            response.headers.remove(name)
 
 
 def _log_request(response: Response) -> None:

@@ -79,11 +79,17 @@ def declare(
     hold the same in another form.
     problems : what the view itself may refuse; what any address may answer is added.
     body : media type -> model of the request body; None if the view reads none.
+    secured : needs an API key. What such a view returns without reading a body has an ETag, and is 304 where the caller
+    has it already: callers with a key are known, all others could be recognised by a tag.
     """
+    tagged = secured and body is None
     responses: dict[int, Any] = {status: _answer(*answer) for status, answer in answers.items()}
     for status, kinds in (also or {}).items():
         responses[status]["content"] |= {kind: {"schema": {"type": "string", "format": "binary"}} for kind in kinds}
     responses.update(_problem_responses([*problems, *_EVERYWHERE]))
+    if tagged:
+        responses[200]["headers"] = {"ETag": {"schema": {"type": "string"}, "description": "Of these very bytes."}}
+        responses[304] = {"description": "Still the bytes that `If-None-Match` names."}
     extensions: dict[str, Any] = {"parameters": [_parameter(item) for item in query]}
     if body is not None:
         extensions["requestBody"] = {
@@ -96,7 +102,12 @@ def declare(
         extensions=extensions,
         security=[{SECURITY: []}] if secured else None,
     )
-    return documented
+
+    def decorate(view: View) -> View:
+        view.tagged = tagged  # type: ignore[attr-defined]  # read by frankly_server.web.headers
+        return documented(view)
+
+    return decorate
 
 
 def configure(app: APIFlask) -> None:

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ETags: for analysts, whose key names them anyway, and nowhere else."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.frankly_server.web.site import Site
+
+
+def ask(site: Site, key: str, query: str = "", **headers: str) -> Any:
+    sent = {"Authorization": f"Bearer {key}"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    return site.client.get(site.estimates_path + query, headers=sent)
+
+
+def test_the_same_estimates_are_sent_once_until_a_report_comes_in(fresh_site: Site) -> None:
+    site = fresh_site
+    for number in range(12):
+        assert site.send(site.report(number)).status_code == 201
+    first = ask(site, site.analyst_key)
+    tag = first.headers["ETag"]
+    assert (first.status_code, len(first.data) > 100) == (200, True)
+    again = ask(site, site.analyst_key, If_None_Match=tag)
+    assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", tag)
+    assert again.headers["Cache-Control"] == "no-store"
+    # Who asks is no part of the tag.
+    assert ask(site, site.admin_key, If_None_Match=f'"x", W/{tag}, {tag}').status_code == 304
+    assert ask(site, site.analyst_key, "?level=0.9", If_None_Match=tag).status_code == 200
+    assert ask(site, site.analyst_key, "?format=csv", If_None_Match=tag).status_code == 200
+    assert site.send(site.report(12)).status_code == 201
+    later = ask(site, site.analyst_key, If_None_Match=tag)
+    assert (later.status_code, later.headers["ETag"] == tag) == (200, False)
+
+
+@pytest.mark.parametrize("header", ["If_Match", "If_Range", "If_Modified_Since", "If_Unmodified_Since", "Range"])
+@pytest.mark.parametrize("value", ["*", '"x"', "Mon, 01 Jan 2001 00:00:00 GMT", "bytes=0-1", "\xe9"])
+def test_no_other_condition_means_anything(site: Site, header: str, value: str) -> None:
+    plain = ask(site, site.analyst_key)
+    conditional = ask(site, site.analyst_key, **{header: value})
+    assert (conditional.status_code, conditional.data) == (200, plain.data)
+
+
+def test_who_has_no_key_learns_nothing_from_a_tag(site: Site) -> None:
+    tag = ask(site, site.analyst_key).headers["ETag"]
+    for key in ("frankly_live_" + "A" * 43, ""):
+        answer = ask(site, key, If_None_Match=tag)
+        assert (answer.status_code, "ETag" in answer.headers) == (401, False)
+
+
+def test_no_address_that_needs_no_key_has_a_tag(site: Site) -> None:
+    """Made from the application's own map, so that a new address is in it."""
+    client: FlaskClient = site.client
+    asked = 0
+    for rule in client.application.url_map.iter_rules():
+        if "GET" not in (rule.methods or ()) or rule.endpoint == "analyst.estimates":
+            continue
+        path = rule.rule.replace("<survey_id>", site.survey).replace("<digest>", site.digest)
+        path = path.replace("<name>", "index.js").replace("<int:version>", "1")
+        for value in ("*", '"x"'):
+            answer = client.get(path, headers={"If-None-Match": value})
+            assert "ETag" not in answer.headers, path
+            assert answer.status_code != 304, path
+        asked += 1
+    assert asked > 20
