@@ -28,12 +28,16 @@ class Passwords:
     """Hashes and checks passwords, at most `at_once` at the same time.
 
     hasher : default argon2id with 64 MiB, 3 passes and 4 lanes (RFC 9106's second choice). wait_s : how long a caller
-    queues before Busy.
+    queues before Busy. queue : how many may; the next is Busy at once, so that people who sign in never hold all the
+    threads that take reports.
     """
 
-    def __init__(self, hasher: PasswordHasher | None = None, at_once: int = 2, wait_s: float = _WAIT_S) -> None:
+    def __init__(
+        self, hasher: PasswordHasher | None = None, at_once: int = 2, wait_s: float = _WAIT_S, queue: int = 2
+    ) -> None:
         self._hasher = hasher or PasswordHasher()
         self._slots = threading.BoundedSemaphore(at_once)
+        self._places = threading.BoundedSemaphore(at_once + queue)
         self._wait_s = wait_s
         self._nobody: str | None = None
 
@@ -58,12 +62,17 @@ class Passwords:
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        if not self._slots.acquire(timeout=self._wait_s):
+        if not self._places.acquire(blocking=False):
             raise Busy
         try:
-            yield
+            if not self._slots.acquire(timeout=self._wait_s):
+                raise Busy
+            try:
+                yield
+            finally:
+                self._slots.release()
         finally:
-            self._slots.release()
+            self._places.release()
 
 
 def _bytes(password: str) -> bytes:

@@ -2,6 +2,7 @@
 """Passwords, sessions, lockout, roles, and a trail that nobody can change."""
 
 import threading
+import time
 from datetime import datetime, timedelta
 
 import pytest
@@ -178,7 +179,7 @@ def test_no_more_passwords_are_checked_at_once_than_allowed() -> None:
                 inside -= 1
             return "x"
 
-    passwords = Passwords(Watched(), at_once=2, wait_s=5)
+    passwords = Passwords(Watched(), at_once=2, wait_s=5, queue=4)
     threads = [threading.Thread(target=passwords.hash, args=(PASSWORD,)) for _ in range(6)]
     for thread in threads:
         thread.start()
@@ -204,6 +205,35 @@ def test_who_waits_too_long_is_told_so() -> None:
         passwords.hash(PASSWORD)
     go.set()
     thread.join()
+
+
+def test_only_so_many_wait_and_the_next_is_told_at_once() -> None:
+    begun, go = threading.Semaphore(0), threading.Event()
+
+    class Stuck(PasswordHasher):
+        def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+            begun.release()
+            go.wait(10)
+            return "x"
+
+    passwords = Passwords(Stuck(), at_once=1, wait_s=10, queue=1)
+    done: list[str] = []
+    inside = threading.Thread(target=lambda: done.append(passwords.hash(PASSWORD)))
+    inside.start()
+    assert begun.acquire(timeout=10)
+    waiting = threading.Thread(target=lambda: done.append(passwords.hash(PASSWORD)))
+    waiting.start()
+    while passwords._places._value:  # until the second has its place
+        time.sleep(0.001)
+    began = time.monotonic()
+    with pytest.raises(Busy):
+        passwords.hash(PASSWORD)
+    assert time.monotonic() - began < 5
+    go.set()
+    for thread in (inside, waiting):
+        thread.join()
+    assert done == ["x", "x"]
+    assert passwords.hash(PASSWORD) == "x"  # the places are free again
 
 
 def test_the_default_is_argon2id_with_64_mebibytes() -> None:
