@@ -3,10 +3,12 @@
 
 import ast
 import os
+import re
 import signal
 from pathlib import Path
 
 import pytest
+from frankly_protocol.problems import Problem
 from frankly_server.durable import written_whole
 from frankly_server.estimate.interface import estimate_json
 
@@ -24,6 +26,8 @@ DATABASE = "frankly_server/store/test_database.py"
 ACCEPTANCE = "frankly_sdk/test_acceptance.py"
 ANSWER = "frankly_sdk/test_answer.py"
 HOSTILE = "faults/test_hostile_servers.py"
+SLOW = "faults/server/test_slow.py"
+DOORS = "frankly_server/web/test_closed_doors.py"
 HERE = "docs/test_bad_inputs.py"
 
 # row -> (what comes in, the tests that show what the user sees; paths below tests/)
@@ -118,7 +122,9 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{REPORTS}::test_bytes_that_are_no_report_are_refused",
         f"{REPORTS}::test_a_body_that_ends_early_is_400",
         f"{REPORTS}::test_a_body_without_a_length_is_still_bounded",
-        f"{REPORTS}::test_other_content_types_are_refused")),
+        f"{REPORTS}::test_other_content_types_are_refused",
+        f"{SLOW}::test_whoever_is_slow_is_told_and_nobody_waits",
+        f"{SLOW}::test_a_report_that_was_late_is_taken_when_it_comes_again")),
     "36": ("a report's JSON: twice a key, long numbers, more fields, wrong types", (
         f"{REPORTS}::test_bytes_that_are_no_report_are_refused",
         f"{REPORTS}::test_a_bad_field_is_refused_by_name")),
@@ -143,14 +149,24 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{INTAKE}::test_nothing_is_acknowledged_when_counting_fails",
         "faults/server/test_kill.py::test_server_and_database_killed_on_postgresql")),
     "43": ("changing what is published", (
-        f"{SURVEYS}::test_a_change_becomes_a_new_version_and_the_old_one_stays",)),
-    "44": ("keys: of another role, revoked, none", (
+        f"{SURVEYS}::test_a_change_becomes_a_new_version_and_the_old_one_stays",
+        f"{DOORS}::test_no_method_changes_a_document",
+        f"{DOORS}::test_another_mechanism_is_another_version_and_the_old_one_goes_on",
+        f"{DOORS}::test_two_who_publish_at_once_make_one_version",
+        f"{DOORS}::test_the_page_says_409_where_a_change_would_touch_what_runs")),
+    "44": ("another organisation's survey; an analyst in an admin's place; a revoked key", (
+        f"{DOORS}::test_the_three_closed_doors_of_the_api",
+        f"{DOORS}::test_an_analyst_opens_no_form_of_an_admin",
+        "frankly_server/web/admin/test_matrix.py::test_every_route_for_every_caller",
+        "frankly_server/web/admin/test_matrix.py::test_a_foreign_page_looks_as_one_that_does_not_exist",
         f"{ROUTES}::test_estimates_need_a_key",
         f"{ROUTES}::test_a_revoked_key_is_401_and_another_role_403")),
     "45": ("injections and games with headers", (
         f"{ROUTES}::test_bad_paths_and_queries",
         f"{ROUTES}::test_every_answer_carries_the_same_headers_and_no_identifier",
-        "frankly_server/web/test_schemathesis.py::test_no_operation_answers_what_it_does_not_declare")),
+        "frankly_server/web/test_schemathesis.py::test_no_operation_answers_what_it_does_not_declare",
+        "frankly_server/web/test_etags.py::test_no_other_condition_means_anything",
+        "frankly_server/web/test_garbage.py::test_no_page_finds_a_fault")),
     "46": ("no reports, or too few", (f"{ANALYSIS}::test_too_few_reports_give_no_number",)),
     "47": ("estimates outside the unit interval", (
         f"{ANALYSIS}::test_estimates_outside_the_unit_interval_are_flagged_not_clipped",)),
@@ -172,6 +188,9 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{HERE}::test_a_file_is_old_or_new_never_half",
         "frankly_server/keys/test_keyring.py::test_an_interrupted_init_leaves_old_or_new_never_half")),
     "53": ("files of other editors", (
+        "frankly_server/cli/test_counted.py::test_tables_of_any_editor_become_the_prior",
+        "frankly_server/cli/test_counted.py::test_a_bad_table_ends_with_code_3_and_its_line",
+        "frankly_server/surveys/test_csv_prior.py::test_it_is_refused_with_its_line",
         f"{DEFINITION}::test_marks_and_line_ends_of_other_editors_are_fine",
         f"{DEFINITION}::test_a_bad_line_is_named_and_not_repeated")),
     "54": ("a start that could break a promise", (
@@ -194,6 +213,21 @@ def test_a_row_is_shown_by_tests_that_run_by_default(root: Path, row: str) -> No
     for name in names:
         file, _, function = name.partition("::")
         assert function in default_tests(root / "tests" / file), name
+
+
+def test_the_page_has_every_row_and_names_codes_that_exist(root: Path) -> None:
+    text = (root / "docs" / "bad_inputs.md").read_text(encoding="utf-8")
+    rows = {row: cells for row, cells in re.findall(r"^\| (\w+) \| (.*) \|$", text, re.MULTILINE) if row[0].isdigit()}
+    assert set(rows) == set(ROWS)
+    errors = (root / "docs" / "errors.md").read_text(encoding="utf-8")
+    flags = {"insufficient", "reports_do_not_fit", "true", "Retry-After", "1_0", " 1 ", "--counts"}
+    for row, cells in rows.items():
+        for status, code in re.findall(r"(?:([0-9]{3}) )?`([^`]+)`", cells):
+            problem = Problem.from_code(code)
+            if status:
+                assert problem is not None, row
+                assert problem.status == int(status), (row, code)
+            assert problem is not None or f"| `{code}` |" in errors or code in flags, (row, code)
 
 
 def default_tests(file: Path) -> set[str]:

@@ -16,6 +16,19 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
+PLAN_FIELDS = (
+    "solve_for",
+    "n",
+    "margin",
+    "epsilon",
+    "level",
+    "weights",
+    "bits",
+    "answers",
+    "notion",
+    "method",
+    "prior",
+)
 FIELDS = ("v", "doc", "id", "y", "strata", "token")
 BODIES = st.one_of(
     st.binary(max_size=200),
@@ -42,13 +55,6 @@ QUERY = st.lists(
 ID = st.sampled_from(["SURVEY"] * 5 + ["0" * 32]) | st.text(
     st.characters(codec="utf-8", exclude_characters="/?#"), min_size=1, max_size=40
 )
-PATHS = (
-    "/health",
-    "/v1/keys",
-    "/openapi.json",
-    "/v1/surveys/{survey_id}/document",
-    "/v1/surveys/{survey_id}/estimates",
-)
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +69,37 @@ def examples(request: pytest.FixtureRequest, normal: int, all_of_them: int) -> i
 def test_no_request_for_something_finds_a_fault(
     request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]
 ) -> None:
+    paths = sorted(path for path, found in spec["paths"].items() if "get" in found)
+    known_parts = {"survey_id": site.survey, "digest": site.digest, "name": "index.js"}
+
     @settings(max_examples=examples(request, 250, 20_000), deadline=None, suppress_health_check=list(HealthCheck))
     @given(
-        path=st.sampled_from(PATHS), survey=ID, query=QUERY, headers=HEADERS, key=st.sampled_from(["", "analyst", "x"])
+        path=st.sampled_from(paths), part=ID, query=QUERY, headers=HEADERS, key=st.sampled_from(["", "analyst", "x"])
     )
-    def run(path: str, survey: str, query: list[tuple[str, str]], headers: dict[str, str], key: str) -> None:
+    def run(path: str, part: str, query: list[tuple[str, str]], headers: dict[str, str], key: str) -> None:
         known = {"analyst": site.analyst_key}.get(key, key)
         sent = headers | ({"Authorization": f"Bearer {known}"} if key else {})
-        filled = path.replace("{survey_id}", site.survey if survey == "SURVEY" else survey)
+        filled = path
+        for name, value in known_parts.items():
+            filled = filled.replace(f"{{{name}}}", value if part == "SURVEY" else part)
+        assert "{" not in filled or "{" in part
         check(spec, path, "GET", site.client.get(filled, query_string=query, headers=sent))
+
+    run()
+
+
+def test_no_other_body_finds_a_fault(request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]) -> None:
+    """Plans and cosignatures: garbage, and JSON that comes near to what is asked for."""
+    plans = st.fixed_dictionaries({}, optional=dict.fromkeys(PLAN_FIELDS, JSON_VALUES))
+
+    @settings(max_examples=examples(request, 150, 5_000), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(path=st.sampled_from(["/v1/plan", "/v1/log/cosignatures"]), body=BODIES | plans, content_type=CONTENT_TYPES,
+           headers=HEADERS)  # fmt: skip
+    def run(path: str, body: Any, content_type: str, headers: dict[str, str]) -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        kind = "text/plain" if path.endswith("cosignatures") and content_type == "application/json" else content_type
+        sent = headers | {"Authorization": f"Bearer {site.analyst_key}"}
+        check(spec, path, "POST", site.client.post(path, data=data, content_type=kind, headers=sent))
 
     run()
 

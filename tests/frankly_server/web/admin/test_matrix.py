@@ -50,6 +50,9 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/surveys/<survey_id>/intake"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/estimates"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/estimates/download"): "analyst",
+    ("GET", "/admin/surveys/<survey_id>/webhook"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/webhook"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/webhook/remove"): "admin",
     ("POST", "/admin/surveys/<survey_id>/stop-rule"): "admin",
     ("POST", "/admin/surveys/<survey_id>/move"): "admin",
 }
@@ -122,7 +125,7 @@ def test_every_route_for_every_caller(office: Office, caller: str) -> None:
             right = answer.status_code == (303 if rule.rule == "/admin/" else 200)
         else:
             right = answer.status_code in REFUSALS or rule.rule in (
-                "/admin/surveys/<survey_id>/try", "/admin/surveys/<survey_id>/jobs/<job_id>/cancel"
+                "/admin/surveys/<survey_id>/jobs/<job_id>/cancel", "/admin/surveys/<survey_id>/webhook/remove"
             )  # fmt: skip
         if not right:
             wrong.append((method, rule.rule, answer.status_code))

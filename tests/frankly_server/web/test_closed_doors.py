@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nobody may do: change what is published (BAD_INPUTS 43), or reach another's surveys (BAD_INPUTS 44)."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_protocol.errors import InvalidInput
+
+from tests.frankly_server.web.admin.office import Office, make_office, send
+from tests.frankly_server.web.site import SURVEY, Site
+from tests.frankly_server.web.test_reports import check_problem
+
+
+@pytest.fixture
+def own_office(tmp_path: Path) -> Office:
+    """An office of this test's own, which it may change."""
+    return make_office(tmp_path)
+
+
+def published(site: Site) -> bytes:
+    data: bytes = site.client.get(f"{site.document_path}?digest={site.digest}").data
+    return data
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "POST", "DELETE"])
+def test_no_method_changes_a_document(fresh_site: Site, method: str) -> None:
+    before = published(fresh_site)
+    for path in (fresh_site.document_path, f"{fresh_site.document_path}?digest={fresh_site.digest}"):
+        check_problem(fresh_site.client.open(path, method=method, data=b"{}"), 405, "method_not_allowed")
+    assert published(fresh_site) == before
+
+
+def test_another_mechanism_is_another_version_and_the_old_one_goes_on(fresh_site: Site) -> None:
+    site, before = fresh_site, published(fresh_site)
+    changed = SURVEY.replace(b'epsilon: "1"', b'epsilon: "0.5"')
+    site.services.surveys.apply(site.services.surveys.parse_definition(changed))
+    assert site.client.get(site.document_path).data == before  # a draft is nobody's business yet
+    made = site.services.surveys.publish("habits")
+    assert (made.version, made.digest == site.digest) == (2, False)
+    assert published(site) == before
+    newest = SurveyDocument.parse(Envelope.from_bytes(site.client.get(site.document_path).data, SURVEY_TYPE).payload)
+    assert (newest.digest, newest.version, newest.prev) == (made.digest, 2, site.digest)
+    assert site.send(site.report(1)).json["status"] == "accepted"  # under the version that was answered
+
+
+def test_two_who_publish_at_once_make_one_version(fresh_site: Site) -> None:
+    """Both designed what follows version 1; the later is told 409 to publish again, and no version is replaced."""
+    site, together = fresh_site, threading.Barrier(2, timeout=60)
+    told: list[str] = []
+
+    def publish(epsilon: bytes) -> None:
+        changed = SURVEY.replace(b'epsilon: "1"', b'epsilon: "%s"' % epsilon)
+        services = site.at(site.services.surveys._clock.now()).services  # a process of its own
+        services.surveys.apply(services.surveys.parse_definition(changed))
+        try:
+            told.append(f"version {services.surveys.publish('habits', lambda *_: wait()).version}")
+        except InvalidInput as refused:
+            told.append(f"{refused.problem.status} {refused.code}")
+        services.close()
+
+    waited = threading.local()
+
+    def wait() -> None:
+        if not getattr(waited, "once", False):
+            waited.once = True
+            together.wait()
+
+    threads = [threading.Thread(target=publish, args=(epsilon,)) for epsilon in (b"0.5", b"0.7")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(told) == ["409 immutable", "version 2"]
+    assert [document.version for document in site.services.surveys.versions(site.survey)] == [1, 2]
+    assert site.services.surveys.versions(site.survey)[0].digest == site.digest
+
+
+def test_the_page_says_409_where_a_change_would_touch_what_runs(own_office: Office) -> None:
+    office, client = own_office, own_office.client("admin")
+    before = office.services.surveys.envelope(office.survey)
+    assert send(client, f"/admin/surveys/{office.survey}/move", move="close").status_code == 303
+    for move in ("pause", "close"):  # a closed survey is not paused, nor closed again
+        assert send(client, f"/admin/surveys/{office.survey}/move", move=move).status_code == 409
+    assert send(client, f"/admin/surveys/{office.survey}/move", move="archive").status_code == 303
+    assert send(client, f"/admin/surveys/{office.survey}/move", move="resume").status_code == 409
+    changed = send(
+        client, f"/admin/surveys/{office.survey}/protection", block="smokes", epsilon="0.5", mechanism="warner"
+    )
+    assert changed.status_code in (303, 409, 422)
+    assert office.services.surveys.envelope(office.survey) == before
+    office.services.close()
+
+
+def test_the_three_closed_doors_of_the_api(site: Site) -> None:
+    """401 for a key that was revoked, 403 for a role that may not, 404 for what is another's: told apart by nothing."""
+    access = site.services.access
+    revoked = access.create("admin", "leaves")
+    assert site.estimates(key=revoked).status_code == 200
+    access.revoke(access.authenticate(revoked).prefix)
+    check_problem(site.estimates(key=revoked), 401, "unauthenticated")
+    foreign = access.create("admin", "other", "other")
+    theirs = check_problem(site.estimates(key=foreign), 404, "survey_unknown")
+    nowhere = site.client.get(f"/v1/surveys/{'0' * 32}/estimates", headers={"Authorization": f"Bearer {foreign}"})
+    assert check_problem(nowhere, 404, "survey_unknown") == theirs
+
+
+def test_an_analyst_opens_no_form_of_an_admin(own_office: Office) -> None:
+    office = own_office
+    client, drafts = office.client("analyst"), office.services.surveys.draft(office.survey)
+    here = f"/admin/surveys/{office.survey}"
+    for path in (
+        f"{here}/text",
+        f"{here}/protection",
+        f"{here}/publish",
+        f"{here}/move",
+        "/admin/keys",
+        "/admin/people",
+    ):
+        assert send(client, path, title="Mine", move="close", role="admin", label="x").status_code == 403, path
+    assert office.services.surveys.draft(office.survey) == drafts
+    assert office.services.lifecycle.standing(office.survey).state == "open"
+    owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
+    analyst = next(row for row in office.services.accounts.list("main") if row.email == "analyst@example.org")
+    assert client.get(here).status_code == 200
+    office.services.accounts.disable(owner, analyst.id)
+    assert client.get(here).status_code == 303  # at once, to the door
+    office.services.close()

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages for people are no part of the OpenAPI document: garbage to every one of their routes, from who may open all.
+
+Names of fields are read from the templates; values are what the forms offer, numbers at every edge, and any text. No
+answer may be a fault of ours (500), nor say that the database could not do it (503): that is how PostgreSQL's refusals
+of NUL characters and of numbers too large would show.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from werkzeug.routing import Rule
+
+from tests.frankly_server.web.admin.office import PASSWORD, Office, make_office, send
+
+MARK = "<script>alert(7)</script>"
+EDGES = ["", "0", "-1", "1", "3.5", "1e9", "NaN", str(2**31), str(2**63), "9" * 5000, "٣", "\x00", "a\x00b", "\ud800",
+         "\u202e", "../../etc/passwd", "{{7*7}}", "' OR 1=1 --", MARK, "yes", "\r\nX: y", "x" * 70_000]  # fmt: skip
+TEXT = st.sampled_from(EDGES) | st.text(max_size=40)
+# Leaving would end the test's session; it has tests of its own.
+LEFT_OUT = {"/admin/sign-out"}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def office(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """An office on each kind of database; forms that are right by chance may change it."""
+    postgres = request.getfixturevalue("postgres") if request.param == "postgresql" else None
+    url = postgres.create() if postgres else None
+    made = make_office(tmp_path_factory.mktemp("garbage"), url)
+    yield made
+    made.services.close()
+    if postgres:
+        postgres.drop(url)
+
+
+def pages(office: Office) -> list[tuple[str, Rule]]:
+    """Every method of every page and of what the hosted page needs."""
+    return [
+        (method, rule)
+        for rule in office.app.url_map.iter_rules()
+        if rule.rule.startswith(("/admin/", "/s/", "/sdk/")) and rule.rule not in LEFT_OUT
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    ]
+
+
+def field_names(root: Path) -> list[str]:
+    """Names of every field and parameter in the templates."""
+    folder = root / "server" / "frankly_server" / "web" / "admin" / "templates"
+    text = "".join(path.read_text() for path in sorted(folder.rglob("*.html")))
+    found = (
+        set(re.findall(r'name="(\w+)"', text)) | set(re.findall(r"[?&](\w+)=", text)) | {"before", "target", "block"}
+    )
+    assert len(found) > 20
+    return sorted(found - {"csrf"})
+
+
+def offered(root: Path) -> list[str]:
+    """Values that the forms offer."""
+    folder = root / "server" / "frankly_server" / "web" / "admin" / "templates"
+    return sorted({v for path in folder.rglob("*.html") for v in re.findall(r'value="([\w.-]+)"', path.read_text())})
+
+
+def address(rule: Rule, parts: dict[str, str]) -> str:
+    """Fill a rule's parts: those that exist, or what was made up."""
+    return re.sub(r"<(?:\w+:)?(\w+)>", lambda found: quote(parts[found[1]].encode("utf-8", "surrogatepass")), rule.rule)
+
+
+def body(draw_fields: list[tuple[str, str]], upload: bytes | None, kind: str, csrf: str) -> dict[str, Any]:
+    """Options of a POST: a form in either encoding, or bytes that are none."""
+    if kind == "bytes":
+        return {"data": upload or b"\x00", "content_type": "multipart/form-data; boundary=x"}
+    if kind == "json":
+        return {"data": b'{"csrf":1}', "content_type": "application/json"}
+    fields: dict[str, Any] = {"csrf": csrf}
+    for name, value in draw_fields:
+        fields.setdefault(name, []).append(value.encode("utf-8", "surrogatepass"))
+    if upload is not None and kind == "multipart":
+        fields["counts_file"] = (io.BytesIO(upload), "counts.csv")
+    encoding = "multipart/form-data" if kind == "multipart" else "application/x-www-form-urlencoded"
+    return {"data": fields, "content_type": encoding}
+
+
+def signed_in(office: Office) -> FlaskClient:
+    return office.client("owner")
+
+
+def test_no_page_finds_a_fault(office: Office, root: Path, full: bool) -> None:
+    every = pages(office)
+    assert {rule.rule for _, rule in every} >= {"/s/<survey_id>", "/sdk/v1/<name>", "/admin/people", "/admin/keys"}
+    known = {"survey_id": office.survey, "job_id": office.job, "prefix": office.key, "account_id": office.account,
+             "version": "1", "question_id": "smokes", "digest": "0" * 16, "name": "index.js"}  # fmt: skip
+    names = field_names(root)
+    client, csrf = signed_in(office), ""
+    asked: Counter[tuple[str, str]] = Counter()
+    codes: Counter[int] = Counter()
+
+    @settings(
+        max_examples=15_000 if full else 120, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
+    @given(
+        page=st.sampled_from(every),
+        exists=st.booleans(),
+        part=TEXT.filter(bool),
+        query=st.lists(st.tuples(st.sampled_from(names), TEXT), max_size=3),
+        fields=st.lists(st.tuples(st.sampled_from(names), TEXT | st.sampled_from(offered(root))), max_size=8),
+        upload=st.none() | st.binary(max_size=60) | st.sampled_from([b"cheated,no,yes\na,1,2\nb,3,4\n", b"\xff\xfe"]),
+        kind=st.sampled_from(["multipart"] * 4 + ["urlencoded"] * 3 + ["bytes", "json"]),
+    )
+    def run(
+        page: tuple[str, Rule],
+        exists: bool,
+        part: str,
+        query: list[tuple[str, str]],
+        fields: list[tuple[str, str]],
+        upload: bytes | None,
+        kind: str,
+    ) -> None:
+        nonlocal client, csrf
+        method, rule = page
+        if not csrf or client.get("/admin/account").status_code == 303:
+            client = signed_in(office)
+            csrf = token(client)
+        where = address(rule, known if exists else dict.fromkeys(known, part))
+        told = [(name, value.encode("utf-8", "surrogatepass")) for name, value in query]
+        options = body(fields, upload, kind, csrf) if method == "POST" else {}
+        answer = client.open(where, method=method, query_string=told, **options)
+        asked[method, rule.rule] += 1
+        codes[answer.status_code] += 1
+        assert answer.status_code < 500, (method, where[:80], fields, answer.status_code)
+        assert MARK not in answer.text
+        assert "Traceback" not in answer.text
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+    run()
+    print(sum(codes.values()), "requests to", len(asked), "of", len(every), "routes:", dict(codes))  # noqa: T201 - with -s
+    assert codes[200] > 0
+    assert set(asked) == {(method, rule.rule) for method, rule in every} or not full
+
+
+def token(client: FlaskClient) -> str:
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', client.get("/admin/account").text)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("value", ["", "0" * 64, None])
+def test_no_form_of_any_page_is_taken_without_its_token(office: Office, value: str | None) -> None:
+    """From the application's own map, so that a new form is in it."""
+    client = signed_in(office)
+    tried = 0
+    for method, rule in pages(office):
+        if method != "POST":
+            continue
+        where = address(rule, {"survey_id": office.survey, "job_id": office.job, "prefix": office.key,
+                               "account_id": office.account, "question_id": "smokes", "version": "1"})  # fmt: skip
+        data = {} if value is None else {"csrf": value}
+        assert client.post(where, data=data).status_code == 403, where
+        tried += 1
+    assert tried >= 15
+    assert client.get("/admin/account").status_code == 200
+
+
+def test_fields_that_a_form_does_not_have_are_not_taken(office: Office) -> None:
+    """An owner cannot put a colleague into another organisation, give a password, an id or a scope by naming it."""
+    client = signed_in(office)
+    more = {"organisation": "other", "password": PASSWORD, "id": "0" * 32, "disabled": "", "failures": "0"}
+    answer = send(client, "/admin/people", email="mass@example.org", role="viewer", **more)
+    assert answer.status_code == 201
+    made = {row.email: row for row in office.services.accounts.list("main")}
+    assert "mass@example.org" in made
+    assert "mass@example.org" not in {row.email for row in office.services.accounts.list("other")}
+    assert made["mass@example.org"].id != "0" * 32
+    refused = send(office.app.test_client(), "/admin/sign-in", email="mass@example.org", password=PASSWORD)
+    assert refused.status_code == 401
+    answer = send(client, "/admin/keys", label="mass", role="analyst", organisation="other", prefix="AAAAAAAA")
+    assert answer.status_code == 201
+    [key] = [row for row in office.services.access.list() if row.label == "mass"]
+    assert (key.organisation, key.prefix == "AAAAAAAA", key.surveys) == ("main", False, ())

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the API promises of every address: versions, closed objects, pages of bounded length, one time for every key."""
+
+import hmac
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_server.log import service as log_service
+
+from tests.frankly_server.web.admin.office import Office, make_office
+from tests.frankly_server.web.site import SURVEY, Site
+from tests.frankly_server.web.test_reports import check_problem
+
+# What stays where it is whatever the version: what operators and links point at.
+UNVERSIONED = {"/health", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/s/{survey_id}"}
+# Objects whose fields are the caller's own names, or another standard's.
+OPEN = {"OpenApi", "PlanRequest", "ProblemDetails"}
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    """An office with people of every role."""
+    made = make_office(tmp_path)
+    yield made
+    made.services.close()
+
+
+@pytest.fixture(scope="module")
+def spec(site: Site) -> dict[str, Any]:
+    return dict(site.client.get("/openapi.json").json)
+
+
+def test_every_address_carries_its_version(spec: dict[str, Any]) -> None:
+    unversioned = {path for path in spec["paths"] if not path.startswith(("/v1/", "/sdk/v1/"))}
+    assert unversioned == UNVERSIONED
+
+
+def test_every_object_that_leaves_has_listed_fields_only(spec: dict[str, Any]) -> None:
+    """A field that is added to a record by accident would not pass the schema, which the fuzz tests hold answers to."""
+    closed = 0
+    for name, schema in spec["components"]["schemas"].items():
+        if schema.get("type") == "object" and name not in OPEN:
+            assert schema["additionalProperties"] is False, name
+            assert set(schema.get("required", ())) <= set(schema["properties"]), name
+            closed += 1
+    assert closed > 15
+
+
+def test_every_object_that_comes_in_has_listed_fields_only(site: Site) -> None:
+    batch = "application/vnd.frankly.batch+json"
+    more = site.report(1) | {"survey": site.survey}
+    check_problem(site.send(more), 422, "field_unknown")
+    data = json.dumps({"reports": [site.report(1)], "role": "admin"})
+    check_problem(site.client.post(site.reports_path, data=data, content_type=batch), 422, "field_unknown")
+    data = json.dumps({"reports": [more]})
+    [told] = site.client.post(site.reports_path, data=data, content_type=batch).json["results"]
+    assert told["problem"]["code"] == "field_unknown"
+    plan = {"solve_for": "margin", "n": 100, "weights": [[12, 4], [4, 12]], "bits": 4}
+    key = {"Authorization": f"Bearer {site.analyst_key}"}
+    assert site.client.post("/v1/plan", json=plan, headers=key).status_code == 200
+    for field in ("limits", "survey", "admin"):
+        assert site.client.post("/v1/plan", json=plan | {field: 1}, headers=key).status_code == 422
+    refused = site.client.get(f"{site.estimates_path}?organisation=other", headers=key)
+    check_problem(refused, 422, "field_unknown")
+
+
+def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        named = SURVEY.replace(b"name: habits", b"name: habits%d" % number)
+        site.services.surveys.apply(site.services.surveys.parse_definition(named))
+        site.services.surveys.publish(f"habits{number}")
+    monkeypatch.setattr(log_service, "ENTRIES_LIMIT", 2)
+    seen: list[int] = []
+    while True:
+        page = site.client.get(f"/v1/log/entries?start={len(seen)}").json
+        assert page["size"] == 5
+        assert len(page["entries"]) <= 2
+        if not page["entries"]:
+            break
+        seen += [entry["position"] for entry in page["entries"]]
+    assert seen == [0, 1, 2, 3, 4]
+    assert site.client.get(f"/v1/log/entries?start={10**15}").json == {"size": 5, "entries": []}
+    for bad in ("-1", "01", "1e3", "x", "٣", "9" * 20):
+        check_problem(site.client.get("/v1/log/entries", query_string={"start": bad}), 422, "field_type")
+
+
+def test_the_trail_is_read_page_by_page(office: Office) -> None:
+    """120 events and those of making the office, 50 a page: the link at the end leads through all of them, once."""
+    owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
+    for number in range(120):
+        office.services.accounts.record(owner, "survey made", f"event-{number:03d}.")
+    client, where, seen = office.client("owner"), "/admin/audit", list[str]()
+    for _ in range(10):
+        text = client.get(where).text
+        seen += [part[:3] for part in text.split("event-")[1:]]
+        if "?before=" not in text:
+            break
+        where = "/admin/audit?before=" + text.split("?before=")[1].split('"')[0]
+    assert seen == [f"{number:03d}" for number in reversed(range(120))]
+
+
+def test_every_wrong_key_is_compared_once_at_full_length_and_told_the_same(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unknown prefix, known prefix with another secret, revoked, malformed: one comparison of 64 with 64 signs each."""
+    gone = site.services.access.create("analyst", "gone")
+    site.services.access.revoke(site.services.access.authenticate(gone).prefix)
+    neighbour = site.analyst_key[:-1] + ("A" if site.analyst_key[-1] != "A" else "B")
+    compared: list[tuple[int, int]] = []
+    real = hmac.compare_digest
+
+    def watched(a: Any, b: Any) -> bool:
+        compared.append((len(a), len(b)))
+        return real(a, b)
+
+    monkeypatch.setattr(hmac, "compare_digest", watched)
+    told = set()
+    for key in ("frankly_live_" + "A" * 43, neighbour, gone, "x", "frankly_live_" + "A" * 44, "x" * 1000):
+        compared.clear()
+        answer = site.estimates(key=key)
+        assert answer.status_code == 401
+        assert compared == [(64, 64)]
+        told.add(answer.data)
+    assert len(told) == 1
+
+
+def test_forms_alone_need_a_form_token(site: Site) -> None:
+    """The API knows no cookie, so nobody's browser can be made to send a report or a plan in their name."""
+    client = site.client.application.test_client()
+    client.set_cookie("frankly_admin", "A" * 43, path="/")
+    sent = client.post(site.reports_path, json=site.report(77), headers={"Origin": "https://elsewhere.example"})
+    assert sent.status_code == 201
+    assert "Set-Cookie" not in sent.headers
+    assert client.post("/v1/plan", json={}).status_code == 401  # a cookie is no key
+    assert client.post("/admin/people", data={"email": "x@example.org"}).status_code == 403
