@@ -5,67 +5,26 @@ The commands are run by hand, as the containers would run them, against the Post
 """
 
 import json
-import os
 import re
-import shlex
 import subprocess
-import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import pytest
-import yaml
 from frankly_server.cli.production import Production
 from frankly_server.cli.serving import DRAIN_S
 from frankly_server.settings import Settings
 
 import run
+from tests.deploy.containers import PORT, environment_of, instructions, serving
 from tests.postgres import PostgresServer, free_port
-
-PORT = "8000"
-PASSWORD = "0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def image(root: Path) -> list[tuple[str, str]]:
-    """Instructions of the Dockerfile, in order."""
-    text = re.sub(r"^#.*\n", "", (root / "Dockerfile").read_text(), flags=re.MULTILINE).replace("\\\n", " ")
-    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
-
-
-@pytest.fixture(scope="module")
-def compose(root: Path) -> dict[str, Any]:
-    """The compose file as Docker reads it with POSTGRES_PASSWORD set."""
-    text = (root / "docker-compose.yml").read_text()
-    text = re.sub(r"\$\{POSTGRES_PASSWORD:\?[^}]*\}", PASSWORD, text)
-    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
-    assert "${" not in text
-    return yaml.safe_load(text)
-
-
-@pytest.fixture(scope="module")
-def caddyfile(root: Path, compose: dict[str, Any]) -> str:
-    """What the proxy is set up with: the file that the compose file mounts."""
-    [mount] = [volume for volume in compose["services"]["proxy"]["volumes"] if "Caddyfile" in volume]
-    return (root / mount.split(":")[0]).read_text()
-
-
-def _all(image: list[tuple[str, str]], word: str) -> list[str]:
-    return [rest for found, rest in image if found == word]
-
-
-def _environment(image: list[tuple[str, str]]) -> dict[str, str]:
-    return dict(pair.split("=", 1) for rest in _all(image, "ENV") for pair in shlex.split(rest))
 
 
 def test_every_path_copied_or_named_exists_and_reaches_the_build(root: Path, image: list[tuple[str, str]]) -> None:
     kept = [line[1:] for line in (root / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    sources = [name for rest in _all(image, "COPY") if "--from" not in rest for name in rest.split()[:-1]]
-    named = [name for rest in _all(image, "RUN") for name in re.findall(r"requirements/\w+\.txt", rest)]
+    sources = [name for rest in instructions(image, "COPY") if "--from" not in rest for name in rest.split()[:-1]]
+    named = [name for rest in instructions(image, "RUN") for name in re.findall(r"requirements/\w+\.txt", rest)]
     assert sources
     assert named
     for name in sources + named:
@@ -84,7 +43,7 @@ def test_nothing_of_a_checkout_reaches_the_image_by_accident(root: Path) -> None
 
 
 def test_the_build_has_what_run_py_asks_for(image: list[tuple[str, str]]) -> None:
-    installed = re.findall(r"apt-get install -y --no-install-recommends ([^&]+)", _all(image, "RUN")[0])
+    installed = re.findall(r"apt-get install -y --no-install-recommends ([^&]+)", instructions(image, "RUN")[0])
     assert set(run.BUILD) <= set(installed[0].split())
 
 
@@ -92,16 +51,16 @@ def test_every_setting_is_one(image: list[tuple[str, str]], compose: dict[str, A
     known = {f"FRANKLY_{name.upper()}" for name in Settings.model_fields}
     services = [service for service in compose["services"].values() if "build" in service]
     assert len(services) == 4
-    for names in (_environment(image), *(service["environment"] for service in services)):
+    for names in (environment_of(image), *(service["environment"] for service in services)):
         found = {name for name in names if name.startswith("FRANKLY_")}
         assert found
         assert found <= known
 
 
 def test_one_port_everywhere(image: list[tuple[str, str]], compose: dict[str, Any], caddyfile: str) -> None:
-    [check] = _all(image, "HEALTHCHECK")
-    assert _environment(image)["FRANKLY_PORT"] == PORT
-    assert _all(image, "EXPOSE") == [PORT]
+    [check] = instructions(image, "HEALTHCHECK")
+    assert environment_of(image)["FRANKLY_PORT"] == PORT
+    assert instructions(image, "EXPOSE") == [PORT]
     assert re.findall(r"127\.0\.0\.1:(\d+)", check) == [PORT]
     # Replicas cannot share a port of the host, and nobody reaches them but through the proxy.
     assert {name for name, service in compose["services"].items() if "ports" in service} == {"proxy"}
@@ -111,54 +70,30 @@ def test_one_port_everywhere(image: list[tuple[str, str]], compose: dict[str, An
 def test_the_home_is_the_volume_and_belongs_to_the_account(
     image: list[tuple[str, str]], compose: dict[str, Any]
 ) -> None:
-    home = _environment(image)["FRANKLY_HOME"]
-    assert _all(image, "VOLUME") == [home]
-    assert _all(image, "USER") == ["frankly"]
-    [made] = [rest for rest in _all(image, "RUN") if "useradd" in rest]
+    home = environment_of(image)["FRANKLY_HOME"]
+    assert instructions(image, "VOLUME") == [home]
+    assert instructions(image, "USER") == ["frankly"]
+    [made] = [rest for rest in instructions(image, "RUN") if "useradd" in rest]
     assert f"--home-dir {home} --create-home" in made
     for name in ("keys", "migrate", "server"):
         assert compose["services"][name]["volumes"] == [f"frankly:{home}"]
     assert "frankly" in compose["volumes"]
 
 
-@pytest.fixture
-def deployment(
-    postgres: PostgresServer, image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path
-) -> Iterator[dict[str, str]]:
-    """Prepare the database as its image does; give the environment of the server's containers, with our addresses."""
-    made = compose["services"]["database"]["environment"]
-    assert made["POSTGRES_PASSWORD"] == PASSWORD
-    role, database = made["POSTGRES_USER"], made["POSTGRES_DB"]
-    postgres.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
-    postgres.execute(f"CREATE DATABASE {database} OWNER {role}")
-    environment = _environment(image) | compose["services"]["server"]["environment"]
-    url = environment["FRANKLY_DATABASE_URL"]
-    assert url.count("@database:5432/") == 1  # the name of the service, the port of PostgreSQL
-    yield environment | {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "FRANKLY_DATABASE_URL": url.replace("database:5432", f"127.0.0.1:{postgres.port}"),
-        "FRANKLY_HOME": str(tmp_path / "home"),
-        "FRANKLY_HOST": "127.0.0.1",
-        "FRANKLY_PORT": str(free_port()),
-    }
-    postgres.drop(postgres.url(database))
-    postgres.execute(f"DROP ROLE {role}")
-
-
 def test_the_commands_work_by_hand(
     deployment: dict[str, str], image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path
 ) -> None:
     services = compose["services"]
-    assert json.loads(_all(image, "CMD")[-1]) == services["server"]["command"]
+    assert json.loads(instructions(image, "CMD")[-1]) == services["server"]["command"]
     assert set(services["server"]["depends_on"]) == {"database", "migrate"} <= set(services)
     for name in ("keys", "migrate", "migrate"):  # migrate runs again at every `up`
         done = subprocess.run(services[name]["command"], env=deployment, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    [check] = _all(image, "HEALTHCHECK")
+    [check] = instructions(image, "HEALTHCHECK")
     health = json.loads(check.partition("CMD ")[2])
     health[-1] = health[-1].replace(PORT, deployment["FRANKLY_PORT"])
     assert subprocess.run(health, env=deployment, cwd=tmp_path, capture_output=True).returncode != 0
-    with _serving(services["server"]["command"], deployment, tmp_path):
+    with serving(services["server"]["command"], deployment, tmp_path):
         assert subprocess.run(health, env=deployment, cwd=tmp_path, capture_output=True).returncode == 0
         with urllib.request.urlopen(f"http://127.0.0.1:{deployment['FRANKLY_PORT']}/v1/keys", timeout=10) as answer:
             assert answer.status == 200
@@ -201,25 +136,7 @@ def test_a_production_wsgi_server_serves_it_too(deployment: dict[str, str], tmp_
     bind = f"127.0.0.1:{deployment['FRANKLY_PORT']}"
     command = ["gunicorn", "--workers=1", "--threads=2", f"--bind={bind}", "frankly_server.app:wsgi()"]
     with (
-        _serving(command, environment, tmp_path),
+        serving(command, environment, tmp_path),
         urllib.request.urlopen(f"http://{bind}/health", timeout=30) as answer,
     ):
         assert answer.status == 200
-
-
-@contextmanager
-def _serving(command: list[str], environment: dict[str, str], folder: Path) -> Iterator[None]:
-    with subprocess.Popen(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
-        try:
-            # Both servers say where they answer once the port is open.
-            said = []
-            for line in server.stderr:
-                said.append(line)
-                if environment["FRANKLY_PORT"] in line:
-                    break
-            assert environment["FRANKLY_PORT"] in "".join(said), said
-            yield
-        finally:
-            server.terminate()
-            server.communicate(timeout=30)
-    assert server.returncode == 0

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docker-compose.yml without Docker: held against the compose specification's fields, and its whole deployment by hand.
+
+By hand means: the very commands of its services, over the PostgreSQL of the tests, with a small TCP proxy in the place
+of Caddy. What this cannot show: that the image builds, Caddy's own behaviour and certificates, and Docker's networks.
+"""
+
+import json
+import re
+import subprocess
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from frankly_protocol.clock import SystemClock
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from pydantic import SecretStr
+
+from tests.deploy.containers import serving
+from tests.deploy.proxy import TcpProxy
+from tests.faults.server.running import Devices, check_kept, open_today
+from tests.postgres import free_port
+
+DURATION = r"([0-9]+(h|m|s|ms))+"
+# Of compose-spec.json: the fields that are used, and what may stand in them.
+FIELDS: dict[str, Any] = {
+    "image": str, "build": str, "environment": dict, "volumes": list, "read_only": bool, "tmpfs": list, "ports": list,
+    "cap_drop": list, "security_opt": list, "restart": "no|always|on-failure|unless-stopped", "profiles": list,
+    "command": list, "stop_grace_period": DURATION, "init": bool, "healthcheck": dict, "depends_on": dict,
+    "deploy": dict,
+}  # fmt: skip
+HEALTH = {"test": list, "interval": DURATION, "timeout": DURATION, "retries": int, "disable": bool}
+CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
+
+
+def wrong(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]:
+    """Fields that are not known, or hold what they may not."""
+    found = []
+    for name, value in fields.items():
+        kind = allowed.get(name)
+        fits = re.fullmatch(kind, str(value)) if isinstance(kind, str) else kind is not None and type(value) is kind
+        if not fits:
+            found.append(name)
+    return found
+
+
+def test_every_field_is_one_of_the_specification(compose: dict[str, Any]) -> None:
+    assert {name for name in compose if not name.startswith("x-")} == {"services", "volumes"}
+    for name, service in compose["services"].items():
+        assert re.fullmatch(r"[a-zA-Z0-9._-]+", name)
+        assert wrong(service, FIELDS) == [], name
+        assert wrong(service.get("healthcheck", {}), HEALTH) == [], name
+        assert set(service.get("deploy", {})) <= {"replicas"}
+        assert all(isinstance(value, str) for value in service.get("environment", {}).values()), name
+        assert all(isinstance(word, str) for word in service.get("command", [])), name
+        for port in service.get("ports", []):
+            assert re.fullmatch(r"[0-9]+:[0-9]+", port)
+    assert wrong({"colour": 1, "restart": "sometimes", "command": "x"}, FIELDS) == ["colour", "restart", "command"]
+
+
+def test_every_service_volume_and_profile_that_is_named_is_there(root: Path, compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    for name, service in services.items():
+        for mount in service.get("volumes", []):
+            source, target, *mode = mount.split(":")
+            assert target.startswith("/")
+            assert mode in ([], ["ro"])
+            assert (root / source).is_file() if source.startswith(".") else source in compose["volumes"], mount
+        for other, how in service.get("depends_on", {}).items():
+            assert set(how) == {"condition"}
+            assert how["condition"] in CONDITIONS
+            assert "profiles" not in services[other], "what is not started cannot be waited for"
+            if how["condition"] == "service_healthy":
+                assert "healthcheck" in services[other] or "build" in services[other], name
+    waits = {name: set(service.get("depends_on", {})) for name, service in services.items()}
+    while ready := [name for name, others in waits.items() if not others]:  # no service waits for itself
+        for name in ready:
+            del waits[name]
+        waits = {name: others - set(ready) for name, others in waits.items()}
+    assert waits == {}
+
+
+def test_variables_are_asked_for_or_have_a_default(root: Path) -> None:
+    text = re.sub(r"(?m)^\s*#.*$", "", (root / "docker-compose.yml").read_text())
+    used = re.findall(r"\$\{([^}]*)\}", text)
+    assert used
+    assert all(re.fullmatch(r"[A-Z_]+(:-[^}]*|:\?[^}]+)", variable) for variable in used)
+    assert text.count("$") == len(used)
+    assert yaml.safe_load(text)["services"]["server"]["deploy"]["replicas"] == "${REPLICAS:-2}"
+
+
+def test_servers_are_shut_in(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        if "build" in service:
+            assert service["read_only"] is True, name
+            assert service["cap_drop"] == ["ALL"]
+            assert service["security_opt"] == ["no-new-privileges:true"]
+            assert "ports" not in service
+            assert "privileged" not in service
+    assert compose["services"]["witness"]["healthcheck"] == {"disable": True}  # it serves nothing
+
+
+@dataclass
+class Site:
+    """What devices talk to: the proxy in front of the replicas."""
+
+    port: int
+    survey: str
+    digest: str
+    database_url: str
+    home: Path
+
+    def services(self) -> Services:
+        """The services over the same database, in this process."""
+        return Services.open(Settings(home=self.home, database_url=SecretStr(self.database_url)), SystemClock())
+
+
+def test_the_whole_deployment_by_hand(
+    deployment: dict[str, str], compose: dict[str, Any], tmp_path: Path, full: bool
+) -> None:
+    """Keys, migration, replicas, load through the proxy while each is replaced in turn, and a witness of the log."""
+    services, wanted = compose["services"], 5_000 if full else 300
+    replicas = int(services["server"]["deploy"]["replicas"])
+
+    def run(*command: str, **more: str) -> str:
+        done = subprocess.run(command, env=deployment | more, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for name in ("keys", "migrate"):
+        run(*services[name]["command"])
+    (tmp_path / "survey.yaml").write_bytes(open_today())
+    run("frankly", "survey", "apply", "survey.yaml")
+    told = json.loads(run("frankly", "survey", "publish", "habits", "--json"))
+    ports = [free_port() for _ in range(replicas)]
+
+    def replica(port: int) -> Any:
+        return serving(services["server"]["command"], deployment | {"FRANKLY_PORT": str(port)}, tmp_path)
+
+    with TcpProxy(ports) as proxy, ExitStack() as up:
+        started = {port: up.enter_context(ExitStack()) for port in ports}
+        for port, one in started.items():
+            one.enter_context(replica(port))
+        site = Site(proxy.port, told["survey"], told["digest"], deployment["FRANKLY_DATABASE_URL"], tmp_path / "home")
+        with Devices(site, threads=6) as devices:  # type: ignore[arg-type]  # as much of a server as devices need
+            for i, port in enumerate(ports):  # a new release: one replica after the other, each told to stop
+                devices.wait_for((i + 1) * wanted // (replicas + 1), within_s=300)
+                run(*services["migrate"]["command"])
+                started[port].close()
+                started[port].enter_context(replica(port))
+            devices.wait_for(wanted, within_s=300)
+        assert all(proxy.taken[port] > 0 for port in ports)
+        home = {"FRANKLY_HOME": str(tmp_path / "witness")}
+        *watch, _ = services["witness"]["command"]
+        once = [word for word in watch if word not in ("--every", "3600")]
+        seen = json.loads(run(*once, f"http://127.0.0.1:{proxy.port}", "--json", **home))
+        assert (seen["size"], seen["before"]) == (1, 0)
+        stays_until_told([*watch, f"http://127.0.0.1:{proxy.port}"], deployment | home, tmp_path)
+    check_kept(site, devices)  # type: ignore[arg-type]
+    unanswered = [attempt for attempt in devices.attempts if attempt.status not in (200, 201)]
+    assert all(attempt.status in (0, 503) for attempt in unanswered)
+
+
+def stays_until_told(command: list[str], environment: dict[str, str], folder: Path) -> None:
+    """Run the witness as the compose file does: it goes on until SIGTERM."""
+    with subprocess.Popen(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "1 entries" in process.stderr.readline()
+        time.sleep(0.2)
+        assert process.poll() is None
+        process.terminate()
+        process.wait(timeout=15)

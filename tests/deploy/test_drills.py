@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The drills of docs/operations.md, run as they stand there on a server that has reports; and incidents."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from frankly_protocol.clock import SystemClock
+from frankly_server.cli import front
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from pydantic import SecretStr
+
+from tests.faults.server.running import Running, report_bytes
+
+REPORTS = 25
+
+
+@dataclass(frozen=True)
+class Desk:
+    """An operator's shell in a folder of its own, before a server that has reports."""
+
+    folder: Path
+    home: Path
+    database_url: str
+    stick: Path
+    survey: str
+
+    def shell(self, script: str, code: int = 0) -> str:
+        """Run a script as it stands; return what it wrote."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+        environment |= {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "FRANKLY_HOME": str(self.home),
+            "FRANKLY_DATABASE_URL": self.database_url,
+            "STICK": str(self.stick),
+        }
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script], env=environment, cwd=self.folder, capture_output=True, text=True
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+    def json(self, command: str, code: int = 0) -> Any:
+        """Run one command and read the object it writes."""
+        return json.loads(self.shell(f"{command} --json", code))
+
+    def services(self, home: Path | None = None) -> Services:
+        """The services over this home, or another."""
+        url = self.database_url if home is None else f"sqlite:///{home / 'frankly.db'}"
+        return Services.open(Settings(home=home or self.home, database_url=SecretStr(url)), SystemClock())
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The home of a server with reports, made once; its root key is still in it."""
+    home = tmp_path_factory.mktemp("home")
+    running = Running(home, f"sqlite:///{home / 'frankly.db'}")
+    services = running.services()
+    for number in range(REPORTS):
+        services.intake.accept(running.survey, report_bytes(running, f"{number:032x}", (number % 2, number % 3)))
+    services.close()
+    return home, running.survey
+
+
+@pytest.fixture
+def desk(filled: tuple[Path, str], tmp_path: Path) -> Desk:
+    """A copy of that server for one test; its root key on a stick."""
+    home, stick, folder = tmp_path / "home", tmp_path / "stick", tmp_path / "folder"
+    shutil.copytree(filled[0], home)
+    for made in (stick, folder):
+        made.mkdir(mode=0o700)
+    (home / "keys" / "root.pem").rename(stick / "root.pem")
+    return Desk(folder, home, f"sqlite:///{home / 'frankly.db'}", stick, filled[1])
+
+
+def drill(root: Path, name: str) -> str:
+    """The blocks of a drill in their order, as one script."""
+    text = (root / "docs" / "operations.md").read_text(encoding="utf-8")
+    blocks = re.findall(rf"^<!-- drill: {name} -->\n```bash\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    return "".join(blocks)
+
+
+def test_a_backup_is_restored_elsewhere_and_is_the_same_server(root: Path, desk: Desk) -> None:
+    assert "every count follows from the reports" in " ".join(desk.shell(drill(root, "backup")).split())
+    ours, theirs = desk.services(), desk.services(desk.folder / "drill")
+    for here, there in zip(_kept(ours, desk.survey), _kept(theirs, desk.survey), strict=True):
+        assert here == there
+    assert len(_kept(theirs, desk.survey)[0]) == REPORTS
+    assert theirs.surveys.envelope(desk.survey) == ours.surveys.envelope(desk.survey)
+    assert theirs.keys.document() == ours.keys.document()
+    for services in (ours, theirs):
+        services.close()
+
+
+def _kept(services: Services, survey: str) -> tuple[list[Any], dict[Any, int]]:
+    with services.database.reading("compare") as tx:
+        counts: dict[Any, int] = {}
+        for document in services.surveys.versions(survey):
+            counts |= {(document.digest, key): n for key, n in tx.counts.of_document(document.digest).items()}
+        return sorted((row.id, row.symbols, row.document) for row in tx.reports.scan(survey)), counts
+
+
+def test_the_publishers_key_is_replaced_and_what_is_published_signed_again(root: Path, desk: Desk) -> None:
+    before = desk.json("frankly keys status")
+    desk.shell(drill(root, "keys"))
+    after = desk.json("frankly keys status")
+    assert after["version"] == before["version"] + 1
+    assert _in_force(after, "publisher").isdisjoint(_in_force(before, "publisher"))
+    services = desk.services()
+    assert services.surveys.signed_by_others() == []
+    services.close()
+
+
+def _in_force(status: Any, role: str) -> set[str]:
+    return {key["key_id"] for key in status["keys"] if (key["role"], key["state"]) == (role, "in force")}
+
+
+def test_a_stolen_key_is_revoked_and_signs_nothing_more(desk: Desk) -> None:
+    [stolen] = _in_force(desk.json("frankly keys status"), "publisher")
+    desk.shell(f'frankly keys revoke {stolen} --root-key "$STICK/root.pem" --yes')
+    [new] = _in_force(desk.json("frankly keys status"), "publisher")
+    assert new != stolen
+    services = desk.services()
+    assert len(services.surveys.signed_by_others()) == 1  # until resign, devices refuse what is published
+    services.close()
+    assert len(desk.json("frankly keys resign --yes")["signed"]) == 1
+    assert "broken" not in desk.shell("frankly doctor")
+
+
+def test_without_any_root_key_nothing_is_changed_and_surveys_go_on(desk: Desk) -> None:
+    (desk.stick / "root.pem").unlink()
+    status = desk.json("frankly keys status")
+    for command in ("rotate --publisher", f"revoke {next(iter(_in_force(status, 'publisher')))}"):
+        desk.shell(f"frankly keys {command} --yes", code=3)
+    assert desk.json("frankly keys status") == status
+    assert "broken" not in desk.shell("frankly doctor")
+
+
+def test_a_second_root_key_replaces_a_lost_one(desk: Desk) -> None:
+    desk.shell('frankly keys rotate --add-root 1 --root-key "$STICK/root.pem" --yes')
+    [second] = (desk.home / "keys").glob("root-*.pem")
+    second.rename(desk.stick / "second.pem")
+    (desk.stick / "root.pem").unlink()
+    before = _in_force(desk.json("frankly keys status"), "root")
+    desk.shell('frankly keys rotate --root --root-key "$STICK/second.pem" --yes')
+    assert _in_force(desk.json("frankly keys status"), "root").isdisjoint(before)
+
+
+def test_every_command_of_the_page_is_one(root: Path) -> None:
+    """Each `frankly …` of the page is asked for its help, with the options the page names."""
+    text = (root / "docs" / "operations.md").read_text(encoding="utf-8")
+    found = set(re.findall(r"frankly ((?:[a-z]+ ?){1,2})((?: ?--[a-z-]+)*)", text))
+    assert len(found) >= 15
+    for words, options in sorted(found):
+        command: click.Command = front.cli
+        for word in words.split():
+            if not isinstance(command, click.Group):
+                break  # what follows are arguments
+            under = command.get_command(click.Context(command), word)
+            assert under is not None, f"frankly {words}"
+            command = under
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert set(options.split()) <= known | {"--help"}, f"frankly {words}{options}"

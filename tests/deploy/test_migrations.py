@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every migration, one by one, on both databases: nothing is lost going up or down, and the release before goes on.
+
+Nothing here names a migration: a new one is tested by being there.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.script import ScriptDirectory
+from frankly_server.store import Database, UnsafeStore, downgrade, migrate, upgrade
+from frankly_server.store.schema import SCHEMA_VERSION
+from sqlalchemy import MetaData, inspect, select
+
+from tests.frankly_server.web.site import Site, make_site
+
+Shape = dict[str, dict[str, Any]]
+
+
+def revisions() -> list[str]:
+    """Every version, oldest first."""
+    scripts = ScriptDirectory.from_config(migrate.migration_config())
+    return [script.revision for script in scripts.walk_revisions()][::-1]
+
+
+REVISIONS = revisions()
+
+
+def shape(database: Database) -> Shape:
+    """What every table is: columns, keys, constraints."""
+    found = inspect(database.engine)
+    return {
+        name: {
+            "columns": {
+                column["name"]: (str(column["type"]), column["nullable"], column["default"] is not None)
+                for column in found.get_columns(name)
+            },
+            "key": tuple(found.get_pk_constraint(name)["constrained_columns"]),
+            "unique": sorted(tuple(sorted(c["column_names"])) for c in found.get_unique_constraints(name)),
+            "checks": sorted(" ".join(check["sqltext"].split()) for check in found.get_check_constraints(name)),
+            "references": sorted(
+                (tuple(c["constrained_columns"]), c["referred_table"]) for c in found.get_foreign_keys(name)
+            ),
+        }
+        for name in found.get_table_names()
+        if name != "alembic_version"
+    }
+
+
+def rows(database: Database, seen: Shape) -> dict[str, list[str]]:
+    """Every row of the tables and columns of `seen`, in an order of its own."""
+    tables = MetaData()
+    tables.reflect(database.engine)
+    with database.engine.connect() as connection:
+        return {
+            name: sorted(
+                repr(tuple(row))
+                for row in connection.execute(select(*(tables.tables[name].c[c] for c in table["columns"])))
+            )
+            for name, table in seen.items()
+        }
+
+
+def harm(before: Shape, after: Shape) -> list[str]:
+    """What a step takes away from, or asks more of, a program that knows only `before`."""
+    found = [f"{name} is gone" for name in before if name not in after]
+    for name in before.keys() & after.keys():
+        old, new = before[name], after[name]
+        for column, (kind, nullable, default) in old["columns"].items():
+            if column not in new["columns"]:
+                found.append(f"{name}.{column} is gone")
+                continue
+            new_kind, new_nullable, new_default = new["columns"][column]
+            if new_kind != kind or (nullable and not new_nullable) or (default and not new_default):
+                found.append(f"{name}.{column} is another")
+        for column in new["columns"].keys() - old["columns"].keys():
+            _, nullable, default = new["columns"][column]
+            if not (nullable or default):
+                found.append(f"{name}.{column} would be missing")
+        if new["key"] != old["key"]:
+            found.append(f"{name} has another key")
+        for rule in ("unique", "checks", "references"):
+            found += [f"{name} has more {rule}: {value}" for value in new[rule] if value not in old[rule]]
+    return found
+
+
+@pytest.fixture
+def site(tmp_path: Path, database_url: str) -> Iterator[Site]:
+    """A server with a survey, reports, refusals, keys and people."""
+    made = make_site(tmp_path, database_url)
+    for number in range(5):
+        assert made.send(made.report(number)).status_code == 201
+    assert made.send(made.report(9, y=[9, 9])).status_code == 422
+    made.services.accounts.create("main", "ada@example.org", "owner", "correct horse battery")
+    made.services.lifecycle.stop_at(made.survey, 10)
+    yield made
+    made.services.close()
+
+
+def test_every_step_back_and_forth_loses_nothing_that_both_sides_know(site: Site) -> None:
+    database = site.services.database
+    site.services.intake.close()
+    for older, newer in reversed(list(pairwise(REVISIONS))):
+        assert downgrade(database, older) == older
+        known = shape(database)
+        kept = rows(database, known)
+        assert sum(map(len, kept.values())) >= 10
+        assert upgrade(database, newer) == newer
+        assert harm(known, shape(database)) == [], newer
+        assert rows(database, known) == kept, newer
+        assert downgrade(database, older) == older
+        assert shape(database) == known, newer
+        assert rows(database, known) == kept, newer
+    assert downgrade(database) is None
+    assert shape(database) == {}
+
+
+def test_a_server_goes_on_after_its_database_was_taken_down_and_up(site: Site) -> None:
+    """The newest step alone: what was counted before is counted after, and new reports come in."""
+    database = site.services.database
+    before = site.estimates().json["n"]
+    downgrade(database, REVISIONS[-2])
+    upgrade(database)
+    assert site.send(site.report(20)).status_code == 201
+    assert site.estimates().json["n"] == before + 1
+    with database.reading("check") as tx:
+        assert tx.counts.recount(site.survey) == []
+
+
+def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_not_start(site: Site) -> None:
+    """While an update goes on, the migration has run and the release before still serves."""
+    database = site.services.database
+
+    def pretend(version: str) -> None:
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{version}'")
+
+    newer = f"{int(SCHEMA_VERSION) + 1:04d}"
+    for version, ready in ((newer, 200), (REVISIONS[-2], 503), ("abc", 503), ("", 503), (SCHEMA_VERSION, 200)):
+        pretend(version)
+        assert site.client.get("/health/ready").status_code == ready, version
+        if version != SCHEMA_VERSION:
+            with pytest.raises(UnsafeStore, match="schema version"):
+                site.services.check_start()
+    pretend(newer)
+    assert site.send(site.report(30)).status_code == 201
+    pretend(SCHEMA_VERSION)
+
+
+def test_steps_that_would_stop_the_release_before_are_seen() -> None:
+    """The check is not blind."""
+    table: dict[str, Any] = {"columns": {"a": ("INTEGER", True, False)}, "key": ("a",), "unique": [], "checks": [],
+                             "references": []}  # fmt: skip
+    good: Shape = {"t": table}
+    assert harm(good, {"t": table, "u": table}) == []
+    assert harm(good, {"t": table | {"columns": table["columns"] | {"b": ("TEXT", True, False)}}}) == []
+    for change in (
+        {"columns": {}},
+        {"columns": {"a": ("TEXT", True, False)}},
+        {"columns": {"a": ("INTEGER", False, False)}},
+        {"columns": table["columns"] | {"b": ("TEXT", False, False)}},
+        {"key": ("a", "b")},
+        {"unique": [("a",)]},
+        {"checks": ["a > 0"]},
+        {"references": [(("a",), "u")]},
+    ):
+        assert len(harm(good, {"t": table | change})) == 1, change
+    assert len(harm(good, {})) == 1
