@@ -9,6 +9,7 @@
 from frankly_server.client.analyst import MAX_ANSWER_BYTES, Analyst
 from frankly_server.client.errors import Refused, Unreachable
 from frankly_server.client.estimates import Estimates
+from frankly_server.client.plans import Plan
 from frankly_server.client.rows import Estimate
 
-__all__ = ["MAX_ANSWER_BYTES", "Analyst", "Estimate", "Estimates", "Refused", "Unreachable"]
+__all__ = ["MAX_ANSWER_BYTES", "Analyst", "Estimate", "Estimates", "Plan", "Refused", "Unreachable"]

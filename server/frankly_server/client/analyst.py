@@ -2,18 +2,20 @@
 """Asking one server with one API key."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 
 from frankly_server.client.errors import Refused, Unreachable
 from frankly_server.client.estimates import Estimates
+from frankly_server.client.plans import Plan
 
 MAX_ANSWER_BYTES = 64 * 2**20
 TIMEOUT_S = (5.0, 60.0)
+Answer = TypeVar("Answer")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -63,17 +65,24 @@ class Analyst:
             asked: dict[str, Any] = {"method": method, "by": by, "since": since, "until": until}
             return self.estimates(survey, level, census, simultaneous, language, targets=list(questions), **asked)
 
-        body = self._get(f"/v1/surveys/{survey}/estimates", query)
-        try:
-            return Estimates.from_json(body, language, crosstab)
-        except (KeyError, TypeError, AttributeError, StopIteration):
-            raise Unreachable("the answer is not one of Frankly's; check the address") from None
+        body = self._ask("GET", f"/v1/surveys/{survey}/estimates", params=query)
+        return _understood(lambda: Estimates.from_json(body, language, crosstab))
 
-    def _get(self, path: str, query: Mapping[str, str]) -> Any:
+    def plan(self, solve_for: str, **asked: Any) -> Plan:
+        """Return a plan: any two of level, reports and margin give the third, before anything is collected.
+
+        solve_for : "n", "epsilon" or "margin". asked : the other two by name; a design input (``prior={"joint": …},
+        notion="ldp", mechanism="grr"``) or a mechanism (``weights=…, bits=…``); and, if wanted, level, method,
+        population, subgroup, response_rate, targets, frontier: the fields of `frankly plan --json`.
+        Raises Unreachable or Refused, whose `field` names what is wrong.
+        """
+        body = self._ask("POST", "/v1/plan", json={"solve_for": solve_for, **asked})
+        return _understood(lambda: Plan.from_json(body))
+
+    def _ask(self, method: str, path: str, **sent: Any) -> Any:
+        settings: dict[str, Any] = {"timeout": TIMEOUT_S, "allow_redirects": False, "stream": True}
         try:
-            with self._session.get(
-                self._url + path, params=query, auth=self._sign, timeout=TIMEOUT_S, allow_redirects=False, stream=True
-            ) as answer:
+            with self._session.request(method, self._url + path, auth=self._sign, **sent, **settings) as answer:
                 return _read(answer)
         except requests.RequestException as error:
             raise Unreachable(f"no answer from {self._url} ({type(error).__name__})") from None
@@ -82,6 +91,13 @@ class Analyst:
         """Add the key; as an `auth` callable it cannot be replaced by a .netrc file."""
         request.headers["Authorization"] = f"Bearer {self._key}"
         return request
+
+
+def _understood(read: Callable[[], Answer]) -> Answer:
+    try:
+        return read()
+    except (KeyError, TypeError, AttributeError, StopIteration):
+        raise Unreachable("the answer is not one of Frankly's; check the address") from None
 
 
 def _read(answer: requests.Response) -> Any:

@@ -109,6 +109,9 @@ def stranger(answer: Answer) -> Iterator[str]:
         def do_GET(self) -> None:
             answer(self)
 
+        def do_POST(self) -> None:
+            answer(self)
+
         def log_message(self, *_arguments: object) -> None:
             return
 

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan as the server tells it: what was solved for, and the margins around it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The margin that so many reports keep, whatever the true shares turn out to be, up to the method.
+
+    solve_for : "n", "epsilon" or "margin". n : reports. epsilon : nats as text, None for a mechanism that was given.
+    margin : half-width of the worst target at `level` by `method`; margins : of every target. invited : how many to
+    ask. curve : (n, margin) around the plan. frontier : (epsilon, margin, information in nats), if it was asked for.
+    """
+
+    solve_for: str
+    n: int
+    epsilon: str | None
+    margin: float
+    margins: tuple[float, ...]
+    invited: int
+    level: float
+    method: str
+    curve: tuple[tuple[int, float], ...]
+    frontier: tuple[tuple[str, float, float], ...] = ()
+    body: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Self:
+        """Return what the server's answer says; KeyError, TypeError or AttributeError if it is not one."""
+        copied = ("solve_for", "n", "epsilon", "margin", "invited", "level", "method")
+        return cls(
+            **{name: body[name] for name in copied},
+            margins=tuple(body["margins"]),
+            curve=tuple((point["n"], point["margin"]) for point in body["curve"]),
+            frontier=tuple((p["epsilon"], p["margin"], p["information"]) for p in body.get("frontier") or ()),
+            body=body,
+        )
+
+    def __str__(self) -> str:
+        level = "" if self.epsilon is None else f" with ε {self.epsilon}"
+        asked = "" if self.invited == self.n else f" ({self.invited} invited)"
+        return f"{self.n} reports{asked}{level}: ± {self.margin:.2%} at {self.level:.10g} by {self.method}"
+
+    def _repr_html_(self) -> str:
+        """Return the plan and the curve around it as a table for notebooks."""
+        rows = "".join(f"<tr><td>{n}</td><td>± {margin:.2%}</td></tr>" for n, margin in self.curve)
+        head = "<tr><th>reports</th><th>margin</th></tr>"
+        return f"<table><caption>{escape(str(self))}</caption>{head}{rows}</table>"

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans and periods over the client are the server's own, with every refusal typed."""
+
+from datetime import date
+from math import e, sqrt
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from frankly_server.client import Analyst, Plan, Refused, Unreachable
+from scipy import stats
+
+from tests.frankly_protocol.samples import NOW
+from tests.frankly_server.client.conftest import Served
+from tests.frankly_server.client.test_client import says, stranger
+
+GRR: dict[str, Any] = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "mechanism": "grr"}
+
+
+@pytest.fixture(scope="module")
+def analyst(served: Served) -> Analyst:
+    return Analyst(served.url, served.site.analyst_key)
+
+
+def _margin(epsilon: float, n: int, level: float) -> float:
+    """Randomised response of two answers at share ½, its worst case: z·√((¼ + pq/(p−q)²)/n)."""
+    p = e**epsilon / (e**epsilon + 1)
+    return float(stats.norm.isf((1 - level) / 2) * sqrt((0.25 + p * (1 - p) / (2 * p - 1) ** 2) / n))
+
+
+def test_any_two_of_three_give_the_third(analyst: Analyst) -> None:
+    plan = analyst.plan("margin", **GRR, epsilon="1", n=2000, level=0.9)
+    assert plan.margin == pytest.approx(_margin(1, 2000, 0.9), rel=1e-6)
+    assert (plan.solve_for, plan.n, plan.epsilon, plan.level, plan.method) == ("margin", 2000, "1", 0.9, "clt")
+    reports = analyst.plan("n", **GRR, epsilon="1", margin=0.05, response_rate=0.5)
+    assert _margin(1, reports.n, 0.95) <= 0.05 < _margin(1, reports.n - 1, 0.95)
+    assert reports.invited == 2 * reports.n
+    level = analyst.plan("epsilon", **GRR, n=2000, margin=0.05)
+    assert (
+        _margin(float(level.epsilon or 0), 2000, 0.95) <= 0.05 < _margin(float(level.epsilon or 0) - 0.001, 2000, 0.95)
+    )
+
+
+def test_plans_show_their_curve_and_frontier(analyst: Analyst) -> None:
+    plan = analyst.plan("margin", **GRR, epsilon="1", n=400, frontier=3)
+    assert [n for n, _ in plan.curve] == [100, 200, 400, 800, 1600]
+    for n, margin in plan.curve:
+        assert margin == pytest.approx(_margin(1, n, 0.95), rel=1e-6)
+    assert [float(level) for level, _, _ in plan.frontier] == pytest.approx([0.1, 0.894, 8], abs=1e-3)
+    assert str(plan) == f"400 reports with ε 1: ± {plan.margin:.2%} at 0.95 by clt"
+    page = ElementTree.fromstring(plan._repr_html_())
+    assert len(page.findall(".//tr")) == 1 + len(plan.curve)
+    assert Plan.from_json(plan.body) == plan
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str, str | None]] = {
+    "nothing to go by": ("n", {**GRR, "epsilon": "1"}, "field_missing", "margin"),
+    "what is solved for": ("n", {**GRR, "epsilon": "1", "margin": 0.1, "n": 5}, "unsupported", "n"),
+    "something else": ("speed", GRR, "field_type", "solve_for"),
+    "one's own limits": ("n", {**GRR, "epsilon": "1", "margin": 0.1, "limits": {}}, "unsupported", "limits"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_typed(analyst: Analyst, name: str) -> None:
+    solve_for, asked, code, field = REFUSED[name]
+    with pytest.raises(Refused) as refused:
+        analyst.plan(solve_for, **asked)
+    assert (refused.value.status, refused.value.code, refused.value.field) == (422, code, field)
+
+
+def test_answers_that_are_no_plans_are_unreachable() -> None:
+    with stranger(says(200, "application/json", b'{"n": 5}')) as url, pytest.raises(Unreachable):
+        Analyst(url, "frankly_live_x").plan("margin", **GRR, epsilon="1", n=5)
+
+
+def test_periods_come_over_the_client(served: Served, analyst: Analyst) -> None:
+    today = NOW.date()  # where the server's clock stands still
+    asked = served.site.survey
+    whole, apart = analyst.estimates(asked), analyst.estimates(asked, by="day")
+    assert {row.by for row in apart} == {f"day={today}"}
+    assert [row.estimate for row in apart] == [row.estimate for row in whole]
+    assert apart.sum("drinks", ["weekly", "daily"], by=f"day={today}").estimate == pytest.approx(
+        whole.sum("drinks", ["weekly", "daily"]).estimate
+    )
+    assert len(ElementTree.fromstring(apart.plot("drinks")).findall(".//{*}rect")) == 3
+    assert len(analyst.estimates(asked, since=today, until=str(today))) == len(whole)
+    before = analyst.estimates(asked, until=date(2020, 1, 1))
+    assert (len(before), before.n, dict(before.insufficient)) == (
+        0, 60, {f"{q} (days=../2020-01-01)": 10 for q in ("smokes", "drinks")},
+    )  # fmt: skip
+    with pytest.raises(Refused) as refused:
+        analyst.estimates(asked, since="yesterday")
+    assert (refused.value.code, refused.value.field) == ("field_type", "since")
