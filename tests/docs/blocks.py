@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fenced blocks of a page: files to be saved, commands to be run, what they print, and what no test runs."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_FENCE = re.compile(r"(?:^<!-- not run: (?P<why>.+?) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
+_NAMED = re.compile(r"(?:#|//|<!--) ?(?P<name>[\w./-]+\.\w+)(?: -->)?\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block; start and end are where its body is in the page.
+
+    why : the reason why no test runs it. name : of the file it is saved as, told by its first line.
+    """
+
+    language: str
+    body: str
+    start: int
+    end: int
+    why: str | None
+
+    @property
+    def name(self) -> str | None:
+        found = _NAMED.match(self.body)
+        return found["name"] if found else None
+
+    @property
+    def commands(self) -> list[str]:
+        """The command lines of a block for the shell; a backslash at the end joins lines."""
+        joined = self.body.replace("\\\n", " ")
+        return [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Yield the fenced blocks of a page in order."""
+    for match in _FENCE.finditer(text):
+        yield Block(match["language"], match["body"], match.start("body"), match.end("body"), match["why"])
+
+
+def pages(root: Path) -> list[Path]:
+    """Every page of the site, and the files people read in the repository itself."""
+    return sorted([*(root / "docs").rglob("*.md"), *root.glob("*.md")])

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follow a page as its reader would: save its files, type its commands, compare what is printed.
+
+`python -m tests.docs.session docs/embed.md` follows a page and writes what was printed into its blocks.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from frankly_server.cli import front
+
+from tests.docs.blocks import blocks
+from tests.postgres import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+PORT = "8000"
+
+
+class Session:
+    """A folder, an environment and at most one server, for one page or for several that go on from each other.
+
+    literal : start `frankly` as a process for every command; otherwise only servers are processes of their own.
+    """
+
+    def __init__(self, folder: Path, *, literal: bool) -> None:
+        self.folder, self._literal = folder, literal
+        self._port = str(free_port())
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+        self._environment = {**kept, "PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "100"}
+        self._server: subprocess.Popen[bytes] | None = None
+        self.commands = 0
+
+    def follow(self, page: str, *, write: Path | None = None) -> list[tuple[str, str]]:
+        """Run every block of a page in order; return (promised, printed) for every block of output.
+
+        write : the page's file, to be rewritten with what was printed.
+        """
+        said, found, pieces, done = "", [], [], 0
+        for block in blocks(page):
+            if block.why is not None:
+                continue
+            if block.language == "text":
+                found.append((block.body, said))
+                pieces += [page[done : block.start], said]
+                done, said = block.end, ""
+            elif block.name is not None:
+                (self.folder / block.name).write_text(self._local(block.body), encoding="utf-8")
+            elif block.language == "sh":
+                said = "".join(self.run(line) for line in block.commands)
+        if write is not None:
+            write.write_text("".join([*pieces, page[done:]]), encoding="utf-8")
+        return found
+
+    def run(self, line: str) -> str:
+        """Run one command line and return what it printed, with the page's port and places."""
+        self.commands += 1
+        words = shlex.split(line, comments=True)
+        if words[0] == "export":
+            for word in words[1:]:
+                name, _, value = word.partition("=")
+                self._environment[name] = self._expanded(self._local(value))
+            return ""
+        if words[-1] == "&":
+            self._serve(words[:-1])
+            return ""
+        printed = self._front(words) if words[0] == "frankly" and self._plain(line) else self._bash(line)
+        told = printed.replace(f":{self._port}", f":{PORT}").replace(str(self.folder), "~")
+        return "".join(f"{text.rstrip()}\n" for text in told.splitlines())
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.terminate()
+            assert self._server.wait(timeout=60) == 0
+            self._server = None
+
+    def _plain(self, line: str) -> bool:
+        return not self._literal and not re.search(r"[|<>$`*;]", line)
+
+    def _front(self, words: list[str]) -> str:
+        outer = dict(os.environ)
+        out, err = io.StringIO(), io.StringIO()
+        try:
+            os.environ.clear()
+            os.environ.update(self._environment)
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = front.run(words[1:])
+        finally:
+            os.environ.clear()
+            os.environ.update(outer)
+        assert code == 0, f"{' '.join(words)}\n{err.getvalue()}"
+        return out.getvalue()
+
+    def _bash(self, line: str) -> str:
+        command = ["bash", "-euo", "pipefail", "-c", self._local(line)]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def _serve(self, words: list[str]) -> None:
+        environment = {**self._environment, "FRANKLY_PORT": self._port}
+        log = (self.folder / "server.log").open("wb")
+        self._server = subprocess.Popen(words, cwd=self.folder, env=environment, stdout=log, stderr=log)
+        for _ in range(2400):
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self._port}/health"):
+                return
+            assert self._server.poll() is None, (self.folder / "server.log").read_text()
+            time.sleep(0.05)
+        raise AssertionError("the server did not start")
+
+    def _local(self, text: str) -> str:
+        return text.replace(f"127.0.0.1:{PORT}", f"127.0.0.1:{self._port}")
+
+    def _expanded(self, value: str) -> str:
+        if "$" not in value:
+            return value
+        return self._bash(f'printf %s "{value}"')
+
+
+def shape(text: str) -> str:
+    """Return what of an output is the same in every run: words, not the numbers that chance decides."""
+    text = re.sub(r"[0-9a-f]{16,}|[A-Za-z0-9_-]{40,}", "H", text)
+    text = re.sub(r"[−-]?\d+(\.\d+)?", "N", text)
+    text = re.sub(r"\[[a-z_, ]+\]", "", text)  # flags come and go with the numbers
+    return re.sub(r"[\s━─═┃│┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╈]+", " ", text).strip()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        session = Session(Path(scratch), literal=False)
+        try:
+            for name in sys.argv[1:]:
+                page = Path(name)
+                session.follow(page.read_text(encoding="utf-8"), write=page)
+        finally:
+            session.close()

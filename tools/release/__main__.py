@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build everything a release consists of, the same bytes on every machine: python -m tools.release [FOLDER]."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tools.release.sbom import bill_of_materials
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PROJECTS: Final = ("shared", "client_sdk", "server")
+EPOCH: Final = "1577836800"
+"""Seconds: 2020-01-01, the time every file in an archive has. It says nothing about when it was built, on purpose."""
+
+
+def build(folder: Path, root: Path = ROOT) -> list[Path]:
+    """Write wheels and source archives of the three distributions to `folder`; return them in order of their names.
+
+    Raises subprocess.CalledProcessError if a build fails.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for project in PROJECTS:
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
+        subprocess.run(command, cwd=root / project, env=_environment(), check=True, capture_output=True)  # noqa: S603
+    return sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")])
+
+
+def _environment() -> Mapping[str, str]:
+    return {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+
+
+def checksums(files: list[Path]) -> str:
+    """Return lines that `sha256sum --check` reads."""
+    return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
+
+
+def main(folder: Path) -> None:
+    """Build, then write the bill of materials and the checksums of all of it."""
+    files = build(folder)
+    bill = folder / "frankly.cdx.json"
+    bill.write_text(bill_of_materials(ROOT / "requirements" / "runtime.txt"), encoding="utf-8")
+    (folder / "SHA256SUMS").write_text(checksums(sorted([*files, bill])), encoding="utf-8")
+    sys.stdout.write((folder / "SHA256SUMS").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist").resolve())

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bill of materials: what server and SDK are installed with, from the lock, as CycloneDX 1.6 JSON."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path
+from typing import Any, Final
+
+from frankly_protocol import __version__
+
+_PIN: Final = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?: ; (?P<where>[^\\\n]+))?", re.M)
+_OWN: Final = ("frankly-protocol", "frankly-sdk", "frankly-server")
+
+
+def bill_of_materials(lock: Path) -> str:
+    """Return the bill of a lock of hashed requirements; equal locks and environments give equal bytes.
+
+    Licences are those that installed packages state; a package that is not installed here has none in the bill.
+    """
+    components = [*map(_own, _OWN), *_locked(lock.read_text(encoding="utf-8"))]
+    name = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(components, sort_keys=True))
+    body = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{name}",
+        "version": 1,
+        "metadata": {"component": {"type": "application", "name": "frankly", "version": __version__}},
+        "components": components,
+    }
+    return json.dumps(body, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _own(name: str) -> dict[str, Any]:
+    return _component(name, __version__) | {"licenses": [{"expression": "Apache-2.0"}]}
+
+
+def _locked(text: str) -> Iterator[dict[str, Any]]:
+    """Yield one component for each pin: where several versions are for several Pythons, each of them."""
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        pin = _PIN.match(entry)
+        if pin is None:
+            continue
+        found = _component(pin["name"], pin["version"])
+        hashes = re.findall(r"--hash=sha256:([0-9a-f]{64})", entry)
+        found["properties"] = [{"name": "frankly:file:sha256", "value": value} for value in hashes]
+        if pin["where"]:
+            found["properties"].append({"name": "frankly:marker", "value": pin["where"].strip()})
+        yield found | _licence(pin["name"])
+
+
+def _component(name: str, version: str) -> dict[str, Any]:
+    address = f"pkg:pypi/{name.lower().replace('_', '-')}@{version}"
+    return {"type": "library", "name": name, "version": version, "purl": address, "bom-ref": address}
+
+
+def _licence(name: str) -> dict[str, Any]:
+    try:
+        told = metadata(name)
+    except PackageNotFoundError:
+        return {}
+    if told["License-Expression"]:
+        return {"licenses": [{"expression": told["License-Expression"]}]}
+    classified = [line.rpartition(" :: ")[2] for line in told.get_all("Classifier", []) if line.startswith("License")]
+    words = classified or [(told["License"] or "").strip().split("\n")[0][:80]]
+    return {"licenses": [{"license": {"name": word}} for word in words if word]}
