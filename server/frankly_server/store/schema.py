@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA_VERSION: Final = "0007"
+SCHEMA_VERSION: Final = "0008"
 """The migration this code was written for; the server starts on no other."""
 
 metadata = MetaData(

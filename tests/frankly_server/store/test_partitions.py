@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports in a partition of their own are the same reports; erasing them is dropping it."""
+
+from dataclasses import replace
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server.store import Database, downgrade, upgrade
+
+from tests.frankly_server.samples import SURVEY, row
+
+OTHER = "cd" * 16
+
+
+@pytest.fixture
+def partitioned(postgres_url: str) -> Database:
+    """A PostgreSQL database of this test's own with reports of two surveys, one of which has a partition."""
+    found = Database(postgres_url)
+    upgrade(found)
+    return found
+
+
+def put(database: Database, n: int, survey: str = SURVEY, start: int = 0) -> None:
+    with database.transaction("put") as tx:
+        rows = [replace(row(report_id=f"{i:032x}"), survey=survey) for i in range(start, start + n)]
+        tx.reports.add_many(rows)
+        tx.counts.add(rows)
+
+
+def ids(database: Database, survey: str = SURVEY) -> list[str]:
+    with database.reading("check") as tx:
+        return sorted(found.id for found in tx.reports.scan(survey))
+
+
+def in_default(database: Database) -> int:
+    with database.engine.connect() as connection:
+        return int(connection.exec_driver_sql("SELECT count(*) FROM frankly_reports.reports_default").scalar_one())
+
+
+def test_a_survey_moves_and_goes_on(partitioned: Database) -> None:
+    put(partitioned, 5)
+    put(partitioned, 3, OTHER)
+    with partitioned.transaction("make") as tx:
+        assert tx.partitions.make(SURVEY)
+        assert not tx.partitions.make(SURVEY)
+        assert tx.partitions.surveys() == {SURVEY}
+    assert in_default(partitioned) == 3
+    put(partitioned, 4, start=3)  # two of them are there already
+    assert ids(partitioned) == [f"{i:032x}" for i in range(7)]
+    assert in_default(partitioned) == 3
+    with partitioned.reading("check") as tx:
+        assert tx.reports.number(SURVEY) == 7
+        assert tx.reports.get_many(SURVEY, [f"{6:032x}"])
+    partitioned.close()
+
+
+def test_erasing_drops_the_partition(partitioned: Database) -> None:
+    put(partitioned, 5)
+    put(partitioned, 3, OTHER)
+    with partitioned.transaction("make") as tx:
+        tx.partitions.make(SURVEY)
+    with partitioned.transaction("erase") as tx:
+        assert tx.reports.erase(SURVEY) == 5
+        assert tx.partitions.surveys() == set()
+    with partitioned.transaction("erase") as tx:
+        assert tx.reports.erase(OTHER) == 3
+    put(partitioned, 2)
+    assert (ids(partitioned), ids(partitioned, OTHER)) == ([f"{i:032x}" for i in range(2)], [])
+    partitioned.close()
+
+
+def test_reports_survive_the_migration_both_ways(partitioned: Database) -> None:
+    put(partitioned, 5)
+    put(partitioned, 3, OTHER)
+    with partitioned.transaction("make") as tx:
+        tx.partitions.make(OTHER)
+    for step in (lambda: downgrade(partitioned, "0007"), lambda: upgrade(partitioned)):
+        step()
+        assert ids(partitioned) == [f"{i:032x}" for i in range(5)]
+        assert ids(partitioned, OTHER) == [f"{i:032x}" for i in range(3)]
+    put(partitioned, 1)  # the key is still one
+    assert len(ids(partitioned)) == 5
+    partitioned.close()
+
+
+def test_sqlite_has_none(sqlite: Database) -> None:
+    with sqlite.transaction("make") as tx:
+        assert tx.partitions.surveys() == set()
+        with pytest.raises(InvalidInput, match="only PostgreSQL"):
+            tx.partitions.make(SURVEY)
+
+
+def test_only_ids_become_names(partitioned: Database) -> None:
+    for survey in ("", "x", "ab" * 15, "'; DROP TABLE reports; --", "AB" * 16):
+        with partitioned.transaction("make") as tx, pytest.raises(InvalidInput, match="hexadecimal"):
+            tx.partitions.make(survey)
+    partitioned.close()
