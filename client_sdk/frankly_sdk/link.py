@@ -62,6 +62,8 @@ def _split(url: str) -> SplitResult:
             raise ValueError
         parts = urlsplit(url)
         _ = parts.port  # raises for a port that is no number
+        if set(parts.netloc) & set("<>^|"):  # no host has them; browsers refuse such an address
+            raise ValueError
     except ValueError:
         raise LinkError("a survey link looks like https://host/s/ID#sha256=…: copy it whole") from None
     return parts

@@ -17,14 +17,16 @@ export function readLink(/** @type {string} */ text) {
 
 /** The address, if it is https, or http to this machine itself. */
 export function requireSecure(/** @type {string} */ text, field = "link") {
+  const insecure = () => new InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone", field);
+  const isWeb = /^\s*https?:\/\/[^/\\?#]/i.test(text); // URL reads more into a text than is there: https:host, https:\\host
   let url;
   try {
     url = new URL(text);
   } catch {
-    throw new LinkError(FORM, "link", field);
+    throw isWeb ? new LinkError(FORM, "link", field) : insecure();
   }
-  if (url.username || url.password) throw new LinkError("an address with a user name in it could tell devices apart", "link", field);
+  if (/^[^/\\?#]*\/\/[^/\\?#]*@/.test(text)) throw new LinkError("an address with a user name in it could tell devices apart", "link", field);
   const own = url.hostname === "localhost" || url.hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(url.hostname);
-  if (url.protocol === "https:" || (url.protocol === "http:" && own)) return url;
-  throw new InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone", field);
+  if (isWeb && (url.protocol === "https:" || (url.protocol === "http:" && own))) return url;
+  throw insecure();
 }

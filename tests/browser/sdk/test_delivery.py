@@ -199,7 +199,8 @@ def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(page
 # What goes wrong -> what is said. Nothing is drawn, kept or sent in any of them.
 REFUSED: dict[str, tuple[str, str | None]] = {
     "https://collect.example/": ("link", "link"),
-    "no link": ("link", "link"),
+    "no link": ("insecure_transport", "link"),
+    "https://collect.example:port/": ("link", "link"),
     "http://collect.example/s/" + "ab" * 16: ("insecure_transport", "link"),
     "https://me:secret@collect.example/s/" + "ab" * 16: ("link", "link"),
 }

@@ -20,7 +20,7 @@ from frankly_protocol.questions import Question
 from frankly_protocol.trust import Role
 from frankly_sdk._trusted import accept_survey
 from frankly_sdk.explain import explain
-from frankly_sdk.link import SurveyLink
+from frankly_sdk.link import SurveyLink, require_secure
 from playwright.sync_api import Page
 
 from tests.browser.sdk.wire import program
@@ -117,6 +117,44 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
         (i, ours, theirs) for i, (ours, theirs) in enumerate(zip(expected, found, strict=True)) if ours != theirs
     ]
     assert different == []
+
+
+ADDRESSES = [
+    "", "a", "a:b", "secret", "//collect.example/r", "https:collect.example", "https:/collect.example", "https:///collect.example",
+    "https:\\\\collect.example", "https://", "https://?", "https://#", "https://collect.example", "HTTPS://COLLECT.EXAMPLE/R",
+    "https://collect.example:443/r", "https://collect.example:/r", "https://collect.example:port/r", "https://collect.example:99999/r",
+    "https://collect .example/r", "https://col<lect.example/r", "https://col|lect.example/r", "https://col%20lect.example/r",
+    "https://col^lect.example/r", "https://col}lect.example/r", "https://-collect.example/r", "https://collect_.example/r",
+    "https://collect.example/a b", "https://collect.example/a?b#c", "https://[::1]/r", "https://[::1/r", "https://1.2.3.4/r",
+    "https://1.2.3/r", "https://me@collect.example/r", "https://me:word@collect.example", "https://@collect.example/r",
+    "ftp://me@collect.example/r", "httpsa//collect.example", "ht}tps://collect.example", "https ://collect.example",
+    " https://collect.example/r", "http://collect.example/r", "http://localhost/r", "http://localhost.example/r",
+    "http://127.0.0.1:8080/r", "http://127.9.9.9/r", "http://127.0.0.1.example/r", "http://[::1]:80/r", "http://[::2]/r",
+    "http://10.0.0.1/r", "ws://localhost/r", "file:///r", "javascript:1", "data:,x",
+]  # fmt: skip
+
+
+def test_addresses_are_judged_alike(page: Page) -> None:
+    expected = []
+    for address in ADDRESSES:
+        try:
+            require_secure(address)
+            expected.append(None)
+        except FranklyError as error:
+            expected.append(error.code)
+    found = page.evaluate(
+        """async (addresses) => {
+          const {requireSecure} = await import("/sdk/link.js");
+          return addresses.map((address) => {
+            try { requireSecure(address); return null; } catch (error) { return error.code; }
+          });
+        }""",
+        ADDRESSES,
+    )
+    assert set(expected) == {None, "link", "insecure_transport"}
+    both = zip(ADDRESSES, expected, found, strict=True)
+    different = [one for one in both if one[1] != one[2]]
+    assert different == [], different
 
 
 DRAWS = program("draws")
