@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An admin makes a survey from nothing, a respondent answers it through the SDK, and the intake page shows it."""
+"""An admin makes a survey from nothing, respondents answer it, an analyst reads it; every page is looked at."""
+
+import re
 
 from frankly_sdk import Client
 
@@ -8,39 +10,33 @@ from tests.browser.admin.conftest import PASSWORD, Desk
 ANSWERS = 12
 
 
-def test_from_nothing_to_answers(desk: Desk) -> None:
+def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     page = desk.page
     desk.open("/admin/")
     desk.check("sign-in")
-    _sign_in(desk)
+    desk.sign_in("ada@example.org", PASSWORD)
     desk.check("surveys-empty")
     _write_survey(desk)
     _publish(desk)
     link = page.locator("pre").first.inner_text()
     desk.check("embed")
-    for i in range(ANSWERS):
-        with Client.open(link, store=desk.home / f"device{i}.db", spread_s=0) as client:
-            assert (
-                client.answer({"did-you-ever-cheat": "yes"}, strata={"where-do-you-live": "north"}).code == "accepted"
-            )
+    _estimates_wait(desk)
+    _answer(desk, link)
     desk.follow(page.get_by_role("link", name="Intake"))
     assert page.locator(".big").inner_text() == str(ANSWERS)
     assert "more answers for ±3%" in page.locator("main").inner_text()
     desk.check("intake")
     _run(desk)
-    for name, place in (("people", "People"), ("keys", "API keys"), ("audit", "Audit"), ("account", "Your account")):
+    _tell(desk)
+    password = _make_analyst(desk)
+    for name, place in (("keys", "API keys"), ("audit", "Audit"), ("account", "Your account")):
         desk.follow(page.get_by_role("navigation", name="Main").get_by_role("link", name=place))
         desk.check(name)
     desk.follow(page.get_by_role("link", name="Frankly", exact=True))
     desk.check("surveys")
-
-
-def _sign_in(desk: Desk) -> None:
-    page = desk.page
-    page.get_by_label("E-mail address").fill("ada@example.org")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_label("Password").press("Enter")  # no mouse is needed anywhere
-    page.wait_for_url("**/admin/surveys")
+    desk.press("Sign out")
+    desk.sign_in("eve@example.org", password)
+    _read(desk, link)
 
 
 def _write_survey(desk: Desk) -> None:
@@ -56,7 +52,10 @@ def _write_survey(desk: Desk) -> None:
     page.get_by_label("Public:").check()
     desk.press("Add")
     desk.check("questions")
+    page.get_by_label("Show no estimate with fewer answers than").fill("6")
+    desk.press("Keep")
     desk.follow(page.get_by_role("link", name="Protection", exact=False).first)
+    page.get_by_text("If the secret is something else").click()
     desk.check("protection")
     page.get_by_label("In words").check()
     page.get_by_role("textbox", name="So many times").fill("4")
@@ -64,9 +63,15 @@ def _write_survey(desk: Desk) -> None:
     # Truth with chance 4/5 at a factor of 4: 1.96 / (2·(2·0.8 − 1)·√500) = 0.073.
     assert "±7.3" in page.locator("tr.chosen").inner_text()
     desk.check("margins")
-    desk.follow(page.get_by_role("link", name="Next: try it"))
-    desk.press("Send")
+    desk.follow(page.get_by_role("link", name="File"))
+    desk.check("file")
+    desk.follow(page.get_by_role("link", name="Try it"))
+    desk.press("See what would leave")
+    left = page.locator("main pre").inner_text()
+    assert re.search(r'"y":\[[01]\],"strata":\{"where-do-you-live":"north"\}', left)
     desk.check("try")
+    desk.press("Send")
+    desk.check("try-everybody")
 
 
 def _publish(desk: Desk) -> None:
@@ -81,6 +86,29 @@ def _publish(desk: Desk) -> None:
     desk.follow(page.get_by_role("link", name="Embed"))
 
 
+def _estimates_wait(desk: Desk) -> None:
+    desk.follow(desk.page.get_by_role("link", name="Estimates"))
+    assert "6 are needed" in desk.page.locator("main").inner_text()
+    desk.check("estimates-too-few")
+
+
+def _answer(desk: Desk, link: str) -> None:
+    """One person answers on the hosted page, the others in an app: all say yes."""
+    context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # it has one
+    visitor = context.new_page()
+    visitor.goto(link)
+    visitor.get_by_label("Yes").check()
+    visitor.get_by_label("North").check()
+    visitor.locator("button[type=submit]").click()
+    visitor.get_by_text("Your randomised answer has arrived").wait_for()
+    context.close()
+    for i in range(1, ANSWERS):
+        with Client.open(link, store=desk.home / f"device{i}.db", spread_s=0) as client:
+            place = "north" if i % 2 else "south"
+            receipt = client.answer({"did-you-ever-cheat": "yes"}, strata={"where-do-you-live": place})
+            assert receipt.code == "accepted"
+
+
 def _run(desk: Desk) -> None:
     page = desk.page
     page.get_by_role("radio", name="at a margin, in percentage points").check()
@@ -91,3 +119,53 @@ def _run(desk: Desk) -> None:
     assert page.locator(".state").inner_text() == "paused"
     desk.press("Resume")
     assert page.locator(".state").inner_text() == "live"
+
+
+def _tell(desk: Desk) -> None:
+    page = desk.page
+    desk.follow(page.get_by_role("link", name="Webhook"))
+    page.get_by_label("Where to send it").fill("https://hooks.example.org/frankly")
+    desk.press("Tell this address")
+    assert re.fullmatch("[0-9a-f]{64}", page.locator("pre").first.inner_text())
+    desk.check("webhook")
+
+
+def _make_analyst(desk: Desk) -> str:
+    page = desk.page
+    desk.follow(page.get_by_role("navigation", name="Main").get_by_role("link", name="People"))
+    page.get_by_label("E-mail address").fill("eve@example.org")
+    page.get_by_label("Role", exact=True).select_option("analyst")
+    desk.press("Add")
+    desk.check("people")
+    return page.locator("pre").first.inner_text()
+
+
+def _read(desk: Desk, link: str) -> None:
+    """The analyst sees the numbers that the reports give, and none of the admin's doors."""
+    page = desk.page
+    desk.follow(page.get_by_role("link", name="Study habits"))
+    assert page.get_by_role("link", name="API keys").count() == 0
+    desk.follow(page.get_by_role("link", name="Estimates"))
+    survey = link.partition("/s/")[2].partition("#")[0]
+    answer = desk.services.analysis.estimates(survey)
+    for row in answer["questions"][0]["rows"]:
+        share = f"{row['estimate'] * 100:.1f}%".replace("-", "−")
+        cells = page.locator("table tbody tr", has_text=row["label"]["en"]).first.inner_text()
+        assert share in cells
+        assert "±" in cells
+    assert page.locator("svg.intervals .whisker").count() == 6
+    assert "of those who answered" in page.locator("main").inner_text()
+    desk.check("estimates")
+    page.get_by_label("Apart by").select_option(label="Where do you live?")
+    page.get_by_label("Confidence").select_option("0.9")
+    desk.press("Show")
+    assert "North" in page.locator("svg.intervals").inner_html()
+    desk.check("estimates-apart")
+    page.get_by_label("Estimate", exact=True).select_option("mle")
+    page.get_by_label("Apart by").select_option("")
+    desk.press("Show")
+    assert page.locator("svg.intervals .whisker").count() == 0
+    desk.check("estimates-likeliest")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert download.value.suggested_filename == "study-habits.csv"

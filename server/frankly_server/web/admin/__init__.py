@@ -8,7 +8,7 @@ from werkzeug.exceptions import HTTPException
 
 from frankly_server.services import Services
 from frankly_server.web import problems
-from frankly_server.web.admin import analyst, entry, people, planning, protecting, publishing, running, writing
+from frankly_server.web.admin import analyst, entry, people, planning, protecting, publishing, running, telling, writing
 from frankly_server.web.admin.pages import assets, failed, render
 from frankly_server.web.security import PATH, Door
 
@@ -32,6 +32,7 @@ def blueprint(services: Services) -> APIBlueprint:
     publishing.add_to(routes, services)
     running.add_to(routes, services)
     analyst.add_to(routes, services)
+    telling.add_to(routes, services)
     return routes
 
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishing in the background, what was published with its certificate, and how to embed it."""
 
+from collections.abc import Iterable
+
 from apiflask import APIBlueprint
 from flask import Response, json
 from frankly_protocol.audit import ln_up
+from frankly_protocol.blocks import Question
 from frankly_protocol.canonical import dumps
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -42,7 +45,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def embed(survey_id: str) -> Response:
         survey = opened(services, survey_id)
         documents = services.surveys.versions(survey.id)
-        return show("embed.html", survey, "embed", call=_call(documents[-1]) if documents else "")
+        return show("embed.html", survey, "embed", **(_calls(documents[-1]) if documents else {}))
 
 
 def _add_jobs(routes: APIBlueprint, services: Services) -> None:
@@ -88,8 +91,17 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         return attempt(act, failed)
 
 
-def _call(document: SurveyDocument) -> str:
-    """Return the arguments of an `answer` in Python: the first choice of everything that is asked."""
-    answers = {question.id: question.choices[0].id for question in document.questions.values()}
-    strata = {question.id: question.choices[0].id for question in document.strata}
-    return dumps(answers).decode() + (f", strata={dumps(strata).decode()}" if strata else "")
+def _calls(document: SurveyDocument) -> dict[str, str]:
+    """Return the arguments of an `answer` in Python and JavaScript: the first choice of everything that is asked."""
+    strata, token = _firsts(document.strata), document.token is not None
+    python = [f"strata={strata}"] if document.strata else []
+    web = [f"strata: {strata}"] if document.strata else []
+    return {
+        "answers": _firsts(document.questions.values()),
+        "python_options": "".join(f", {option}" for option in [*python, *(["token=invite"] if token else [])]),
+        "web_options": ", { " + ", ".join([*web, *(["token: invite"] if token else [])]) + " }" if web or token else "",
+    }
+
+
+def _firsts(questions: Iterable[Question]) -> str:
+    return dumps({question.id: question.choices[0].id for question in questions}).decode()

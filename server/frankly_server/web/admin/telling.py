@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where to tell that a survey has closed or met its target, and what was told."""
+
+from apiflask import APIBlueprint
+from flask import Response
+from frankly_protocol.errors import InvalidInput
+
+from frankly_server.services import Services
+from frankly_server.surveys.webhooks import WAITS_S
+from frankly_server.web.admin.pages import attempt, field
+from frankly_server.web.admin.survey_page import Opened, opened, show
+from frankly_server.web.security import needs, person
+
+
+def add_to(routes: APIBlueprint, services: Services) -> None:
+    """Add the pages."""
+
+    def page(survey: Opened, refused: InvalidInput | None = None, secret: str | None = None) -> Response:
+        return show("webhook.html", survey, "webhook", refused, told=services.webhooks.of(survey.id),
+                    hosts=sorted(services.webhooks.hosts), secret=secret, tries=len(WAITS_S) + 1)  # fmt: skip
+
+    @routes.get("/surveys/<survey_id>/webhook")
+    @needs("admin")
+    def webhook(survey_id: str) -> Response:
+        return page(opened(services, survey_id))
+
+    @routes.post("/surveys/<survey_id>/webhook")
+    @needs("admin")
+    def set_webhook(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+        try:
+            secret = services.webhooks.set(survey.id, field("url"))
+        except InvalidInput as refused:
+            return page(survey, refused)
+        services.accounts.record(person(), "webhook set", survey.summary.name)
+        return page(survey, secret=secret)
+
+    @routes.post("/surveys/<survey_id>/webhook/remove")
+    @needs("admin")
+    def remove_webhook(survey_id: str) -> Response:
+        survey = opened(services, survey_id)
+
+        def act() -> str:
+            services.webhooks.remove(survey.id)
+            services.accounts.record(person(), "webhook removed", survey.summary.name)
+            return survey.path("webhook")
+
+        return attempt(act, lambda refused: page(survey, refused))
