@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A survey of two questions with 16 choices that grows by batches over HTTP: rate, memory, and what asking costs."""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from _counts.surveys import published, rows_of
+from frankly_server.analysis import Analysis, encode
+from frankly_server.scale import DuckDB, count, export
+from frankly_server.store import Database
+
+from _intake import load
+from _intake.served import Served, ours
+
+CASE, JOINT = "two_of_16", ["b0", "b1"]
+SIZE, TOGETHER, CONNECTIONS = 1000, 10, 2
+FEW, ROUNDS = 10_000, 21
+
+
+def grown(url: str, reports: int, few: int = FEW) -> dict[str, float]:
+    """Send so many reports in batches of 1,000; return figures of intake, of estimates, of export and counting."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        with ours(home / "server", url, CASE) as server:
+            figures = _sent(server, reports)
+            database = Database(url)
+            figures |= _asked(database, server.document.survey, few)
+            figures |= _exported(database, server.document.survey, home / "export")
+            figures["database_bytes_per_report"] = _bytes(database, url) / (reports + few)
+            database.close()
+    return figures
+
+
+def _sent(server: Served, reports: int) -> dict[str, float]:
+    """Send batches; memory is looked at after a tenth, when everything is warm, and then at every tenth."""
+    step = SIZE * TOGETHER
+    memory, rates = [], []
+    for sent in range(0, reports, step):
+        # Made as they are sent: the client's memory does not grow either.
+        made = load.batches(server.document, TOGETHER, SIZE)
+        rates.append(SIZE * load.run(server, made, CONNECTIONS).per_s)
+        if (sent + step) * 10 // reports > sent * 10 // reports:
+            memory.append(server.memory_bytes())
+    return {
+        "reports": float(reports),
+        "batch_per_s": statistics.median(rates),
+        "memory_warm_bytes": float(memory[0]),
+        "memory_most_bytes": float(max(memory)),
+        "ratio_memory": max(memory) / memory[0],
+        "ratio_rate": statistics.median(rates[-len(rates) // 3 :])
+        / statistics.median(rates[: max(1, len(rates) // 3)]),
+    }
+
+
+def _asked(database: Database, survey: str, few: int) -> dict[str, float]:
+    """Ask for shares and for the joint table, of the grown survey and of one with few reports, taking turns."""
+    small = published(database, CASE, "5e" * 16)
+    rows = rows_of(small, few, Random(3))
+    for at in range(0, few, SIZE):
+        with database.transaction("fill") as tx:
+            tx.reports.add_many(rows[at : at + SIZE])
+            tx.counts.add(rows[at : at + SIZE])
+    analysis = Analysis(database)
+
+    def asked(of: str, targets: list[str] | None) -> Callable[[], float]:
+        def trial() -> float:
+            start = time.perf_counter()
+            encode(analysis.estimates(of, targets=targets))
+            return time.perf_counter() - start
+
+        return trial
+
+    seconds: dict[str, list[float]] = {}
+    trials = {
+        "estimate_many": asked(survey, None),
+        "estimate_few": asked(small.survey, None),
+        "crosstab_many": asked(survey, JOINT),
+        "crosstab_few": asked(small.survey, JOINT),
+    }
+    for _ in range(ROUNDS + 1):
+        for name, trial in trials.items():
+            seconds.setdefault(name, []).append(trial())
+    medians = {name: statistics.median(found[1:]) for name, found in seconds.items()}
+    return {
+        **{f"{name}_s": value for name, value in medians.items()},
+        "ratio_estimate": medians["estimate_many"] / medians["estimate_few"],
+        "ratio_crosstab": medians["crosstab_many"] / medians["crosstab_few"],
+    }
+
+
+def _exported(database: Database, survey: str, folder: Path) -> dict[str, float]:
+    """Export the grown survey, count it with DuckDB, and hold its answers against the database's."""
+    start = time.perf_counter()
+    manifest = export(database, survey, folder)
+    exported = time.perf_counter()
+    counted = count([folder], DuckDB())
+    done = time.perf_counter()
+    for targets in (None, JOINT):
+        if encode(counted.analysis().estimates(survey, targets=targets)) != encode(
+            Analysis(database).estimates(survey, targets=targets)
+        ):
+            raise AssertionError("the export's estimates are not the database's")
+    size = sum((folder / file).stat().st_size for file in manifest.files())
+    return {
+        "export_per_s": manifest.rows / (exported - start),
+        "duckdb_per_s": manifest.rows / (done - exported),
+        "parquet_bytes_per_report": size / manifest.rows,
+    }
+
+
+def _bytes(database: Database, url: str) -> int:
+    if url.startswith("sqlite"):
+        database.forget_erased()  # its log goes into the file
+        return Path(url.removeprefix("sqlite:///")).stat().st_size
+    with database.engine.connect() as connection:
+        return int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
