@@ -16,10 +16,19 @@ from numpy.typing import NDArray
 
 from _estimate import reports
 from _estimate.peer import PEERS
+from _estimate.products import clipped
 
 Figures = dict[str, float]
-SAME: dict[str, str] = {"pure-ldp": "unbiased", "multi-freq-ldpy": "projected"}
-"""Which of our products is of the same sort as what a peer returns: one may leave [0, 1], the other may not."""
+_PRODUCTS = ("unbiased", "projected")
+SAME: dict[str, dict[str, str]] = {
+    "pure-ldp": {"unbiased": "unbiased"},
+    "multi-freq-ldpy": {"unbiased": "clipped", "projected": "projected"},
+}
+"""What is compared, and which of our figures it is compared by.
+
+unbiased : what may leave [0, 1]. Where a peer clips it, ours is clipped in the same way: what lies beneath is compared.
+projected : our own biased product beside a peer's.
+"""
 
 
 def compare(n: int) -> Figures:
@@ -49,7 +58,8 @@ def _against(peer: str, found: dict[str, Any], seconds: Figures, errors: dict[st
         figures[f"ratio_{slug}_{kind}_counts"] = theirs / seconds[f"{kind}_counts"]
         figures[f"ratio_{slug}_{kind}_reports"] = theirs / seconds[f"{kind}_reports"]
         their_error = _error(np.array(found[f"{kind}_batches"]))
-        figures[f"mse_ratio_{slug}_{kind}"] = errors[f"{kind}_{SAME[peer]}"] / their_error
+        for what, ours in SAME[peer].items():
+            figures[f"mse_ratio_{slug}_{kind}_{what}"] = errors[f"{kind}_{ours}"] / their_error
     return figures
 
 
@@ -66,8 +76,9 @@ def _ours(folder: Path) -> tuple[Figures, dict[str, float]]:
         seconds[f"{kind}_counts"] = _least(lambda told=told, counts=counts: told(counts), 20)  # type: ignore[misc]
         seconds[f"{kind}_reports"] = _least(lambda told=told, count=count, data=data: told(count(data)), 3)  # type: ignore[misc]
         found = [told(count(part)) for part in np.array_split(data, reports.BATCHES)]
-        for product in ("unbiased", "projected"):
-            errors[f"{kind}_{product}"] = _error(np.array([getattr(each, product) for each in found], dtype=float))
+        shares = {name: np.array([getattr(each, name) for each in found], dtype=float) for name in _PRODUCTS}
+        errors |= {f"{kind}_{name}": _error(each) for name, each in shares.items()}
+        errors[f"{kind}_clipped"] = _error(clipped(shares["unbiased"]))
     return seconds, errors
 
 

@@ -12,6 +12,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from frankly_protocol.clock import FixedClock
 from frankly_server.analysis import Analysis, encode
@@ -63,6 +64,10 @@ INSERT INTO pair_counts (document, block, other, stratum, symbol, other_symbol, 
 SELECT document, 0, 1, '', CAST(substr(symbols, 1, 1) AS INTEGER), CAST(substr(symbols, 3, 1) AS INTEGER), 0, count(*)
 FROM reports GROUP BY 1, 5, 6
 """
+_DAYS = """
+INSERT INTO counts_by_day (document, block, stratum, day, symbol, other_symbol, slot, n)
+SELECT document, block, stratum, '2026-06-01', symbol, -1, slot, n FROM counts
+"""
 
 
 def latencies(many: int) -> dict[str, float]:
@@ -70,8 +75,8 @@ def latencies(many: int) -> dict[str, float]:
     found: dict[str, float] = {"stored_few": float(FEW), "stored_many": float(many)}
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as lots:
         surveys = {"few": _survey(Path(few), FEW, check=True), "many": _survey(Path(lots), many, check=False)}
-        for what, targets in (("shares", None), ("table", ["smokes", "drinks"])):
-            trials = {size: _asking(*survey, targets) for size, survey in surveys.items()}
+        for what, asked in (("shares", {}), ("table", {"targets": ["smokes", "drinks"]}), ("day", {"by": "day"})):
+            trials = {size: _asking(*survey, asked) for size, survey in surveys.items()}
             seconds = _medians(trials)
             found |= {f"stored_{what}_{size}_s": value for size, value in seconds.items()}
             found[f"ratio_stored_{what}"] = seconds["many"] / seconds["few"]
@@ -95,6 +100,7 @@ def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
         for block, place in enumerate((1, 3)):
             connection.execute(_COUNTS, {"block": block, "place": place})
         connection.execute(_PAIRS)
+        connection.execute(_DAYS)
     if check:
         with database.reading("recount") as tx:
             differences = tx.counts.recount(published.survey_id)
@@ -103,9 +109,9 @@ def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
     return database, published.survey_id
 
 
-def _asking(database: Database, survey: str, targets: object) -> Callable[[], object]:
+def _asking(database: Database, survey: str, asked: dict[str, Any]) -> Callable[[], object]:
     analysis = Analysis(database)
-    return lambda: encode(analysis.estimates(survey, targets=targets))
+    return lambda: encode(analysis.estimates(survey, **asked))
 
 
 def _medians(trials: dict[str, Callable[[], object]]) -> dict[str, float]:
