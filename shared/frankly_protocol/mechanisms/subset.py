@@ -3,7 +3,7 @@
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -46,6 +46,8 @@ class SubsetMechanism(SetSymbols):
     answers: int
     size: int
     inside: int
+    # For each answer the others, as masks; all of them at once, as one alone would be a trace of who was asked.
+    _others: list[tuple[int, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_whole(self.bits, MIN_BITS, MAX_BITS, "bits")
@@ -78,16 +80,21 @@ class SubsetMechanism(SetSymbols):
         """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits.
 
         `size` of the other answers are drawn without replacement (Fisher and Yates), each uniform by rejection; if the
-        truth is to be inside, it takes the place of the last. The work depends on the random bits, not on the truth.
+        truth is to be inside, it takes the place of the last. The work depends on the random bits, not on the truth:
+        it is done on places 0 … answers − 2, whose answers are looked up at the end.
         """
+        if not self._others:
+            masks = [1 << x for x in range(self.answers)]
+            self._others.extend(tuple(masks[:x] + masks[x + 1 :] + [masks[x]]) for x in range(self.answers))
+        last = self.answers - 1
         inside = draw(self.bits, randbits) < self.inside
-        others = [x + (x >= truth) for x in range(self.answers - 1)]
+        places = list(range(last))
         for i in range(self.size):
-            j = i + draw_below(self.answers - 1 - i, randbits)
-            others[i], others[j] = others[j], others[i]
-        chosen = others[: self.size]
-        chosen[-1] = (chosen[-1], truth)[inside]
-        return sum(1 << x for x in chosen)
+            j = i + draw_below(last - i, randbits)
+            places[i], places[j] = places[j], places[i]
+        chosen = places[: self.size]
+        chosen[-1] = (chosen[-1], last)[inside]  # the truth stands last in its row
+        return sum(map(self._others[truth].__getitem__, chosen))
 
     def probability(self, symbol: int, x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""
