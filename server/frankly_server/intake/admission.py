@@ -61,16 +61,20 @@ class Admission:
         Raises InvalidInput: too_early, closed, y_type, symbol_unknown or strata_invalid. No message
         repeats a value.
         """
-        if now < self.opens:
-            raise TooEarly(self.opens, now)
-        if now > self.closes:
-            raise InvalidInput(Problem.CLOSED, f"the survey closed at {format_time(self.closes)}; do not send again")
+        self.require_open(now)
         if len(report.symbols) != len(self.mechanisms):
             words = f"this survey takes {len(self.mechanisms)} symbols, one per block"
             raise InvalidInput(Problem.SYMBOL_UNKNOWN, words, "y")
         for i, (symbol, mechanism) in enumerate(zip(report.symbols, self.mechanisms, strict=True)):
             mechanism.check_symbol(symbol, f"y[{i}]")
         return ReportRow(self.survey, report.id, self.document, report.symbols, self._stratum(report.strata))
+
+    def require_open(self, now: datetime) -> None:
+        """Raise InvalidInput: too_early or closed."""
+        if now < self.opens:
+            raise TooEarly(self.opens, now)
+        if now > self.closes:
+            raise InvalidInput(Problem.CLOSED, f"the survey closed at {format_time(self.closes)}; do not send again")
 
     def _stratum(self, given: Mapping[str, str]) -> str:
         if set(given) != set(self.strata):

@@ -12,11 +12,13 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
+from frankly_server.intake import regular
 from frankly_server.intake.admission import Admission
 from frankly_server.intake.refusals import Refusals
+from frankly_server.intake.regular import Known, Memory, Regular
 from frankly_server.intake.storing import Admitted, Outcome, keep
 from frankly_server.intake.together import Together
-from frankly_server.store import Database, StoreUnavailable
+from frankly_server.store import Database, ReportRow, StoreUnavailable
 
 
 class Intake:
@@ -26,6 +28,7 @@ class Intake:
         self._database = database
         self._clock = clock
         self._admissions: dict[str, Admission] = {}  # by digest; documents never change
+        self._memory = Memory()
         self._refusals = Refusals(database)
         self._singles: Together[Admitted, Outcome | InvalidInput] = Together(self._keep)
 
@@ -38,7 +41,9 @@ class Intake:
         again.
         """
         try:
-            outcome = self._singles.submit(self._admit(survey_id, Report.from_bytes(body)))
+            report = regular.single(body)
+            admitted = self._parsed(survey_id, body) if report is None else self._recognised(survey_id, report)
+            outcome = self._singles.submit(admitted)
             if isinstance(outcome, InvalidInput):
                 raise outcome
         except InvalidInput as refusal:
@@ -49,15 +54,17 @@ class Intake:
     def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> list[Outcome | InvalidInput]:
         """Store many reports in one transaction; return what became of each, in their order.
 
-        `reports` are bytes, or values that strict JSON parsing has already opened. A refused one, returned as its
-        error, never fails its neighbours. Raises InvalidInput(survey_unknown) for all of them, or StoreUnavailable.
+        `reports` are bytes, values that strict JSON parsing has already opened, or what `recognised` gave. A refused
+        one, returned as its error, never fails its neighbours. Raises InvalidInput(survey_unknown) for all of them, or
+        StoreUnavailable.
         """
         self._require_survey(survey_id)
         rows: list[Admitted] = []
         refused: dict[int, InvalidInput] = {}
         for i, report in enumerate(reports):
             try:
-                rows.append(self._admit(survey_id, _parse(report)))
+                known = isinstance(report, Regular)
+                rows.append(self._recognised(survey_id, report) if known else self._parsed(survey_id, report))
             except InvalidInput as refusal:
                 refused[i] = refusal
         with self._database.transaction("accept batch") as tx:
@@ -66,6 +73,13 @@ class Intake:
             refusals = [outcome for outcome in outcomes if isinstance(outcome, InvalidInput)]
             tx.days.add(survey_id, self._today(), _by_code(refusals))
         return outcomes
+
+    def recognised(self, body: bytes) -> Sequence[Regular] | None:
+        """Return the reports of a batch's body if it is written as our SDKs write it, for `accept_batch`; else None.
+
+        The body is then `{"reports": […]}` and strict JSON, which None says nothing about.
+        """
+        return self._memory.batch(body)
 
     def refusals(self, survey_id: str) -> dict[tuple[str, str], int]:
         """Return (UTC day, problem code) -> how many reports were refused."""
@@ -80,6 +94,26 @@ class Intake:
     def _keep(self, rows: Sequence[Admitted]) -> list[Outcome | InvalidInput]:
         with self._database.transaction("accept reports") as tx:
             return keep(tx, rows, self._today())
+
+    def _parsed(self, survey_id: str, report: Any) -> Admitted:
+        """Read and admit a report: bytes, or a value that strict JSON parsing has already opened."""
+        return self._admit(
+            survey_id, Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
+        )
+
+    def _recognised(self, survey_id: str, report: Regular) -> Admitted:
+        """Admit a report whose text may be known; a known one is held against the clock and the survey again."""
+        known = self._memory.of(report)
+        if known is None or known.admission.survey != survey_id:
+            read = report.parsed()
+            admitted = self._admit(survey_id, read)
+            if admitted.spend is None:
+                row = admitted.row
+                self._memory.add(report, Known(self._admissions[read.doc], row.symbols, row.strata))
+            return admitted
+        admission = known.admission
+        admission.require_open(self._clock.now())
+        return Admitted(ReportRow(survey_id, report.id.decode(), admission.document, known.symbols, known.stratum))
 
     def _admit(self, survey_id: str, report: Report) -> Admitted:
         admission = self._admissions.get(report.doc) or self._learn(survey_id, report.doc)
@@ -121,10 +155,6 @@ class Intake:
 
     def _today(self) -> str:
         return self._clock.now().date().isoformat()
-
-
-def _parse(report: Any) -> Report:
-    return Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
 
 
 def _by_code(refusals: Iterable[InvalidInput]) -> dict[str, int]:

@@ -9,6 +9,7 @@ follows from its id, and readers add them up.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from frankly_protocol.errors import FranklyError
@@ -175,15 +176,27 @@ class Counts:
         return {kind(*key): int(n) for *key, n in self._connection.execute(found)}
 
     def _tally(self, rows: Iterable[ReportRow]) -> _Tally:
-        tally = _Tally()
-        for row in rows:
-            layout = self._layout(row.document)
-            numbers = [_plain(symbol) for symbol in row.symbols] if layout is None else layout.numbers(row.symbols)
-            for block, number in enumerate(numbers):
-                tally.singles[CountKey(row.document, block, row.strata, number)] += 1
-            for blocks, pairs in () if layout is None else layout.pairs_of(row.symbols, numbers):
-                tally.grouped[row.document, row.strata, blocks].update(pairs)
+        tally, left = _Tally(), iter(rows)
+        while chunk := list(islice(left, _CHUNK)):
+            # Reports that say the same are added up first: one more of a kind costs next to nothing.
+            kinds = [(row.document, row.strata, repr(row.symbols)) for row in chunk]
+            examples = dict(zip(kinds, chunk, strict=True))
+            for kind, n in Counter(kinds).items():
+                self._add(tally, examples[kind], n)
         return tally
+
+    def _add(self, tally: _Tally, row: ReportRow, n: int) -> None:
+        """Count n reports that say the same."""
+        layout = self._layout(row.document)
+        numbers = [_plain(symbol) for symbol in row.symbols] if layout is None else layout.numbers(row.symbols)
+        for block, number in enumerate(numbers):
+            tally.singles[CountKey(row.document, block, row.strata, number)] += n
+        for blocks, pairs in () if layout is None else layout.pairs_of(row.symbols, numbers):
+            grouped = tally.grouped[row.document, row.strata, blocks]
+            if n == 1:
+                grouped.update(pairs)  # in one go: a large set has thousands
+            else:
+                grouped.update(dict.fromkeys(pairs, n))
 
     def _layout(self, digest: str) -> Layout | None:
         """Return what is counted of a document's reports; None if it is not there or broken, which `audit` tells."""

@@ -4,14 +4,13 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from frankly_protocol import canonical
 from frankly_protocol.report import SymbolJson
 from sqlalchemy import Connection, delete, func, select
 
+from frankly_server.store.partitions import Partitions
 from frankly_server.store.schema import reports
-from frankly_server.store.upsert import insert_new
+from frankly_server.store.upsert import add_new
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +38,14 @@ class Reports:
 
     def add(self, row: ReportRow) -> bool:
         """Insert a report; False if its id was already taken, in which case nothing changed."""
-        # Told by RETURNING: what drivers report as the number of rows is not the same everywhere.
-        return self._connection.execute(self._insert(), _values(row)).first() is not None
+        return bool(self.add_many((row,)))
 
     def add_many(self, rows: Sequence[ReportRow]) -> set[str]:
         """Insert reports of one survey with distinct ids; return the ids that were new."""
-        if len(rows) < 2:
-            return {row.id for row in rows if self.add(row)}
         # Sorted: two overlapping batches then take their locks in one order and cannot deadlock.
         values = [_values(row) for row in sorted(rows, key=lambda row: row.id)]
-        return set(self._connection.execute(self._insert(), values).scalars())
+        # Told by RETURNING: what drivers report as the number of rows is not the same everywhere.
+        return set(add_new(self._connection, reports, values, "id"))
 
     def get_many(self, survey_id: str, ids: Sequence[str]) -> dict[str, ReportRow]:
         """Return the stored reports with these ids."""
@@ -70,10 +67,17 @@ class Reports:
 
     def erase(self, survey_id: str) -> int:
         """Delete every report of a survey; return how many there were."""
+        if (dropped := Partitions(self._connection).empty(survey_id)) is not None:
+            return dropped
         return int(self._connection.execute(delete(reports).where(reports.c.survey == survey_id)).rowcount)
 
-    def _insert(self) -> Any:
-        return insert_new(self._connection.dialect.name, reports, "id")
+
+def symbols_text(symbols: Sequence[SymbolJson]) -> str:
+    """Return symbols as they are stored: canonical JSON without its brackets. They hold whole numbers and hex alone."""
+    return ",".join(
+        str(y) if type(y) is int else f'"{y}"' if isinstance(y, str) else f"[{symbols_text(y)}]"  # type: ignore[arg-type]
+        for y in symbols
+    )
 
 
 def _values(row: ReportRow) -> dict[str, str]:
@@ -81,7 +85,7 @@ def _values(row: ReportRow) -> dict[str, str]:
         "survey": row.survey,
         "id": row.id,
         "document": row.document,
-        "symbols": canonical.dumps(list(row.symbols)).decode("ascii")[1:-1],
+        "symbols": symbols_text(row.symbols),
         "strata": row.strata,
     }
 

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from frankly_server.store.people import standings
 
@@ -22,6 +22,12 @@ class StandingRow:
     stop_margin: str | None = None
 
 
+# Written once: every transaction that keeps reports asks it.
+_OF_SURVEY: Final = select(*(standings.c[name] for name in StandingRow.__slots__)).where(
+    standings.c.survey == bindparam("wanted")
+)
+
+
 class Standings:
     """The `survey_standings` table within one transaction; a survey without a row is the main organisation's, open."""
 
@@ -30,7 +36,8 @@ class Standings:
 
     def get(self, survey_id: str) -> StandingRow:
         """Return a survey's standing."""
-        return self.every(survey_id).get(survey_id, StandingRow())
+        found = self._connection.execute(_OF_SURVEY, {"wanted": survey_id}).first()
+        return StandingRow() if found is None else StandingRow(*found)
 
     def every(self, survey_id: str | None = None) -> dict[str, StandingRow]:
         """Return standings by survey id, of one survey or of all that have a row."""

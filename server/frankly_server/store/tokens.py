@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import Connection, func, insert, select, update
 
 from frankly_server.store.schema import tokens
-from frankly_server.store.upsert import insert_new
+from frankly_server.store.upsert import add_new
 
 
 class Tokens:
@@ -31,9 +31,8 @@ class Tokens:
 
     def spend_new(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Enter verified tokens of an outside issuer as spent; return those that had not been."""
-        statement = insert_new(self._connection.dialect.name, tokens, "hash")
         rows = [{"survey": survey, "hash": found, "spent": True} for found in sorted(set(hashes))]
-        return {found for row in rows for found in self._connection.execute(statement, row).scalars()}
+        return set(add_new(self._connection, tokens, rows, "hash"))
 
     def give_back(self, survey: str, found: str, *, keep_row: bool) -> None:
         """Undo a spending of this same transaction: its report turned out to be stored already, or refused."""

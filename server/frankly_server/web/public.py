@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What devices use: keys, signed documents, reports; and health. No key, no cookie, no state between requests."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from apiflask import APIBlueprint
@@ -112,15 +113,21 @@ def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, l
 
 def _batch(services: Services, settings: Settings, survey: str) -> Response:
     """Split a batch, store it in one transaction, and answer report by report."""
-    limit = settings.body_limit_bytes
-    content = canonical.parse_json(reading.body(limit), max_bytes=limit, max_depth=5)
-    if not isinstance(content, dict) or set(content) != {"reports"}:
-        raise InvalidInput(Problem.FIELD_UNKNOWN, "a batch is an object with exactly the field reports", "reports")
-    reports = content["reports"]
-    if not isinstance(reports, list) or not 1 <= len(reports) <= settings.batch_limit:
+    body = reading.body(settings.body_limit_bytes)
+    reports = services.intake.recognised(body) or _listed(body, settings)
+    if not 1 <= len(reports) <= settings.batch_limit:
         raise InvalidInput(Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports")
     outcomes = services.intake.accept_batch(survey, reports)
     return answer({"results": [_result(outcome) for outcome in outcomes]})
+
+
+def _listed(body: bytes, settings: Settings) -> Sequence[Any]:
+    content = canonical.parse_json(body, max_bytes=settings.body_limit_bytes, max_depth=5)
+    if not isinstance(content, dict) or set(content) != {"reports"}:
+        raise InvalidInput(Problem.FIELD_UNKNOWN, "a batch is an object with exactly the field reports", "reports")
+    if not isinstance(content["reports"], list):
+        raise InvalidInput(Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports")
+    return content["reports"]
 
 
 def _result(outcome: Any) -> dict[str, Any]:
