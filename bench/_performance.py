@@ -2,7 +2,7 @@
 """docs/performance.md, written from the JSON that benches left in docs/bench/: no figure there is typed by hand.
 
 ``python bench/_performance.py [JSON …]`` takes results of benches (``run.py bench NAME --json``), files them, and
-writes the page anew. A result of some items replaces these items only.
+writes the page and its picture anew. A result of some items replaces these items only.
 """
 
 import json
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from _growth.plots import svg
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _DEMANDS = {
@@ -23,6 +25,7 @@ _DEMANDS = {
     7: "the variance objective, against explicit families; frontier; what a promise costs",
     8: "random designs over all notions: verified, and bounds against an independent search",
 }
+_PLAIN = {"intake": "Intake", "scale": "A survey that grows"}
 _HEAD = "| case | value | bound | gap | s | against | its value | its s | ratio | demand | met |"
 
 
@@ -30,11 +33,32 @@ def main(results: Sequence[str]) -> None:
     """File each result and write the page."""
     for path in results:
         _file(json.loads(Path(path).read_text()))
-    (DOCS / "performance.md").write_text(page())
+    for path, text in files().items():
+        path.write_text(text)
+
+
+def files() -> dict[Path, str]:
+    """Return what is written from the figures that are filed: the page, and its picture if there is one."""
+    found = {DOCS / "performance.md": page()}
+    if (growth := _filed("growth")) is not None:
+        found[DOCS / "bench" / "growth.svg"] = svg(growth["points"], _where(growth))
+    return found
+
+
+def _filed(name: str) -> dict[str, Any] | None:
+    home = DOCS / "bench" / f"{name}.json"
+    return json.loads(home.read_text()) if home.exists() else None
+
+
+def _where(result: dict[str, Any]) -> str:
+    return f"One run on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
 
 
 def _file(result: dict[str, Any]) -> None:
     home = DOCS / "bench" / f"{result['bench']}.json"
+    if "rows" not in result:
+        home.write_text(json.dumps(result, indent=1) + "\n")
+        return
     kept = json.loads(home.read_text()) if home.exists() else {"bench": result["bench"], "rows": []}
     fresh = {row["item"] for row in result["rows"]}
     rows = [row for row in kept["rows"] if row["item"] not in fresh] + result["rows"]
@@ -59,7 +83,40 @@ def page() -> str:
         rows = [row for row in design["rows"] if row["item"] == item]
         lines += ["", f"### {item}. {_DEMANDS[item]}", "", _summary(rows), "", _HEAD, "|---" * 11 + "|"]
         lines += [_line(row) for row in rows]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_growth(), *_figures()]) + "\n"
+
+
+def _growth() -> list[str]:
+    """Return the section of how the work grows, if it was measured: the picture, and its points as a table."""
+    found = _filed("growth")
+    if found is None:
+        return []
+    head = ["", "## Growth (`python3 run.py bench growth`)", "", "![how the work grows](bench/growth.svg)", ""]
+    rows = [f"| {p['panel']} | {p['curve']} | {p['x']:g} | {p['y']:.4g} |" for p in found["points"]]
+    return [*head, "| panel | curve | x | y (seconds; intake: reports a second) |", "|---" * 4 + "|", *rows]
+
+
+def _figures() -> list[str]:
+    """Return a table for each bench of plain figures that was filed: medians, with least and most where there are."""
+    lines: list[str] = []
+    for name, title in _PLAIN.items():
+        found = _filed(name)
+        if found is None:
+            continue
+        lines += [
+            "",
+            f"## {title} (`python3 run.py bench {name}`)",
+            "",
+            "| figure | median | least | most |",
+            "|---" * 4 + "|",
+        ]
+        spread = found.get("spread", {})
+        for figure, value in found.items():
+            if isinstance(value, float):
+                low, high = spread.get(figure, (None, None))
+                lines.append(f"| {figure} | {_short(value)} | {_short(low)} | {_short(high)} |")
+        lines += ["", f"Falls short: {', '.join(found['short']) or 'nothing'}."]
+    return lines
 
 
 def _summary(rows: Sequence[dict[str, Any]]) -> str:

@@ -63,6 +63,13 @@ def ours(home: Path, url: str, case: str = "two_tables") -> Iterator[Served]:
     document = prepared(url, case)
     settings = Settings(home=home, database_url=SecretStr(url))
     Keyring(settings.keys_folder, SystemClock()).init()
+    with _frankly(home, url) as (port, group):
+        yield Served(port, group, document, url)
+
+
+@contextmanager
+def _frankly(home: Path, url: str) -> Iterator[tuple[int, int]]:
+    """Run `frankly serve --production`; give its port and its group."""
     port = free_port()
     environment = {
         "FRANKLY_HOME": str(home),
@@ -71,8 +78,15 @@ def ours(home: Path, url: str, case: str = "two_tables") -> Iterator[Served]:
         "FRANKLY_SURVEY_RATE_PER_S": "1000000",  # the limit is not what is measured
     }
     command = ["-m", "frankly_server.cli", "serve", "--production", "--port", str(port)]
-    with _running(command, environment, port, home / "log") as group:
-        yield Served(port, group, document, url)
+    with _running(command, environment, port, home / f"log-{port}") as group:
+        yield port, group
+
+
+@contextmanager
+def twin(home: Path, first: Served) -> Iterator[Served]:
+    """Serve the survey of another server with a process more, on the same database and keys."""
+    with _frankly(home, first.url) as (port, group):
+        yield Served(port, group, first.document, first.url)
 
 
 @contextmanager

@@ -18,12 +18,12 @@ from tests.frankly_server.scale.filled import counted, edited, filled, segment_o
 
 @pytest.mark.parametrize("slice_rows", [10, 10_000])
 def test_counts_and_estimates_are_the_databases(database: Database, tmp_path: Path, slice_rows: int) -> None:
-    documents = filled(database, 400)
+    documents = filled(database, 160)
     export(database, SURVEY, tmp_path / "a", rows=90)
     copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
-    assert copies >= 40
+    assert copies >= 16
     found = count([tmp_path / "a", tmp_path / "b"], DuckDB(slice_rows=slice_rows))
-    assert (found.rows, found.reports) == (400 + copies, 400)
+    assert (found.rows, found.reports) == (160 + copies, 160)
     for document in documents:
         assert (found.singles(document.digest), found.pairs(document.digest)) == counted(database, document)
     plain, tables = Analysis(database), [q.id for q in documents[1].blocks[0].questions]

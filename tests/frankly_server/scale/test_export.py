@@ -113,7 +113,7 @@ def test_a_run_stopped_at_any_point_is_taken_up(
 
 
 def test_a_killed_process_is_taken_up(sqlite: Database, sqlite_url: str, tmp_path: Path, full: bool) -> None:
-    filled(sqlite, 400)
+    filled(sqlite, 150)
     code = (
         "import sys; from pathlib import Path; from frankly_server.scale import export; "
         "from frankly_server.store import Database; "

@@ -33,11 +33,11 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_every_kind_of_mechanism(cluster: Cluster, sqlite: Database, tmp_path: Path) -> None:
-    documents = filled(sqlite, 400)
+    documents = filled(sqlite, 120)
     export(sqlite, SURVEY, tmp_path / "a", rows=90)
     copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
     found = count([tmp_path / "a", tmp_path / "b"], Spark(cluster.url, OPTIONS))
-    assert (found.rows, found.reports) == (400 + copies, 400)
+    assert (found.rows, found.reports) == (120 + copies, 120)
     for document in documents:
         assert (found.singles(document.digest), found.pairs(document.digest)) == counted(sqlite, document)
     answer = encode(Analysis(sqlite).estimates(SURVEY))

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measured curves as one SVG, drawn by the code that draws the papers' figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frankly_server.reproduce.drawing import drawing
+from frankly_server.reproduce.figure import Figure, Panel, Row
+
+PANELS = (
+    Panel("design", "Design: LIP optimum, ε = 1", "answers a", "seconds", x_log=True, y_log=True),
+    Panel("verify", "Exact verification of a k × k table", "k", "seconds", x_log=True, y_log=True),
+    Panel("estimate_n", "An estimate from counts", "reports n", "seconds", x_log=True, y_log=True),
+    Panel("estimate_k", "An estimate from counts", "answers k", "seconds", x_log=True, y_log=True),
+    Panel("intake", "Intake, 8 connections a process", "server processes", "reports a second"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Figure):
+    """A figure of ours, of no paper."""
+
+    @property
+    def paper(self) -> str:
+        """What stands in a paper's place."""
+        return "Frankly"
+
+
+def svg(points: Sequence[Mapping[str, Any]], said: str) -> str:
+    """Return the drawing of the panels there are points of. said : a line under the title."""
+    rows = [Row(p["panel"], p["curve"], float(p["x"]), float(p["y"])) for p in points]
+    panels = tuple(panel for panel in PANELS if any(row.panel == panel.key for row in rows))
+    figure = Measured(
+        "bench-growth", "Growth", "how the work grows", panels, {}, lambda _: iter(rows), lambda _: iter(())
+    )
+    return drawing(figure, rows, said)

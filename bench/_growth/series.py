@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measured curves: seconds of a design, a verification and an estimate by size; reports a second by processes."""
+
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from _design import priors
+from _design.measured import most_informative
+from _intake import load
+from _intake.served import Served, ours, twin
+from frankly_protocol.audit import Claim, worst
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design import promises
+from frankly_server.estimate import estimate
+
+D = 1 << 48
+DESIGN_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement: `y` at `x` on a curve of a panel."""
+
+    panel: str
+    curve: str
+    x: float
+    y: float
+
+
+def designs(answers: Sequence[int], secrets: Sequence[int], rounds: int) -> Iterator[Point]:
+    """Yield the median time of LIP optima at ε = 1 over random priors: by answers a, one curve for each c secrets."""
+    for c in secrets:
+        for a in answers:
+            drawn = islice(priors.dirichlet(c, a, seed=17), rounds)
+            found = [
+                most_informative(p, promises.promise("lip", p, Fraction(1)), DESIGN_LIMIT_S).seconds for p in drawn
+            ]
+            yield Point("design", f"c = {c} secrets", a, statistics.median(found))
+
+
+def verifications(sizes: Sequence[int], rounds: int) -> Iterator[Point]:
+    """Yield the time of exact verification of a k×k table, for LDP and for LIP with k secrets."""
+    for k in sizes:
+        joint = tuple(tuple(1 + (31 * s + 17 * x) % 101 for x in range(k)) for s in range(k))
+        claims = {"LDP": Claim("ldp", (3, 1)), "LIP, k secrets": Claim("lip", (3, 1), joint)}
+        mechanism = table(k)
+        for name, claim in claims.items():
+            yield Point("verify", name, k, _median(lambda: worst(mechanism, claim), rounds))  # noqa: B023 - called here
+
+
+def estimates(numbers: Sequence[int], sizes: Sequence[int], rounds: int) -> Iterator[Point]:
+    """Yield the time of an estimate of k shares from the counts of n reports, by n for k = 5 and by k."""
+    for n in numbers:
+        yield Point("estimate_n", "5 answers", n, _estimated(5, n, rounds))
+    for k in sizes:
+        yield Point("estimate_k", "10,000 reports", k, _estimated(k, 10_000, rounds))
+
+
+def processes(url: Callable[[], str], counts: Sequence[int], reports: int) -> Iterator[Point]:
+    """Yield single reports stored a second by so many server processes on one database, 8 connections each."""
+    for count in counts:
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+            first = stack.enter_context(ours(Path(folder), url()))
+            every = [first, *(stack.enter_context(twin(Path(folder), first)) for _ in range(count - 1))]
+            yield Point("intake", "single reports", count, _together(every, reports))
+
+
+def _together(servers: Sequence[Served], reports: int) -> float:
+    requests = [load.singles(servers[0].document, reports) for _ in servers]
+    threads = [
+        threading.Thread(target=load.run, args=(server, each, 8))
+        for server, each in zip(servers, requests, strict=True)
+    ]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return reports * len(servers) / (time.perf_counter() - start)
+
+
+def table(k: int) -> DenseMechanism:
+    """Return randomised response of k answers that keeps an answer three times as often as it becomes any other."""
+    other = D // (k + 2)
+    kept = D - (k - 1) * other
+    return DenseMechanism(48, tuple(tuple(kept if x == y else other for y in range(k)) for x in range(k)))
+
+
+def _estimated(k: int, n: int, rounds: int) -> float:
+    mechanism = table(k)
+    counts = [int(c) for c in np.random.default_rng(k).multinomial(n, [1 / k] * k)]
+    return _median(lambda: estimate(mechanism, counts), rounds)
+
+
+def _median(trial: Callable[[], object], rounds: int) -> float:
+    trial()
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        trial()
+        found.append(time.perf_counter() - start)
+    return statistics.median(found)

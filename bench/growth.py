@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the work grows: designs, verifications, estimates by size, and intake by server processes.
+
+Design time against answers a and secrets c, exact verification against size, estimates against n and k, and reports a
+second against server processes on one PostgreSQL. `bench/_performance.py` draws what --json writes.
+"""
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from _growth import series
+from _growth.series import Point
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.postgres import PostgresServer, find_binaries
+
+PANELS = ("design", "verify", "estimate", "intake")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--quick", action="store_true", help="a few small sizes")
+    parser.add_argument("--panel", choices=PANELS, action="append", help="only this; may be repeated")
+    chosen = parser.parse_args()
+    points = list(measure(chosen.panel or PANELS, quick=chosen.quick))
+    if chosen.json:
+        body = {"bench": "growth", "python": platform.python_version(), "machine": platform.machine()}
+        print(json.dumps(body | {"points": [asdict(point) for point in points]}, indent=1))
+        return
+    for point in points:
+        print(f"{point.panel:>12}  {point.curve:>16}  {point.x:>12g}  {point.y:12.6g}")
+
+
+def measure(panels: tuple[str, ...] | list[str], *, quick: bool) -> Iterator[Point]:
+    """Yield the points of the panels asked for."""
+    if "design" in panels:
+        answers, secrets = ((4, 8), (2,)) if quick else ((4, 8, 16, 24, 32, 48, 64), (2, 4, 8))
+        yield from series.designs(answers, secrets, 1 if quick else 5)
+    if "verify" in panels:
+        yield from series.verifications((2, 8) if quick else (2, 4, 8, 16, 32, 64), 3 if quick else 21)
+    if "estimate" in panels:
+        numbers = [10**k for k in ((2, 4) if quick else range(2, 10))]
+        yield from series.estimates(numbers, (2, 8) if quick else (2, 4, 8, 16, 32, 64), 3 if quick else 21)
+    if "intake" in panels:
+        server = PostgresServer(find_binaries(None))
+        server.start()
+        try:
+            yield from series.processes(server.create, (1,) if quick else (1, 2, 3, 4), 40 if quick else 2000)
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()

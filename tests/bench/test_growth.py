@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the work grows is measured at a few small sizes, and drawn with every point that was measured."""
+
+import importlib
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(sys, "path", [str(root / "bench"), *sys.path])
+    return importlib.import_module("growth")
+
+
+def test_points_are_measured(bench: Any) -> None:
+    points = list(bench.measure(("design", "verify", "estimate"), quick=True))
+    assert {(p.panel, p.curve, p.x) for p in points} == {
+        *(("design", "c = 2 secrets", a) for a in (4, 8)),
+        *(("verify", name, k) for name in ("LDP", "LIP, k secrets") for k in (2, 8)),
+        *(("estimate_n", "5 answers", n) for n in (100, 10_000)),
+        *(("estimate_k", "10,000 reports", k) for k in (2, 8)),
+    }
+    assert all(0 < p.y < 60 for p in points)
+
+
+def test_what_is_filed_is_on_the_page(bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
+    performance = importlib.import_module("_performance")
+    monkeypatch.setattr(performance, "DOCS", tmp_path)
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "design.json").write_text((root / "docs" / "bench" / "design.json").read_text())
+    of = {"python": "3.11", "machine": "x"}
+    growth = of | {
+        "bench": "growth",
+        "points": [{"panel": "design", "curve": "c = 2 secrets", "x": a, "y": a * 0.1} for a in (4, 8, 16)]
+        + [{"panel": "intake", "curve": "single reports", "x": k, "y": 900.0 * k} for k in (1, 2)],
+    }
+    intake = of | {"bench": "intake", "ratio_single_sqlite": 0.9, "spread": {"ratio_single_sqlite": [0.8, 1.0]}}
+    for name, body in {"growth": growth, "intake": intake | {"short": ["ratio_single_sqlite"]}}.items():
+        (tmp_path / f"{name}.out").write_text(json.dumps(body))
+    performance.main([str(tmp_path / "growth.out"), str(tmp_path / "intake.out")])
+    page = (tmp_path / "performance.md").read_text()
+    assert "| design | c = 2 secrets | 16 | 1.6 |" in page
+    assert "| ratio_single_sqlite | 0.9 | 0.8 | 1 |" in page
+    assert "Falls short: ratio_single_sqlite." in page
+    drawn = ElementTree.parse(tmp_path / "bench" / "growth.svg").getroot()
+    curves = [each.get("points", "").split() for each in drawn.iter() if each.tag.endswith("polyline")]
+    assert [len(points) for points in curves] == [3, 2]
