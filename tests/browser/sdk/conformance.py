@@ -5,13 +5,17 @@ A command starts Chromium on the store's own profile, opens a page of the survey
 of client_sdk/browser/src, and lets the SDK in that page do the work; commands on one store wait for each other, as
 Chromium wants a profile to itself. What a command takes is read by the Python command's own reader: links, limits,
 documents, answers and random bits are the browser's to judge.
+
+`serve SOCKET` does the same in one browser, a context for each store, for the commands of ask.py: Chromium need not
+start a hundred times.
 """
 
-import argparse
 import fcntl
 import json
+import socketserver
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,35 +23,80 @@ from urllib.parse import urlsplit
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.problems import Problem, problem_body
 from frankly_sdk import conformance as python
-from playwright.sync_api import Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Route, sync_playwright
 
 from tests.browser.sdk.conftest import CHROMIUM, QUIET
 from tests.browser.sdk.wire import SOURCES, TYPES, program
 
 PLACE = "/sdk-under-test/"
+USAGE = 2
 EXITS = {
     **dict.fromkeys(("InvalidInput", "UnknownChoice", "LinkError", "InsecureTransport"), python.BAD_INPUT),
     **dict.fromkeys(("PolicyRefused", "BudgetExceeded", "SurveyClosed", "AlreadyAnswered"), python.REFUSED),
     "NetworkError": python.NETWORK,
 }
+Device = Callable[[Path], AbstractContextManager[BrowserContext]]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command, with the exit codes of frankly_sdk.conformance."""
-    parser = argparse.ArgumentParser("browser conformance")
-    parser.add_argument("command", choices=sorted(python._FIELDS))
-    name: str = parser.parse_args(arguments).command
+def main(arguments: list[str]) -> int:
+    """Run one command, or serve."""
+    if len(arguments) == 2 and arguments[0] == "serve":
+        serve(arguments[1])
+        return 0
+    known = len(arguments) == 1 and arguments[0] in python._FIELDS
+    status, said = run(arguments[0], sys.stdin.read(), own_profile) if known else (USAGE, "init, refresh or answer?\n")
+    (sys.stderr if status else sys.stdout).write(said)
+    return status
+
+
+def run(name: str, text: str, device: Device) -> tuple[int, str]:
+    """Exit code, with those of frankly_sdk.conformance, and what to say."""
     try:
-        given = python._given(name, sys.stdin.read())
-        told = in_browser(name, given)
+        told = in_browser(name, python._given(name, text), device)
     except FranklyError as error:
         told = {"failed": type(error).__name__, "code": error.code, "detail": error.detail, "field": error.field}
-    if "failed" not in told:
-        sys.stdout.write(json.dumps(told) + "\n")
-        return 0
-    status = EXITS.get(told["failed"], python.INTEGRITY)
-    sys.stderr.write(json.dumps(problem(told)) + "\n")
-    return status
+    failed = told.get("failed")
+    said = problem(told) if failed else told
+    return EXITS.get(failed, python.INTEGRITY) if failed else 0, json.dumps(said) + "\n"
+
+
+@contextmanager
+def own_profile(folder: Path) -> Iterator[BrowserContext]:
+    """Chromium on the profile of this store, alone with it."""
+    with (folder / "lock").open("w") as lock, sync_playwright() as playwright:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        profile = str(folder / "profile")
+        context = playwright.chromium.launch_persistent_context(profile, executable_path=CHROMIUM, args=QUIET)
+        yield context
+        context.close()
+
+
+def contexts_of(browser: Browser) -> Device:
+    """A context of one browser for each store, which lasts as long as the browser."""
+    kept: dict[Path, BrowserContext] = {}
+
+    @contextmanager
+    def device(folder: Path) -> Iterator[BrowserContext]:
+        if folder not in kept:
+            kept[folder] = browser.new_context()
+        yield kept[folder]
+
+    return device
+
+
+def serve(address: str) -> None:
+    """Take commands on a socket, one after the other: a line with the name, then the input; until killed."""
+    with sync_playwright() as playwright:
+        device = contexts_of(playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET))
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                name, _, text = self.rfile.read().decode("utf-8", "surrogatepass").partition("\n")
+                status, said = run(name, text, device) if name in python._FIELDS else (USAGE, "which command?\n")
+                self.wfile.write(f"{status}\n{said}".encode())
+
+        with socketserver.UnixStreamServer(address, Handler) as server:
+            server.serve_forever()
 
 
 def problem(told: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -59,16 +108,15 @@ def problem(told: Mapping[str, Any]) -> Mapping[str, Any]:
     return plain | {name: told[name] for name in ("code", "detail", "field")}
 
 
-def in_browser(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def in_browser(name: str, given: Mapping[str, Any], device: Device) -> dict[str, Any]:
     """Do it in a page; what `init` was given is kept in the store's folder."""
     folder = python._folder(given)
     if name == "init":
-        folder_keys = given.get("keys")
-        if folder_keys is not None:
-            python._keys(folder_keys)
+        if given.get("keys") is not None:
+            python._keys(given["keys"])
         folder.mkdir(parents=True, exist_ok=True)
-        kept = {"link": given["link"], "policy": given.get("policy") or {}, "keys": folder_keys}
-        told = at_page(folder, "http://localhost", {"command": name, **kept})
+        kept = {"link": given["link"], "policy": given.get("policy") or {}, "keys": given.get("keys")}
+        told = at_page(device(folder), "http://localhost", {"command": name, **kept})
         if "failed" not in told:
             (folder / "install.json").write_text(json.dumps(kept), "utf-8")
         return told
@@ -80,27 +128,24 @@ def in_browser(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         raise python._bad("store", "there is no install here: run init first") from None
     if given.get("bits"):
         python._Bits(given["bits"])
-    at = python._clock(given.get("now")).now().timestamp() * 1000 if "now" in given else None
-    origin = "{0.scheme}://{0.netloc}".format(urlsplit(kept["link"]))
-    return at_page(folder, origin, {"command": name, **kept, **given, "at": at})
+    at = python._clock(given["now"]).now().timestamp() * 1000 if given.get("now") else None
+    address = urlsplit(kept["link"])
+    origin = f"{address.scheme}://{address.netloc}"
+    return at_page(device(folder), origin, {"command": name, **kept, **given, "at": at})
 
 
-def at_page(folder: Path, origin: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program in a page of this origin, alone with the store's profile."""
-    with (folder / "lock").open("w") as lock, sync_playwright() as playwright:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        context = playwright.chromium.launch_persistent_context(
-            str(folder / "profile"), executable_path=CHROMIUM, args=QUIET
-        )
-        context.route(f"**{PLACE}*", serve)
-        page: Page = context.new_page()
+def at_page(device: AbstractContextManager[BrowserContext], origin: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the program in a page of this origin."""
+    with device as context:
+        page = context.new_page()
+        page.route(f"**{PLACE}*", sdk)
         page.goto(f"{origin}{PLACE}blank.html")
         told: dict[str, Any] = page.evaluate(program("conformance"), given)
-        context.close()
+        page.close()
         return told
 
 
-def serve(route: Route) -> None:
+def sdk(route: Route) -> None:
     """Answer with a file of the SDK, or the empty page."""
     name = route.request.url.rpartition("/")[2]
     body = (SOURCES / name).read_bytes() if name.endswith(".js") else b"<!doctype html><title>A device</title>"
@@ -108,4 +153,4 @@ def serve(route: Route) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

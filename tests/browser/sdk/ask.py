@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python ask.py SOCKET init|refresh|answer: hand one command to `conformance.py serve SOCKET`, quickly."""
+
+import socket
+import sys
+
+
+def main() -> int:
+    """Send standard input, write what comes back where it belongs; the exit code is the command's."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect(sys.argv[1])
+        server.sendall(f"{' '.join(sys.argv[2:])}\n{sys.stdin.read()}".encode("utf-8", "surrogatepass"))
+        server.shutdown(socket.SHUT_WR)
+        status, _, said = b"".join(iter(lambda: server.recv(65_536), b"")).decode().partition("\n")
+    (sys.stdout if status == "0" else sys.stderr).write(said)
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
