@@ -19,12 +19,12 @@ class DemoRun:
     home: Path
 
 
-def run_demo(folder: Path, respondents: int = RESPONDENTS) -> DemoRun:
+def run_demo(folder: Path, survey: str = "affairs", respondents: int = RESPONDENTS) -> DemoRun:
     """Run the demo in a process of its own; everything it writes stays under `folder`."""
     report, home = folder / "demo-report.html", folder / "home"
     options = ["--respondents", str(respondents), "--home", str(home), "--report", str(report)]
     done = subprocess.run(
-        [sys.executable, "-m", "examples.affairs.demo", *options],
+        [sys.executable, "-m", "examples.demo", survey, *options],
         cwd=Path(__file__).resolve().parents[1],
         capture_output=True,
         text=True,

@@ -118,6 +118,17 @@ def summary(found: Sequence[Told]) -> list[dict[str, Any]]:
     return lines
 
 
+def told(run: Mapping[str, Any]) -> str:
+    """Return what `--json` wrote as the table that is printed."""
+    lines = [f"Promised: {run['epsilon']} nats about the limitation, from pilots of {run['people']} people."]
+    lines.append(f"{'mechanism':<18} {'broken':>8} {'median':>7} {'largest':>8} {'information':>12}")
+    for line in run["mechanisms"]:
+        broken = f"{line['broken']}/{line['pilots']}"
+        figures = f"{line['median']:7.2f} {line['largest']:8.2f} {line['information']:12.3f}"
+        lines.append(f"{line['mechanism']:<18} {broken:>8} {figures}")
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the rounds and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -127,17 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
     found = rounds(chosen.pilots, chosen.people, chosen.frame)
-    lines = summary(found)
-    if chosen.json:
-        told = {"epsilon": EPSILON, "beta": BETA, "cap": CAP, "people": chosen.people, "from": chosen.frame}
-        print(json.dumps(told | {"mechanisms": lines, "rounds": [asdict(one) for one in found]}))
-        return 0
-    print(f"Promised: {EPSILON} nats about the limitation, from pilots of {chosen.people} people ({chosen.frame}).")
-    print(f"{'mechanism':<18} {'broken':>8} {'median':>7} {'largest':>8} {'information':>12}")
-    for line in lines:
-        broken = f"{line['broken']}/{line['pilots']}"
-        figures = f"{line['median']:7.2f} {line['largest']:8.2f} {line['information']:12.3f}"
-        print(f"{line['mechanism']:<18} {broken:>8} {figures}")
+    run = {"epsilon": EPSILON, "beta": BETA, "cap": CAP, "people": chosen.people, "from": chosen.frame,
+           "mechanisms": summary(found), "rounds": [asdict(one) for one in found]}  # fmt: skip
+    print(json.dumps(run) if chosen.json else told(run), end="\n" if chosen.json else "")
     return 0
 
 

@@ -3,15 +3,13 @@
 
 from dataclasses import replace
 from math import comb
-from pathlib import Path
 
 import pytest
 from frankly_server.client import Estimate
-from frankly_server.surveys.definition import parse_definition
 
 from examples.affairs.data import PILOT, counts, people, split
-from examples.affairs.results import Compared, Question, compare, verdict
-from examples.affairs.server import SURVEY_FILE
+from examples.demo.results import Compared, Question, compare, verdict
+from examples.demo.surveys import SURVEYS
 from tests.examples.rows import estimate
 
 
@@ -28,8 +26,7 @@ def test_the_data_are_the_6366_women_of_the_wheel() -> None:
 
 def test_the_survey_files_priors_are_the_pilots_counts() -> None:
     pilot, _ = split()
-    definition = parse_definition(Path(SURVEY_FILE).read_bytes())
-    for block in definition.blocks:
+    for block in SURVEYS["affairs"].definition.blocks:
         (question,) = block.questions
         choices = [choice.id for choice in question.choices]
         assert block.prior is not None

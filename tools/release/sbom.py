@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from frankly_protocol import __version__
 
-_PIN: Final = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?: ; (?P<where>[^\\\n]+))?", re.M)
+_PIN: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?: ; (?P<where>[^\\\n]+))?")
 _OWN: Final = ("frankly-protocol", "frankly-sdk", "frankly-server")
 
 

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guides, followed as they stand: files saved, commands typed, and what they print compared.
+
+Numbers that chance decides differ from run to run; every word around them does not. `--full` starts a process for every
+command. After a change: `python -m tests.docs.session docs/run_a_survey.md docs/analyse.md` (or another page).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import blocks
+from tests.docs.session import Session, shape
+
+
+@pytest.fixture
+def session(tmp_path: Path, full: bool) -> Iterator[Session]:
+    opened = Session(tmp_path, literal=full)
+    yield opened
+    opened.close()
+
+
+def follow(session: Session, page: Path) -> None:
+    told = session.follow(page.read_text(encoding="utf-8"))
+    assert told
+    for promised, printed in told:
+        assert shape(printed) == shape(promised)
+
+
+def test_a_survey_from_a_pilot_to_a_cross_table(session: Session, root: Path) -> None:
+    follow(session, root / "docs" / "run_a_survey.md")
+    assert (session.folder / "survey.yaml").exists()
+    follow(session, root / "docs" / "analyse.md")
+    assert (session.folder / "crosstab.csv").read_text().count("\n") == 1 + 2 * 4
+
+
+@pytest.mark.parametrize("page", ["embed", "tour"])
+def test_a_guide_of_its_own(session: Session, root: Path, page: str) -> None:
+    follow(session, root / "docs" / f"{page}.md")
+
+
+# What a newcomer types for each of three tasks: at most 10 commands, and at most 30 lines in any file.
+TASKS = {
+    "embed": (1, {"app.py", "try_app.py"}),
+    "run_a_survey": (9, {"make_survey.py"}),
+    "analyse": (6, {"crosstab.py"}),
+}
+
+
+@pytest.mark.parametrize("page", TASKS)
+def test_a_newcomers_task_is_short(root: Path, page: str) -> None:
+    most, files = TASKS[page]
+    found = [block for block in blocks((root / "docs" / f"{page}.md").read_text(encoding="utf-8")) if block.why is None]
+    commands = [line for block in found if block.language == "sh" for line in block.commands]
+    assert len(commands) <= most <= 10
+    saved = {block.name: len(block.body.splitlines()) for block in found if block.name}
+    assert files <= saved.keys()
+    assert max(saved.values()) <= 31  # the first line is the file's name

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every number in docs/choosing.md and docs/comparison.md, computed again.
+
+docs/examples/mismatch/*.json are whole runs of `python -m examples.workplace.mismatch --pilots 20 --json`; here the
+first pilot of each is designed again, under --full all of them.
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples.workplace import mismatch
+from tests.docs.blocks import blocks
+
+FRAMES = ("everybody", "clinic")
+
+
+def stored(root: Path, frame: str) -> dict[str, Any]:
+    return dict(json.loads((root / "docs/examples/mismatch" / f"{frame}.json").read_text()))
+
+
+def text(root: Path) -> str:
+    return (root / "docs" / "choosing.md").read_text(encoding="utf-8")
+
+
+def test_levels_in_words(root: Path) -> None:
+    rows = re.findall(r"^\| ([\d.]+) \| × ([\d.]+) \| (\d+)% \|$", text(root), re.MULTILINE)
+    assert len(rows) == 5
+    for level, odds, truth in rows:
+        E = math.exp(float(level))
+        assert float(odds) == pytest.approx(E, rel=2e-3)
+        assert int(truth) == round(100 * E / (1 + E))
+
+
+def test_the_tables_are_those_of_the_runs(root: Path) -> None:
+    shown = [block.body for block in blocks(text(root)) if block.language == "text"]
+    assert shown == [mismatch.told(stored(root, frame)) for frame in FRAMES]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_run_is_the_same_again(root: Path, frame: str, full: bool) -> None:
+    kept = stored(root, frame)
+    pilots = 20 if full else 1
+    again = mismatch.rounds(pilots, kept["people"], frame)
+    assert len(again) == 3 * pilots
+    for one, before in zip(again, kept["rounds"], strict=False):
+        assert one.name == before["name"]
+        assert one.realised == pytest.approx(before["realised"], rel=1e-4)
+        assert one.information == pytest.approx(before["information"], rel=1e-4)
+
+
+def test_what_the_words_say_of_the_runs(root: Path) -> None:
+    trusting, robust, capped = stored(root, "everybody")["mechanisms"]
+    assert trusting["broken"] > 10
+    assert robust["broken"] == 0
+    assert robust["information"] == pytest.approx(0.75 * trusting["information"], abs=0.03)
+    assert capped["largest"] < trusting["largest"]
+    lines = stored(root, "clinic")["mechanisms"]
+    assert lines[1]["broken"] > 0
+    assert lines[2]["largest"] <= float(stored(root, "clinic")["cap"])
+
+
+def test_realised_is_the_definition(root: Path) -> None:
+    """Against a computation with whole tables, on a mechanism over pairs and on one over answers alone."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(1, 50, (2, 3))
+    for rows in (3, 6):
+        weights = rng.integers(1, 100, (rows, 4))
+        P = (truth / truth.sum(axis=1, keepdims=True))[:, :, None]
+        Q = weights.reshape(2, 3, 4) if rows == 6 else np.broadcast_to(weights, (2, 3, 4))
+        told = (P * Q).sum(axis=1)
+        expected = np.abs(np.log(told[0] / told[1])).max()
+        assert mismatch.realised(weights.tolist(), truth.tolist()) == pytest.approx(expected)
+    assert mismatch.realised([[1, 0], [0, 1]], [[1, 0], [0, 1]]) == math.inf
+
+
+def test_answering_nine_times(root: Path) -> None:
+    truth = math.e / (1 + math.e)
+    nine = sum(math.comb(9, k) * truth**k * (1 - truth) ** (9 - k) for k in range(5, 10))
+    assert f"right with {truth:.0%}, nine independent ones with {nine:.0%}" in text(root)

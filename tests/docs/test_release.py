@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Releases: built twice they are the same bytes, they carry what they must, and the bill of materials is the lock's."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from frankly_protocol import __version__
+
+from tools.release.__main__ import PROJECTS, build, checksums
+from tools.release.sbom import bill_of_materials
+
+PACKAGES = {"frankly_protocol": "shared", "frankly_sdk": "client_sdk", "frankly_server": "server"}
+PLACES = ("server", "migrations", "client_sdk", "shared")
+
+
+def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
+    """What a build reads, elsewhere, with other permissions and times."""
+    for name in PLACES:
+        shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "dist"))
+    for name in ("LICENSE", ".gitignore"):
+        shutil.copy(root / name, folder / name)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(mode)
+            os.utime(path, (time, time))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[Path]]:
+    root, made = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("made")
+    first = build(made / "one", _copy(root, tmp_path_factory.mktemp("a"), mode=0o644, time=1_000_000_000))
+    second = build(made / "two", _copy(root, tmp_path_factory.mktemp("long-name-b"), mode=0o664, time=1_700_000_000))
+    return first, second
+
+
+def test_a_second_build_is_the_same_bytes(twice: tuple[list[Path], list[Path]]) -> None:
+    first, second = twice
+    assert len(first) == 2 * len(PROJECTS)
+    assert checksums(first) == checksums(second)
+    digest, _, name = checksums(first).splitlines()[0].partition("  ")
+    assert digest == hashlib.sha256(next(f for f in first if f.name == name).read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_an_archive_carries(root: Path, twice: tuple[list[Path], list[Path]], package: str) -> None:
+    licence = (root / "LICENSE").read_bytes()
+    [wheel] = [file for file in twice[0] if file.name.startswith(package) and file.suffix == ".whl"]
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        assert f"{package}/py.typed" in names
+        [told] = [name for name in names if name.endswith(".dist-info/METADATA")]
+        [kept] = [name for name in names if name.endswith("licenses/LICENSE")]
+        assert archive.read(kept) == licence
+        metadata = archive.read(told).decode()
+        assert f"Version: {__version__}\n" in metadata
+        assert "License-Expression: Apache-2.0\n" in metadata
+        assert not [name for name in names if re.search(r"test_|\.db$|\.pem$|__pycache__", name)]
+    [source] = [file for file in twice[0] if file.name.startswith(package) and file.suffix == ".gz"]
+    with tarfile.open(source) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+        assert {"LICENSE", "PKG-INFO", "pyproject.toml", f"{package}/__init__.py", f"{package}/py.typed"} <= inside
+        assert {member.uid for member in archive} == {0}
+
+
+def test_the_bill_of_materials_is_the_lock(root: Path) -> None:
+    lock = root / "requirements" / "runtime.txt"
+    bill = json.loads(text := bill_of_materials(lock))
+    assert text == bill_of_materials(lock)
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert re.fullmatch(
+        r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", bill["serialNumber"]
+    )
+    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", lock.read_text(), re.MULTILINE)
+    components = [(c["name"], c["version"]) for c in bill["components"]]
+    assert components == [(name, __version__) for name in ("frankly-protocol", "frankly-sdk", "frankly-server")] + pins
+    assert len({c["bom-ref"] for c in bill["components"]}) == len(components)
+    hashes = [p["value"] for c in bill["components"] for p in c.get("properties", []) if p["name"].endswith("sha256")]
+    assert sorted(hashes) == sorted(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
+    [cdd] = [c for c in bill["components"] if c["name"] == "pycddlib"]
+    assert "GPL" in json.dumps(cdd["licenses"])
+
+
+def test_versions_agree_wherever_one_is_written(root: Path) -> None:
+    assert f"\nversion: {__version__}\n" in (root / "CITATION.cff").read_text()
+    assert json.loads((root / "client_sdk/browser/package.json").read_text())["version"] == __version__
+
+
+@pytest.mark.full_only
+def test_wheels_install_in_an_empty_environment(twice: tuple[list[Path], list[Path]], tmp_path: Path) -> None:
+    """With the dependencies a user gets, from the registry that pip is set up for."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
+    python = tmp_path / "empty/bin/python"
+    wheels = [str(file) for file in twice[0] if file.suffix == ".whl"]
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), *wheels], check=True)
+    code = "import frankly_sdk, frankly_server.app, frankly_server.client; print(frankly_sdk.__version__)"
+    done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == f"{__version__}\n"
+    listed = subprocess.run(
+        [python.with_name("frankly"), "survey", "template"], check=True, capture_output=True, text=True
+    )
+    assert "attributes" in listed.stdout

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site of the documentation: complete, fresh, quiet, and readable by everybody.
+
+SCREENSHOTS=folder keeps what Chromium saw.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.test_demo_report import _QUIET
+from tests.docs.site import broken_links, parsed, served
+from tools.site import reference
+from tools.site.pictures import PICTURES
+
+SHOWN = ("index", "tour", "choosing", "design")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build strictly: a warning is an error."""
+    root, folder = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+def test_every_page_is_there_and_no_link_is_broken(root: Path, built: Path) -> None:
+    sources = {page.relative_to(root / "docs").with_suffix("") for page in (root / "docs").rglob("*.md")}
+    pages = {page.relative_to(built).with_suffix("") for page in built.rglob("*.html")}
+    renamed = {path.parent / "index" if path.name == "README" else path for path in sources}
+    assert pages == renamed | {Path("404")}
+    assert broken_links(built) == []
+
+
+def test_pages_fetch_nothing_from_anywhere(built: Path) -> None:
+    for page in built.rglob("*.html"):
+        assert [link for link in parsed(page).fetched if "//" in link] == [], page.name
+    for style in built.rglob("*.css"):
+        assert not re.search(r"url\(|@import", style.read_text(encoding="utf-8")), style.name
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_what_its_script_draws(root: Path, name: str) -> None:
+    kept = (root / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+    drawn = PICTURES[name]()
+    assert re.sub(r"[\d.]+", "N", kept) == re.sub(r"[\d.]+", "N", drawn), "python -m tools.site.pictures"
+    # rounding: the last digit of a place may differ between processors
+    ours, theirs = ([float(n) for n in re.findall(r"\d+\.?\d*", text)] for text in (kept, drawn))
+    assert ours == pytest.approx(theirs, abs=0.21)
+
+
+def test_the_api_page_is_that_of_the_code(root: Path) -> None:
+    assert (root / "docs" / "api.md").read_text(encoding="utf-8") == reference.page(), "python -m tools.site.reference"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")], ids=["wide", "phone-dark"])
+def test_pages_are_readable_quiet_and_accessible(
+    built: Path, browser: Browser, width: int, scheme: str, full: bool
+) -> None:
+    names = sorted(page.relative_to(built).with_suffix("").as_posix() for page in built.rglob("*.html"))
+    with served(built) as url:
+        for name in names if full else SHOWN:
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            said: list[str] = []
+            page.on("console", lambda message, said=said: said.append(message.text))
+            page.on("pageerror", lambda error, said=said: said.append(str(error)))
+            page.on("request", lambda sent, said=said: None if sent.url.startswith(url) else said.append(sent.url))
+            page.goto(f"{url}/{name}.html")
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+            assert all(page.evaluate("[...document.images].map(i => i.complete && i.naturalWidth > 0)")), name
+            found = Axe().run(page).response["violations"]
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], name
+            assert said == [], name
+            if "SCREENSHOTS" in os.environ:
+                page.screenshot(
+                    path=f"{os.environ['SCREENSHOTS']}/{name.replace('/', '-')}-{width}.png", full_page=True
+                )
+            page.close()
+
+
+def test_search_finds_and_leads(built: Path, browser: Browser) -> None:
+    with served(built) as url:
+        page = browser.new_page()
+        page.goto(f"{url}/index.html")
+        assert page.locator("#mkdocs-search-results").is_hidden()
+        page.get_by_label("Search", exact=True).fill("poisoning")
+        link = page.locator("#mkdocs-search-results a").first
+        link.wait_for()
+        with page.expect_navigation():
+            link.click()
+        assert "oison" in page.locator("main").inner_text()
+        page.close()

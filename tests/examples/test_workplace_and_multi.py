@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other two surveys of the demo: their data and priors, and the run itself, seen through what it prints."""
+
+import csv
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from examples.demo import __main__ as demo
+from examples.demo.people import Person, joint_counts
+from examples.demo.results import compare_table
+from examples.demo.surveys import SURVEYS
+from examples.multi import data as multi
+from examples.workplace import data as workplace
+from tests.demo import run_demo
+from tests.examples.rows import estimate
+
+
+def _lines(name: str, **options: str) -> list[dict[str, str]]:
+    with files("statsmodels").joinpath("datasets", name, f"{name}.csv").open() as file:
+        return list(csv.DictReader(file, **options))
+
+
+def test_the_workplaces_people_are_those_of_the_wheel() -> None:
+    rows = [row for row in _lines("randhie") if row["physlm"] in ("0", "1")]
+    everyone = workplace.people()
+    assert len(everyone) == len(rows) == 19138
+    assert sum(p["limitation"] == "yes" for p in everyone) == sum(row["physlm"] == "1" for row in rows)
+    for health, column in (("good", "hlthg"), ("fair", "hlthf"), ("poor", "hlthp")):
+        assert sum(p["health"] == health for p in everyone) == sum(float(row[column]) for row in rows)
+    for visits, low, high in (("none", 0, 0), ("one-two", 1, 2), ("three-five", 3, 5), ("more", 6, 10**9)):
+        assert sum(p["visits"] == visits for p in everyone) == sum(low <= int(row["mdvis"]) <= high for row in rows)
+    pilot, respondents = workplace.split()
+    assert [*pilot, *respondents] == everyone[:4000]
+
+
+def test_the_voters_are_those_of_the_wheel() -> None:
+    rows = _lines("anes96", delimiter="\t", quotechar="'")
+    everyone = multi.people()
+    assert len(everyone) == len(rows) == 944
+    assert sum(p["vote"] == "dole" for p in everyone) == sum(float(row["vote"]) for row in rows) == 393
+    assert sum(p["views"] == "moderate" for p in everyone) == sum(float(row["selfLR"]) == 4 for row in rows)
+    assert sum(p["degree"] == "yes" for p in everyone) == sum(float(row["educ"]) >= 5 for row in rows)
+    assert sum(p["news"] == "often" for p in everyone) == sum(float(row["TVnews"]) >= 5 for row in rows)
+
+
+@pytest.mark.parametrize("name", ["workplace", "multi"])
+def test_priors_are_the_pilots_counts(name: str) -> None:
+    survey = SURVEYS[name]
+    pilot, _ = survey.split()
+    for block in survey.definition.blocks:
+        assert block.prior is not None
+        assert block.prior.secret is not None
+        assert block.prior.secrets is not None
+        asked = [q.id for q in block.questions if q.id != block.prior.secret]
+        choices = [survey.choices(question) for question in asked]
+        expected = [joint_counts(pilot, asked, choices, **{block.prior.secret: value}) for value in block.prior.secrets]
+        assert [[int(cell) for cell in row] for row in block.prior.joint] == expected
+
+
+def test_a_table_is_compared_cell_by_cell_in_row_major_order() -> None:
+    persons: list[Person] = [{"a": a, "b": b} for a, b in ("xp", "xq", "xq", "yq")]
+    rows = [estimate("a × b") for _ in range(4)]
+    question = compare_table(rows, persons, ("a", "b"), (("x", "y"), ("p", "q")))
+    assert [cell.truth for cell in question.rows] == [0.25, 0.5, 0.0, 0.25]
+
+
+def test_the_demo_of_a_survey_with_a_table(tmp_path: Path) -> None:
+    """Multi, with few respondents: both kinds of tables come out, and every report arrived once."""
+    run = run_demo(tmp_path, "multi", 100)
+    assert run.status == 0, run.output
+    assert "srlip+ldp" in run.output
+    assert len(re.findall(r"│ (?:inside|outside) +│| (?:inside|outside) │", run.output)) == 3 + 2 + 2 + 6
+    page = run.report.read_text(encoding="utf-8")
+    assert page.count("<h2>") == 5
+    assert "American National Election Study 1996" in page
+
+
+@pytest.mark.full_only
+@pytest.mark.parametrize("name", ["workplace", "multi"])
+def test_the_whole_demo(tmp_path: Path, name: str) -> None:
+    run = run_demo(tmp_path, name, 10**6)
+    assert run.status == 0, run.output
+
+
+@pytest.mark.parametrize("arguments", [["dance"], ["multi", "--respondents", "99"]])
+def test_wrong_choices_are_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        demo.main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: frankly demo" in capsys.readouterr().err

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/api.md, written from docs/openapi.json and from docstrings: python -m tools.site.reference."""
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGE: Final = ROOT / "docs" / "api.md"
+MODULES: Final = {
+    "frankly_sdk": "On the device.",
+    "frankly_sdk.testing": "For the tests of apps: a server, a network and a clock that are played.",
+    "frankly_server.client": "For analysts: estimates over HTTP.",
+    "frankly_server.design": "The design engine; [Designing a mechanism](design.md) has examples.",
+    "frankly_server.estimate": "The mathematics of estimates; see [Estimates](estimates.md).",
+    "frankly_protocol.audit": "The exact verifier of every privacy notion.",
+    "frankly_protocol.mechanisms": "Mechanisms in whole numbers.",
+}
+"""Public modules; what their `__all__` names is public."""
+
+_HEAD = """# API
+
+Written by `python -m tools.site.reference` from `docs/openapi.json` and the docstrings: not to be edited by hand.
+
+- [HTTP](#http): every route; the machine-readable form is [openapi.json](openapi.json).
+- [Python](#python): what each public module offers.
+- Commands: `frankly --help`, and `--help` after every verb.
+
+Errors of HTTP are `application/problem+json`; codes and classes are in [Errors](errors.md).
+
+## HTTP
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    document = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    parts = [_HEAD, *_routes(document), "\n## Python\n"]
+    for name, words in MODULES.items():
+        parts += [f"\n### {name}\n", f"\n{words}\n", *_module(name)]
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts)).rstrip() + "\n"
+
+
+def _routes(document: dict[str, Any]) -> Iterator[str]:
+    for path, methods in document["paths"].items():
+        shared = methods.get("parameters", [])
+        for method, route in methods.items():
+            if method == "parameters":
+                continue
+            yield f"\n### {method.upper()} {path}\n\n{_words(route.get('summary', ''))}\n"
+            if more := route.get("description"):
+                yield f"\n{_words(more)}\n"
+            given = [_resolved(document, one) for one in [*shared, *route.get("parameters", [])]]
+            if given:
+                yield "\n| parameter | in | type | meaning |\n|---|---|---|---|\n"
+                yield from map(_parameter, given)
+            body = route.get("requestBody", {}).get("content", {})
+            if body:
+                yield f"\nBody: {', '.join(f'`{kind}`' for kind in body)}.\n"
+            answers = route.get("responses", {})
+            good = [code for code in answers if code < "400"]
+            bad = [code for code in answers if code >= "400"]
+            yield f"\nAnswers {', '.join(good)}; refusals {', '.join(bad)}.\n"
+
+
+def _resolved(document: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in value:
+        return value
+    found: Any = document
+    for part in value["$ref"].removeprefix("#/").split("/"):
+        found = found[part]
+    resolved: dict[str, Any] = found
+    return resolved
+
+
+def _parameter(given: dict[str, Any]) -> str:
+    schema = given.get("schema", {})
+    kind = schema.get("type") or "/".join(one.get("type", "") for one in schema.get("anyOf", []) if one.get("type"))
+    meaning = _words(given.get("description") or schema.get("description") or schema.get("title") or "")
+    if "default" in schema and schema["default"] is not None:
+        meaning = f"{meaning} (default `{json.dumps(schema['default'])}`)".strip()
+    return f"| `{given['name']}` | {given['in']} | {kind or 'text'} | {meaning} |\n"
+
+
+def _module(name: str) -> Iterator[str]:
+    module = import_module(name)
+    for public in sorted(module.__all__, key=str.lower):
+        value = getattr(module, public)
+        if inspect.isclass(value) or inspect.isroutine(value):
+            yield f"\n#### `{public}`\n"
+            yield from _described(public, value)
+            if inspect.isclass(value):
+                yield from _members(value)
+
+
+def _members(kind: type) -> Iterator[str]:
+    lines = []
+    for name, value in vars(kind).items():
+        target = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        target = target.fget if isinstance(target, property) else target
+        if name.startswith("_") or not inspect.isroutine(target) or not inspect.getdoc(target):
+            continue
+        call = "" if isinstance(value, property) else _signature(target)
+        lines.append(f"- `{name}{call}`: {_words(inspect.getdoc(target) or '')}\n")
+    if lines:
+        yield "\n" + "".join(lines)
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
+    signature = "" if inspect.isclass(value) and issubclass(value, Exception) else _signature(value)
+    if signature:
+        yield f"\n`{name}{signature}`\n"
+    told = inspect.getdoc(value) or ""
+    if told and not told.startswith(f"{name}("):  # what dataclasses write by themselves
+        yield f"\n{_paragraphs(told)}\n"
+
+
+def _signature(value: Any) -> str:
+    try:
+        text = str(inspect.signature(value))
+    except (TypeError, ValueError):
+        return ""
+    text = re.sub(r"<(?:function|object|[\w.]+ object)[^>]*>", "…", text)
+    text = re.sub(r"\b(?:[a-z_]+\.)+([A-Za-z_]\w*)", r"\1", text)
+    return text.replace("|", "or").replace("`", "'")
+
+
+def _words(text: str) -> str:
+    """Return a text on one line; angle brackets, bars and stars mean themselves."""
+    flat = " ".join(text.split())
+    return flat.replace("``", "`").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(_words(part) for part in text.split("\n\n"))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
