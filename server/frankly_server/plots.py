@@ -161,17 +161,14 @@ def curve_plot(title: str, curve: Sequence[tuple[float, float]], marks: Sequence
         f'<polyline class="curve" points="{line}" fill="none" stroke="#174ea6" stroke-width="2.5"/>',
         *(_dot("curve-point", at(point), 3.5) for point in curve),
     ]
-    for i, mark in enumerate(marks):
-        px, py = at((mark.x, mark.y))
-        side = "end" if px > WIDTH * 0.62 else "start"
-        parts += [
-            _dot("mark", (px, py), 5),
-            text(px + (-9 if side == "end" else 9), py - 8 + 18 * (i % 2), side, mark.label),
-        ]
+    for i, (place, labels) in enumerate(_apart([(at((mark.x, mark.y)), mark.label) for mark in marks])):
+        side = "end" if place[0] > WIDTH * 0.55 else "start"
+        below = place[1] + 18 + 16 * (i % 2) if place[1] < _CURVE_HEIGHT / 2 else place[1] - 10 - 16 * (i % 2)
+        parts += [_dot("mark", place, 5), text(place[0] + (4 if side == "end" else -4), below, side, labels)]
     return "\n".join([*parts, "</svg>"])
 
 
-_CURVE_LEFT, _CURVE_HEIGHT, _CURVE_BOTTOM = 52, 280, 44
+_CURVE_LEFT, _CURVE_HEIGHT, _CURVE_BOTTOM, _NEAR = 52, 280, 44, 10
 
 
 def _frame(
@@ -190,6 +187,18 @@ def _frame(
             text(place, bottom + 17, "middle", x.shown(across * i / 4), 12),
         ]
     return [*parts, text(WIDTH - 24, _CURVE_HEIGHT - 8, "end", x.title, 12), text(2, 12, "start", y.title, 12)]
+
+
+def _apart(places: Sequence[tuple[tuple[float, float], str]]) -> list[tuple[tuple[float, float], str]]:
+    """Return each place once with all its labels: marks nearer than a dot's width are one."""
+    found: list[tuple[tuple[float, float], list[str]]] = []
+    for place, label in places:
+        near = next((labels for other, labels in found if math.dist(place, other) < _NEAR), None)
+        if near is None:
+            found.append((place, [label]))
+        else:
+            near.append(label)
+    return [(place, ", ".join(labels)) for place, labels in found]
 
 
 def _dot(kind: str, place: tuple[float, float], size: float) -> str:

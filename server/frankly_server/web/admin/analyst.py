@@ -13,10 +13,12 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.analysis.formats import to_csv, to_parquet
+from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.analysis.request import VERSION
 from frankly_server.plots import PlotRow, interval_plot
 from frankly_server.services import Services
 from frankly_server.surveys.live import shown
+from frankly_server.trends import Point, Trend, trend_plot
 from frankly_server.web import reading
 from frankly_server.web.admin.asked import LEVELS, METHOD_WORDS, PRODUCTS, Asked
 from frankly_server.web.admin.sentences import Said, flag_words, said_of, said_of_groups
@@ -26,6 +28,8 @@ from frankly_server.web.security import needs
 
 _DRAWN: Final = 40
 """More bars than that are no picture any more; the table has them all."""
+_COMPARED: Final = 12
+"""More groups than that are not compared two by two."""
 _FORMATS: Final = {
     "csv": (to_csv, CSV),
     "json": (encode, reading.JSON),
@@ -117,7 +121,10 @@ class _Names:
 
     def group(self, by: Mapping[str, str] | None) -> str:
         """Return the name of a group, "" for none."""
-        return " ".join(self.groups.get(name, {}).get(value, f"{name} {value}") for name, value in (by or {}).items())
+        return ", ".join(
+            value if name in (*PERIODS, DAYS) else self.groups.get(name, {}).get(value, f"{name} {value}")
+            for name, value in (by or {}).items()
+        )
 
 
 def _names(documents: Sequence[SurveyDocument]) -> _Names:
@@ -132,7 +139,8 @@ def _choices(documents: Sequence[SurveyDocument]) -> dict[str, Any]:
     strata = {question.id: of(question.text) for document in documents for question in document.strata}
     questions = {question.id: of(question.text) for block in documents[-1].blocks for question in block.questions}
     by = strata | ({VERSION: "Version of the survey"} if len(documents) > 1 else {})
-    return {"levels": LEVELS, "methods": METHOD_WORDS, "products": PRODUCTS, "by": by, "questions": questions}
+    return {"levels": LEVELS, "methods": METHOD_WORDS, "products": PRODUCTS, "by": by, "questions": questions,
+            "periods": PERIODS}  # fmt: skip
 
 
 def _sections(answer: Mapping[str, Any], asked: Asked, names: _Names) -> list[Section]:
@@ -151,8 +159,25 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: _Names
     order = [row["choice"] for row in told[0]["rows"]] if told else []
     bars = sorted((bar for group in groups for bar in _bars(group, names)), key=lambda bar: _place(order, bar[0]))
     plot = interval_plot(text, [bar for _, bar in bars]) if 0 < len(bars) <= _DRAWN else ""
+    if asked.period is not None and asked.by is None and told:
+        plot = _over_time(text, groups, order, names)
     apart = [(names.group(question["by"]), question) for question in told if question["by"]]
+    apart = apart if len(apart) <= _COMPARED else []
     return Section(text, groups, plot, said_of_groups(apart, level, names.language))
+
+
+def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: _Names) -> str:
+    """Draw each choice over the periods; those with too few answers are gaps."""
+    found: dict[str, list[Point]] = {choice: [] for choice in order}
+    labels = {row["choice"]: names.of(row["label"]) for group in groups for row in group.rows}
+    for group in groups:
+        for row in group.rows:
+            share = row["estimate"] if group.product is None else group.product.get(row["choice"])
+            if share is not None:
+                ends = (row["lo"], row["hi"]) if group.product is None else (None, None)
+                found.setdefault(row["choice"], []).append(Point(group.name, share, *ends))
+    trends = [Trend(labels[choice], points) for choice, points in found.items() if points]
+    return trend_plot(text, [group.name for group in groups], trends) if trends else ""
 
 
 def _place(order: Sequence[str], choice: str) -> int:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis.periods import PERIODS
 from frankly_server.estimate.margins import METHODS
 from frankly_server.web import reading
 
@@ -27,17 +28,25 @@ METHOD_WORDS: Final = {
     "sequence": "for looking again and again",
 }
 """The methods offered; the others of `METHODS` are answered when an address asks for them."""
-_KNOWN: Final = ("level", "method", "product", "by", "row", "column", "census")
+_KNOWN: Final = ("level", "method", "product", "by", "period", "since", "until", "row", "column", "census")
+_TEXTS: Final = ("by", "period", "since", "until", "row", "column")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """level : as written. by : what estimates stand apart by, or None. row, column : question ids of a table."""
+    """What the page shows.
+
+    level : as written. by : a public question or "version" that estimates stand apart by, or None; period : day, week
+    or month likewise. since, until : the first and the last day, UTC, or None. row, column : question ids of a table.
+    """
 
     level: str = "0.95"
     method: str = "clt"
     product: str = "unbiased"
     by: str | None = None
+    period: str | None = None
+    since: str | None = None
+    until: str | None = None
     row: str | None = None
     column: str | None = None
     census: bool = False
@@ -54,14 +63,18 @@ class Asked:
             method=given.get("method", "clt"),
             product=given.get("product", "unbiased"),
             by=given.get("by"),
+            period=given.get("period"),
+            since=given.get("since"),
+            until=given.get("until"),
             row=given.get("row"),
             column=given.get("column"),
             census=reading.flag(given.get("census"), "census"),
         )
         reading.level(found.level)
-        for field, value, allowed in (("method", found.method, METHODS), ("product", found.product, PRODUCTS)):
-            if value not in allowed:
-                raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(allowed)}", field)
+        known = (("method", METHODS), ("product", tuple(PRODUCTS)), ("period", (None, *PERIODS)))
+        for field, allowed in known:
+            if getattr(found, field) not in allowed:
+                raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(filter(None, allowed))}", field)
         if found.row is not None and found.row == found.column:
             raise InvalidInput(Problem.TARGETS_INVALID, "a table is made of two different questions", "column")
         return found, {name: given[name] for name in also if name in given}
@@ -78,28 +91,38 @@ class Asked:
             "census": self.census,
             "method": self.method,
             "targets": self.joint,
-            "by": self.by,
+            "by": self.apart,
+            "since": self.since,
+            "until": self.until,
         }
 
-    def page_query(self) -> str:
-        """Return the query of this page's address."""
-        return urlencode({name: value for name, value in self._texts().items() if name != "targets"})
+    @property
+    def apart(self) -> str | None:
+        """What the analysis tells estimates apart by, in its words."""
+        return ",".join(name for name in (self.by, self.period) if name is not None) or None
+
+    def download_query(self, form: str) -> str:
+        """Return the query of a download's address; every product is in a download."""
+        kept = {name: value for name, value in self._texts().items() if name in _KNOWN and name != "product"}
+        return urlencode(kept | {"format": form})
 
     def api_query(self, form: str) -> str:
         """Return the query of the API's address that gives the same numbers."""
-        kept = ("level", "method", "by", "census", "targets")
-        return urlencode({name: value for name, value in self._texts().items() if name in kept} | {"format": form})
+        kept = ("level", "method", "since", "until", "census", "targets")
+        by = {"by": self.apart} if self.apart else {}
+        return urlencode({name: value for name, value in self._texts().items() if name in kept} | by | {"format": form})
 
     def in_python(self) -> str:
         """Return the arguments that ask the analyst's client for the same, but for the survey."""
         said = [f"level={float(self.level)}", f"method={json.dumps(self.method)}"]
         said += [f"census={self.census}"] if self.census else []
-        said += [f"by={json.dumps(self.by)}"] if self.by else []
+        asked = {"by": self.apart, "since": self.since, "until": self.until}
+        said += [f"{name}={json.dumps(value)}" for name, value in asked.items() if value]
         said += [f"targets={json.dumps(self.joint)}"] if self.joint else []
         return ", ".join(said)
 
     def _texts(self) -> dict[str, str]:
         texts: dict[str, str] = {"level": self.level, "method": self.method, "product": self.product}
-        texts |= {name: value for name in ("by", "row", "column") if (value := getattr(self, name))}
+        texts |= {name: value for name in _TEXTS if (value := getattr(self, name))}
         texts |= {"census": "true"} if self.census else {}
         return texts | ({"targets": json.dumps(self.joint)} if self.joint else {})

@@ -2,6 +2,7 @@
 """Publishing in the background, what was published with its certificate, and how to embed it."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response, json
@@ -91,7 +92,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         return attempt(act, failed)
 
 
-def _calls(document: SurveyDocument) -> dict[str, str]:
+def _calls(document: SurveyDocument) -> dict[str, Any]:
     """Return the arguments of an `answer` in Python and JavaScript: the first choice of everything that is asked."""
     strata, token = _firsts(document.strata), document.token is not None
     python = [f"strata={strata}"] if document.strata else []

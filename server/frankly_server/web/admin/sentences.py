@@ -32,6 +32,8 @@ FLAGS: Final = {
     "sampling_part_negative": "How much of the error is due to sampling could not be told apart; it is small.",
 }
 _SPOKEN = 3
+_WARNED: Final = ("outside_unit_interval", "imprecise", "not_identifiable", "reports_do_not_fit", "denominator_unsure")
+"""Flags that are said beside the findings; all of them are explained below the tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,9 @@ def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterat
 
 def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     costs = [row["privacy_cost"] for row in rows if row["privacy_cost"] is not None]
-    if costs:
+    if costs and max(costs) > 0.99:
+        yield "Privacy costs more than 99% of the precision that the bare answers would give."
+    elif costs:
         yield f"Privacy costs as much precision as losing {round(100 * max(costs))}% of the answers would."
     moved = [max(row["poisoning_up"], row["poisoning_down"]) for row in rows if row["poisoning_up"] is not None]
     if moved:
@@ -136,8 +140,8 @@ def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _flags(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for flag in dict.fromkeys(flag for row in rows for flag in row["flags"]):
-        yield flag_words(flag)
+    found = {flag for row in rows for flag in row["flags"]}
+    yield from (flag_words(flag) for flag in _WARNED if flag in found)
 
 
 def _label(row: Mapping[str, Any], language: str) -> str:
@@ -149,8 +153,8 @@ def _quoted(text: str) -> str:
 
 
 def _points(low: float, high: float) -> str:
-    width = high - low
-    return f"{_down(low, width)} to {_up(high, width)} percentage points"
+    width = min(high, 1.0) - low
+    return f"{_down(low, width)} to {_up(min(high, 1.0), width)} percentage points" if width > 0 else "all there is"
 
 
 def _digits(width: float) -> int:

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from frankly_server.web.admin.sentences import interval_words, said_of, said_of_groups
+from frankly_server.web.admin.sentences import flag_words, interval_words, said_of, said_of_groups
 
 
 def row(choice: str, estimate: float, se: float, **changes: Any) -> dict[str, Any]:
@@ -77,14 +77,15 @@ def test_groups_are_told_apart_only_beyond_all_comparisons(apart: float) -> None
     assert (said[0] == "No difference between the groups can be told from noise.") == (not clear)
 
 
-def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_every_flag_once() -> None:
+def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once() -> None:
     found = question({"no": 0.7, "yes": 0.3}, 0.02)
     for each in found["rows"]:
-        each["flags"] = ["pooled", "a_new_flag"]
+        each["flags"] = ["pooled", "imprecise", "a_new_flag"]
     limits = said_of(found, 0.95, "en").limits
     assert "losing 50% of the answers" in limits[0]
     assert "up to 2.0 points" in limits[1]
-    assert limits[2:] == ("Several versions of the survey are combined.", "A new flag.")
+    assert [words[:18] for words in limits[2:]] == ["The standard error"]
+    assert flag_words("a_new_flag") == "A new flag."
 
 
 def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
