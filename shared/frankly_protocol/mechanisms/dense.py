@@ -76,6 +76,14 @@ class DenseMechanism:
         return 1 << self.bits
 
     @property
+    def thresholds(self) -> Thresholds:
+        """The rows summed up, to compare a draw with."""
+        if not self._thresholds:
+            # The last threshold is 2^bits, which no draw reaches.
+            self._thresholds.append(Thresholds.of(self.bits, [tuple(accumulate(row)) for row in self.weights]))
+        return self._thresholds[0]
+
+    @property
     def answers(self) -> int:
         """How many truths there are (rows)."""
         return len(self.weights)
@@ -106,10 +114,8 @@ class DenseMechanism:
         Every cumulative threshold is compared, so the work done does not depend on the draw. There is no fallback:
         RandomnessError if the operating system gives no bits.
         """
-        if not self._thresholds:
-            # The last threshold is 2^bits, which no draw reaches.
-            self._thresholds.append(Thresholds.of(self.bits, [tuple(accumulate(row)) for row in self.weights]))
-        return self._thresholds[0].passed(draw(self.bits, randbits), truth)
+        thresholds = self.thresholds
+        return thresholds.passed(draw(self.bits, randbits), thresholds.rows[truth])
 
     def symbols(self) -> Iterator[int]:
         """Yield every symbol, in the order of the columns."""

@@ -36,8 +36,8 @@ class Thresholds:
         return cls(ones, ones << bits, packed)
 
     def passed(self, u: int, row: int) -> int:
-        """Return how many thresholds of a row are at most u."""
-        return ((u * self.ones | self.spare) - self.rows[row] & self.spare).bit_count() - 1
+        """Return how many thresholds are at most u; `row` is one of `rows` itself."""
+        return ((u * self.ones | self.spare) - row & self.spare).bit_count() - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def test_one_number_against_many_thresholds(data: st.DataObject, bits: int, lane
     rows = data.draw(st.lists(st.lists(threshold, min_size=lanes, max_size=lanes), min_size=1, max_size=3))
     packed = Thresholds.of(bits, rows)
     u = data.draw(st.one_of(st.integers(0, top - 1), st.sampled_from((0, top - 1))))
-    for row, thresholds in enumerate(rows):
+    for row, thresholds in zip(packed.rows, rows, strict=True):
         for edge in {u, *(t - 1 for t in thresholds if t), *(t for t in thresholds if t < top)}:
             assert packed.passed(edge, row) == sum(edge >= t for t in thresholds)
 
