@@ -33,6 +33,7 @@ THESIS = _read(
     "Thesis",
     """
 Thm 3.4 | What is made of a private report is private | estimate/estimator.py |
+Cor 3.1 | Private for every query iff for the identity query | estimate/estimator.py |
 Lemma 3.3 | A private product has a private parent | design/sanitisation.py |
 Thm 3.5 | A product needs the δ of its parent, for databases that differ in one person | design/sanitisation.py |
 Cor 4.3 | A product is (ε, δ)-private iff its parent is | design/sanitisation.py |
@@ -46,6 +47,8 @@ Appendix A | δ binds sets of outputs; its code tests single ones | frankly_prot
 Thm 4.1 | Sets inside {P(Y_d) > P(Y_d')} decide | design/sanitisation.py |
 Example 4.2 | 924 checks, not 1,092 | design/sanitisation.py | !
 Example 4.3 | One constant C | |
+Example 4.4 | Its sets S, S̃₁ and S̃₂ | design/sanitisation.py |
+Example 4.5 | p = 1/10 keeps one of five with 6/10 | design/sanitisation.py |
 (4.6) | Classes of equal ratio | design/sanitisation.py |
 Thm 4.2 | A class that holds as a whole holds for its subsets | design/sanitisation.py |
 Cor 4.1 | With δ = 0 the classes decide; with δ > 0 they do not | design/sanitisation.py |
@@ -59,6 +62,7 @@ Thm 4.5 | The exponential mechanism is the product sanitisation | design/familie
 (4.16) | e^k = 1 + 1/p − m | design/sanitisation.py |
 Thm 4.6 | (1−δ)/(E+m−1) ≤ p ≤ min(1/(m−1), (E+δ)/(1+(m−1)E)) | design/sanitisation.py |
 Thm 4.7 | Bounds of the product's error | design/sanitisation.py |
+Figure 4.1 | Least δ against k; limits 1 and 1/(m−1) | reproduce/thesis.py |
 Thm 4.8 | p = (1−δ)/(E+m−1) errs least of all | design/families/sanitisation.py |
 Lemma 5.1 | Columns are not negative | design/ldp_polytope.py |
 Lemma 5.2 | A tight pair is the column's least and largest entry | design/ldp_polytope.py |
@@ -66,6 +70,7 @@ Thm 5.1 | Extreme iff the tight constraints have full rank | design/ldp_polytope
 Thm 5.2 | rank = number of columns in use | design/ldp_polytope.py |
 Cor 5.1 | No constant column beside others | design/ldp_polytope.py |
 Thm 5.3 | Permutations of extreme points are extreme | design/ldp_polytope.py |
+Thm 5.4 | Tight rows of a column have rank m iff it is zero | design/ldp_polytope.py |
 Thm 5.5 | At most m − (columns in use) loose entries | design/ldp_polytope.py |
 Lemma 5.3 | At most one loose entry in a row | design/ldp_polytope.py |
 Lemma 5.4 | No row is constant over the columns in use | design/ldp_polytope.py |
@@ -85,7 +90,7 @@ Thm 5.10 | For m ≤ 3 there are no others | design/ldp_polytope.py |
 Thm 6.1, (6.4) | The estimator of one share | estimate/decoder.py |
 Cor 6.1, (6.6) | It is unbiased; its variance | design/objectives.py |
 (6.7) | The margin's factor at 95% is √20; 4.5 is a rounding | estimate/margins.py | !
-(6.8) | Largest variance at π clamped to [0, 1]; 1/(4k²n) is a bound | estimate/worst_case.py | +
+Cor 6.2, (6.8) | Largest variance at π clamped to [0, 1]; 1/(4k²n) is a bound | estimate/worst_case.py | +
 (6.9), (6.10) | Warner's error and its largest | design/families/randomised_response.py |
 (6.11), (6.12) | Mangat's error; largest (1−p_m)/(p_m n) if p_m ≤ ½ | design/families/randomised_response.py | +
 Thm 6.2 | E/(E+1) is best for two answers | design/families/randomised_response.py |
@@ -97,14 +102,17 @@ Thm 6.3 | The optimum on the closure of p00, p11 ≥ ½ | design/families/binary
 Cor 6.3 | The same for π ≥ ½ | design/families/binary.py |
 Thm 6.3 on all of R | There (1, δ) is best where min(π, 1−π) < h | design/families/binary.py | +
 Example 6.1 | All its numbers | design/objectives.py |
+Figure 6.1 | Where (s, s) and (r, ½) err alike | reproduce/thesis.py |
 (6.24) | Degree of privacy violation | design/measures/levels.py |
 Thm 6.4 | It is P(1 given report 1) where p00 + p11 > 1 | design/measures/levels.py |
 Cor 6.4 | P(1 given report 0) where p00 + p11 < 1 | design/measures/levels.py |
 (6.28), (6.30) | Warner's parameter for a violation | design/families/randomised_response.py |
 §6.4.2 | Mangat's: (α−π)/(α(1−π)) | design/families/randomised_response.py |
 Thm 6.5 | Mangat is as efficient at least; a bracket and 1/n are missing | | +
+Figure 6.2 | Warner against Mangat; the printed curve, from (6.12), is too low for p_m < ½ | reproduce/thesis.py | +
 Thm 6.6 | Without sampling Mangat errs by (1−π)(1−p_m)/(p_m n) | estimate/figures.py |
 (6.31) | Its largest; Figure 6.3's gap at small p_m is an artefact | estimate/figures.py | +
+Figure 6.3 | No gap for p_m ≤ ½; printed (2p_m−1)²/(4p_m²), 16 at p_m = 1/10 | reproduce/thesis.py | !
 §6.5.1 | Without sampling Warner errs by (1/(4(2p_w−1)²) − ¼)/n | estimate/figures.py |
 Def 6.3 | The super-binary Mangat model | design/families/randomised_response.py |
 Thm 6.7 | Its likelihood equations | estimate/likelihood.py |
@@ -131,6 +139,8 @@ Thm 2 | The optimum under LDP of a secret; its a(a−1) dimensions are not neede
 Thm 3 | The optimum under LIP | design/programme.py |
 Lemma 2 | SRLIP ⇒ LIP | design/measures/levels.py |
 Thm 4 | False: factors with ε^j do not give Σε^j-SRLIP | design/sequential.py | +
+Figure 3 | LIP ≥ LDP, little is lost, less at larger ε | reproduce/funnel_optima.py |
+Figure 4 | LDP ≥ ε/2-LIP, likewise | reproduce/funnel_optima.py |
 Figure 5 | The information of Theorem 4's product | |
 (24) | LIP level of any mechanism | design/measures/levels.py |
 (25), (26) | Of randomised response | design/families/randomised_response.py |
@@ -141,6 +151,10 @@ Algorithm 1 corrected | e^α where e^α0 is printed | design/families/conditiona
 Prop 1 | LIP level of Conditional Reporting, L(α) | design/families/conditional_reporting.py |
 Prop 2 | It is α-LDP of the secret, L(α) ≤ α | design/families/conditional_reporting.py |
 (30), (31) | The formulas of both | design/families/conditional_reporting.py |
+Figure 6 | Its points; "GRR and CR lie between Opt-LIP and OUE" fails | reproduce/funnel_families.py | +
+Figure 7 | The more answers beside secrets, the more CR gains | reproduce/funnel_families.py |
+Figure 8 | Correlations .982, .989, .973 | reproduce/funnel_families.py |
+Figure 9 | α of GRR and CR on Adult | reproduce/funnel_families.py |
 (43) corrected | δ_xy beside e^α | design/families/conditional_reporting.py | +
 §VI.B information | I(X;Y) averages over S; may exceed Opt-LIP | design/families/conditional_reporting.py | +
 (51) corrected | Unbiased only if the published p_S is the true one | design/families/conditional_reporting.py | +
@@ -150,8 +164,10 @@ ROBUST = _read(
     "Robust",
     """
 Def 1 | (ε, F)-RLDP | frankly_protocol/audit/ratios.py |
+Def 2 | ε-LDP of the answer | frankly_protocol/audit/ratios.py |
 Def 3 | The polyhedron; its rows s₁ = s₂ are not needed | design/cones.py | +
 Def 4 | Secret randomised response | design/robust/secret_rr.py |
+Def 5 | Independent Reporting | design/robust/independent_reporting.py |
 (9) coverage | 1 − β in the limit only; .92-.93 at 240 cells | design/robust/balls.py | +
 Example 1 | B = .0752, with F⁻¹(.95) where F⁻¹(.05) is printed | design/robust/balls.py | +
 Thm 1 | F_s is the ball of radius B_s | design/robust/balls.py |
@@ -178,11 +194,17 @@ Example 5 | Its figures, with the rad of Theorem 1 | design/robust/independent_r
 Table 2 | SRR (42 × 6: .0045); IR .219, .134, .032 for .512, .169, .055 | design/robust/independent_reporting.py | !
 Table 2, PolyOpt | .727, .723, .719 for 2 × 5, .374 for 5 × 2 | design/programme.py |
 Figure 2 | Independent Reporting on Adult | design/robust/independent_reporting.py |
+Figure 3 | NR ≥ PolyOpt ≥ IR and SRR ≥ GRR; IR ≥ SRR on large alphabets | reproduce/robust_utility.py |
+Figure 4 | ε* above ε for NR, at most ε for PolyOpt | reproduce/robust_trust.py |
+Figure 5 | Information under estimate and truth less than 3% apart | reproduce/robust_trust.py |
 """,
 )
 LIFT = _read(
     "Lift",
     """
+Def 1 | ε-LIP | frankly_protocol/audit/ratios.py |
+Def 2 | ε-LDP of a secret | frankly_protocol/audit/ratios.py |
+Def 3 | ALIP | frankly_protocol/audit/ratios.py |
 Def 4 | Refinements of a partition | design/lift/groups.py |
 Def 5 | ℓ1-, χ²- and α-lift, T, χ², Sibson | design/lift/measures.py |
 Def 6 | Their inverses | design/lift/measures.py |
@@ -213,6 +235,8 @@ Prop 6.2 | Ψ ≥ √P/(√P + √χ²); roots are missing | design/lift/bounds.
 Prop 6.3 | Ψ ≥ P^(1/α)/α-inverse | design/lift/bounds.py |
 Prop A1 | Levels that rule out breaches both ways | design/measures/breach.py |
 Prop A1, printed proof | Upward only; downward needs both levels | design/lift/bounds.py | +
+Algorithm 1 | Subset merging, repaired: every group keeps the levels | design/lift/merging.py |
+Algorithm 2 | Subset random response, likewise | design/lift/subset_rr.py |
 §4.1 | Risk Λ + 1/Ψ; the printed Λ + Ψ gives .35 for .73 | design/lift/criteria.py | +
 §4.2 | "Constraints satisfied in all cases" fails as printed | design/lift/groups.py | +
 §5.1 | A group is feasible iff its merged report keeps the levels | design/lift/subset_rr.py | +
@@ -223,6 +247,9 @@ Figure 4 | AORR: .94 | design/programme.py |
 Figure 5 | Adult: .960 | design/programme.py |
 Figure 6 | Subset merging: .73 | design/lift/merging.py |
 Figure 7 | Adult: .734 | design/lift/merging.py |
+Figure 8 | AORR ≥ SRR ≥ subset merging | design/lift/subset_rr.py |
+Figure 9 | Adult: the same order | design/lift/subset_rr.py |
+Figure 10 | 200 answers and 15 secrets: the same order, levels kept | design/lift/subset_rr.py |
 Figure 11 | ℓ1-lift relaxes ALIP | design/lift/criteria.py |
 Figure 12 | χ²-lift relaxes ALIP | design/lift/criteria.py |
 Figure 13 | α-lift, the less the larger α | design/lift/criteria.py |

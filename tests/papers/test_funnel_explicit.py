@@ -74,7 +74,7 @@ def secret_ldp(told: Rows) -> Fraction:
     return max(u / v for one, other in product(told, repeat=2) for u, v in zip(one, other, strict=True))
 
 
-@paper("Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)")
+@paper("Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)", "Lift Def 1", "Lift Def 2", "Robust Def 2")
 def test_lemma_1_on_random_instances(full: bool) -> None:
     """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε; so it is ε/2-LIP that gives ε-LDP, not the reverse (DESIGN §9.19)."""
 
@@ -94,11 +94,13 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
         )
         assert information <= math.log(one) * (1 + 1e-12) + 1e-15
         # Remark 1: whatever the prior, the answer's own level bounds it.
-        assert two <= max(max(column) / min(column) for column in zip(*rows, strict=True))
+        own = max(max(column) / min(column) for column in zip(*rows, strict=True))
+        assert two <= own
         scale = math.lcm(*(v.denominator for row in rows for v in row))
         found = measure([[int(v * scale) for v in row] for row in rows], Prior.from_rows(counts))
         assert found["lip"] == pytest.approx(math.log(one), rel=1e-12)
         assert found["secret_ldp"] == pytest.approx(math.log(two), rel=1e-12)
+        assert found["answer_ldp"] == pytest.approx(math.log(own), rel=1e-12)
 
     check()
 

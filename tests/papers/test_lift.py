@@ -189,7 +189,7 @@ def test_a_refined_partition_tells_more() -> None:
     assert values[0] < values[1] < 1
 
 
-@paper("Lift Figure 2", "Lift Figure 6", "Lift Figure 4")
+@paper("Lift Figure 2", "Lift Figure 6", "Lift Figure 4", "Lift Figure 8")
 def test_the_figures_on_random_priors(full: bool) -> None:
     """ε = 2: complete merging .52, AORR .94; ε = 1: complete .17, subset merging .73; λ = ½."""
     count = 1000 if full else 60

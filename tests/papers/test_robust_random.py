@@ -150,10 +150,12 @@ def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
     check()
 
 
-@paper("Robust Thm 6")
+@paper("Robust Thm 6", "Robust Def 5")
 def test_theorem_6_is_what_a_split_says_of_itself() -> None:
     for table, distance in (([[7, 10], [26, 57]], 1.0), ([[3, 1, 9], [5, 5, 2]], 0.4)):
         split = best_split(table, 0.5, ValueLeak.of_distance(distance))
+        parts = grr_rows(len(table), split.eps1), grr_rows(len(table[0]), split.delta2)
+        assert split.table() == pytest.approx(np.kron(*parts), abs=1e-12)  # both reports, each by itself
         assert split.information == pytest.approx(information(shares(table).ravel(), split.table()), rel=1e-9)
 
 

@@ -46,10 +46,14 @@ def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
     assert apart > 10
 
 
-@paper("Thesis Thm 3.4")
+@paper("Thesis Thm 3.4", "Thesis Cor 3.1")
 def test_what_is_made_of_a_private_report_stays_private() -> None:
+    """For every query, and for all of them only if it holds of the identity, which is one."""
     rng = random.Random(34)
     for table, E, delta in parents(34, 60):
+        identity = [[Fraction(y == z) for z in range(len(table[0]))] for y in range(len(table[0]))]
+        same = [[sum(u * identity[y][z] for y, u in enumerate(row)) for z in range(len(row))] for row in table]
+        assert needed_delta(same, different(len(table)), E) == max(delta, 0)
         made_of = [distribution(rng, 3) for _ in table[0]]
         made = [[sum(u * made_of[y][z] for y, u in enumerate(row)) for z in range(3)] for row in table]
         assert needed_delta(made, different(len(table)), E) <= max(delta, 0)

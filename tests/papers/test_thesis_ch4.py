@@ -110,6 +110,32 @@ def test_example_43_has_one_constant(half: int, n: int) -> None:
     assert all(constant == constants[0] for constant in constants)
 
 
+@paper("Thesis Example 4.4")
+def test_example_44_lists_its_sets() -> None:
+    """D₀ = {A, B}, D₁ = {Y, Z}, n = 2, d = AZ, d' = AB: eight outputs are more likely under d, in ratios e and e²."""
+    names = ["".join(pair) for pair in product("ABYZ", repeat=2)]
+
+    def near(d: str, e: str) -> int:
+        return sum(0 if u == v else 1 if (u in "AB") == (v in "AB") else 2 for u, v in zip(d, e, strict=True))
+
+    weights = [[1000 ** (4 - near(d, e)) for e in names] for d in ("AZ", "AB")]  # 1000 for e: powers stay apart
+    assert [names[y] for y in sufficient_set(*weights)] == ["AY", "AZ", "BY", "BZ", "YY", "YZ", "ZY", "ZZ"]
+    classes = {tuple(names[y] for y in group) for group in ratio_classes(*weights)}
+    assert classes == {("AY", "BY", "YY", "ZY"), ("AZ", "BZ", "YZ", "ZZ")}
+
+
+@paper("Thesis Example 4.5")
+def test_example_45_keeps_a_hobby_with_six_tenths() -> None:
+    """m = 5, p = 1/10 ≤ 1/4: the truth with .6, as a table; it is what Theorem 4.6 allows at ε = ln 6."""
+    wrong = Fraction(1, 10)
+    rows = [[1 - 4 * wrong if x == y else wrong for y in range(5)] for x in range(5)]
+    assert (rows[0][0], sum(rows[0])) == (Fraction(6, 10), 1)
+    low, high = wrong_range(Fraction(6), Fraction(0), 5)
+    assert low == wrong <= high <= Fraction(1, 4)
+    for E in (Fraction(6), Fraction(59, 10)):
+        assert (needed_delta(rows, different(5), E) == 0) is (wrong_range(E, Fraction(0), 5)[0] <= wrong)
+
+
 @paper("Thesis Thm 4.2", "Thesis Cor 4.1", "Thesis (4.6)")
 def test_classes_of_equal_ratio_decide_where_the_constant_is_fixed() -> None:
     """With δ = 0 a class per ratio is enough; with δ > 0 each class speaks for its own subsets only."""

@@ -236,6 +236,23 @@ def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) 
     assert sorted({v * (3 + 2 * e) for v in low}, reverse=True) == sorted(set(high), reverse=True)
 
 
+@paper("Thesis Thm 5.4")
+def test_only_a_zero_column_has_tight_constraints_of_full_rank() -> None:
+    """The rows e_i − E·e_k that are tight on a column: of rank m on the zero column alone, at most m − 1 elsewhere."""
+    full = 0
+    for column in product([Fraction(v, 4) for v in range(11)], repeat=3):
+        if any(u > E * v for u, v in permutations(column, 2)):
+            continue
+        tight = [
+            [Fraction(x == i) - E * (x == k) for x in range(3)]
+            for i, k in permutations(range(3), 2)
+            if column[i] == E * column[k]
+        ]
+        assert (bool(tight) and rank(tight) == 3) is not any(column)
+        full += not any(column)
+    assert full == 1
+
+
 @paper("Thesis Lemma 5.1", "Thesis Lemma 5.2")
 def test_columns_are_not_negative_and_a_tight_pair_is_their_ends() -> None:
     grid = [Fraction(v, 4) for v in range(-4, 11)]

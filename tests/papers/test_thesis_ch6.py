@@ -117,7 +117,7 @@ def test_the_library_gives_66() -> None:
             assert library_variance(mechanism, pi) == pytest.approx(float(expected), rel=1e-13)
 
 
-@paper("Thesis (6.8)")
+@paper("Thesis Cor 6.2, (6.8)")
 def test_the_worst_case_is_at_the_clamped_share() -> None:
     # DESIGN §9.1: the printed 1/(4k²n) is the maximum over π ∈ [0, 1] only if p00, p11 lie on one side of ½.
     for p00, p11 in ((12, 13), (9, 16), (15, 2), (3, 4), (16, 12), (14, 6)):

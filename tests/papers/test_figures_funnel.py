@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Funnel, Figures 3, 4 and 6 to 9: what their points are, by formulas and enumerations of this file alone.
+
+`frankly reproduce` makes the figures themselves, on the paper's counts of draws and on Adult.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from frankly_protocol.audit import level_for
+from frankly_server.design import Prior
+from frankly_server.reproduce.catalogue import FIGURES
+from frankly_server.reproduce.draws import normalised
+from frankly_server.reproduce.funnel_families import CR, GRR, OUE, fitted
+from frankly_server.reproduce.records import read_records
+from frankly_server.reproduce.runner import make
+from numpy.typing import NDArray
+
+from bench._design import adult
+from tests.papers.registry import paper
+from tests.papers.test_funnel import best_information, delta_rows, secret_rows, vertices
+
+Matrix = NDArray[np.float64]
+Level = Callable[[Matrix, float], float]
+PRIORS = [[[9, 4, 2, 5], [1, 6, 7, 3]], [[20, 31, 8], [5, 9, 40], [17, 2, 30]]]
+
+
+def shares(counts: Matrix) -> tuple[Matrix, Matrix]:
+    """P(x|s) and P(x)."""
+    return counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / counts.sum()
+
+
+def told(Q: Matrix, p: Matrix) -> float:
+    """I(X;Y)/H(X), Q with row = truth."""
+    joint = p[:, None] * Q
+    seen = joint > 0
+    return float(np.sum(joint[seen] * np.log((Q / (p @ Q))[seen])) / -np.sum(p * np.log(p)))
+
+
+def identity_lip(counts: Matrix) -> float:
+    own, p = shares(counts)
+    with np.errstate(divide="ignore"):
+        return float(np.max(np.abs(np.log(own / p))))
+
+
+def grr_lip(counts: Matrix, E: float) -> float:
+    """(26)"""
+    own, p = shares(counts)
+    return float(np.max(np.abs(np.log((1 + (E - 1) * own) / (1 + (E - 1) * p)))))
+
+
+def cr_lip(counts: Matrix, E: float) -> float:
+    """(30)"""
+    own, p = shares(counts)
+    everyone = own.sum(axis=0)
+    return float(np.max(np.abs(np.log(((E - 1) * own + everyone) / ((E - 1) * p + everyone)))))
+
+
+def oue_lip(counts: Matrix, E: float) -> float:
+    """(27), over every report of at least one and not all ones: the true bit is 1 with ½, any other with 1/(E+1)."""
+    own, p = shares(counts)
+    a, q = len(p), 1 / (E + 1)
+    worst = 0.0
+    for k in range(a + 1):
+        for ones in combinations(range(a), k):
+            inside = own[:, list(ones)].sum(axis=1), p[list(ones)].sum()
+            given, average = (v * (1 - q) / q + (1 - v) for v in inside)
+            worst = max(worst, float(np.max(np.abs(np.log(given / average)))))
+    return worst
+
+
+def alpha_at(level: Level, counts: Matrix, epsilon: float) -> float:
+    """The α with level = ε by bisection, ∞ where even the raw answer keeps ε."""
+    if level is not oue_lip and identity_lip(counts) <= epsilon:
+        return math.inf
+    low, high = 0.0, 60.0
+    for _ in range(70):
+        middle = (low + high) / 2
+        low, high = (middle, high) if level(counts, math.exp(middle)) <= epsilon else (low, middle)
+    return low
+
+
+def grr_table(counts: Matrix, alpha: float) -> Matrix:
+    a = counts.shape[1]
+    weights = np.ones((a, a)) + np.eye(a) * math.expm1(alpha) if alpha < math.inf else np.eye(a)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def cr_table(counts: Matrix, alpha: float) -> Matrix:
+    """P(y|x) = Σ_s P(s|x) P(y|s,x) of Algorithm 1 corrected."""
+    if alpha == math.inf:
+        return np.eye(counts.shape[1])
+    (own, _), E, c = shares(counts), math.exp(alpha), len(counts)
+    given = counts / counts.sum(axis=0)  # P(s|x)
+    others = own.sum(axis=0) - own
+    return np.asarray((E * np.eye(counts.shape[1]) + given.T @ others) / (E + c - 1))
+
+
+def oue_table(counts: Matrix, alpha: float) -> Matrix:
+    a, q = counts.shape[1], 1 / (math.exp(alpha) + 1)
+    rows = np.full((a, 2**a), 0.5)
+    for x, (y, bits) in product(range(a), enumerate(product((0, 1), repeat=a))):
+        for z in range(a):
+            rows[x, y] *= 1.0 if z == x else q if bits[z] else 1 - q
+    return rows
+
+
+@paper("Funnel Figure 3", "Funnel Figure 4")
+@pytest.mark.parametrize(("figure", "lower", "upper", "share"), [
+    ("funnel-3", "ε-LDP", "ε-LIP", Fraction(1)), ("funnel-4", "ε/2-LIP", "ε-LDP", Fraction(1, 2)),
+])  # fmt: skip
+def test_the_optima_of_figures_3_and_4_are_those_of_every_vertex(
+    figure: str, lower: str, upper: str, share: Fraction
+) -> None:
+    """c = 2, a = 5: LIP loses nothing to LDP, and LDP nothing to half of LIP; little is lost, less at ε = 2."""
+    made = make(FIGURES[figure], quick=True, draws=1, timer=lambda: 0.0, said=lambda _words: None)
+    drawn = {(row.curve, row.x): row.y for row in made.rows}
+    (prior,) = normalised(2, 5, figure, 1)
+    found = {}
+    for epsilon in (Fraction(1, 2), Fraction(2)):
+        for curve in (lower, upper):
+            rows, at = (secret_rows, epsilon) if curve == "ε-LDP" else (delta_rows, share * epsilon)
+            value = best_information(prior, vertices(rows(prior, Fraction(*level_for(at))), 5))
+            assert drawn[curve, float(epsilon)] == pytest.approx(value, abs=2e-6)
+            found[curve, epsilon] = value
+        assert found[lower, epsilon] <= found[upper, epsilon] + 1e-9
+    lost = [1 - found[lower, e] / found[upper, e] for e in (Fraction(1, 2), Fraction(2))]
+    assert lost[1] <= lost[0] + 1e-9 < 0.25
+
+
+@paper("Funnel Figure 6", "Funnel Figure 7", "Funnel Figure 9")
+@pytest.mark.parametrize("counts", PRIORS, ids=["2x4", "3x3"])
+def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]]) -> None:
+    """α from (26), (29) and (30) by bisection; information from the tables; OUE over all 2^a reports."""
+    P = np.array(counts, dtype=float)
+    for epsilon in (0.2, 0.5):
+        for name, level, table in ((GRR, grr_lip, grr_table), (CR, cr_lip, cr_table), (OUE, oue_lip, oue_table)):
+            point = fitted(name, Prior.from_rows(counts), Fraction(str(epsilon)))
+            alpha = alpha_at(level, P, epsilon)
+            assert point.alpha == pytest.approx(alpha, rel=1e-6), name
+            assert point.utility == pytest.approx(told(table(P, alpha), shares(P)[1]), rel=1e-6), name
+
+
+@paper("Funnel Figure 6")
+def test_grr_does_not_always_lie_above_oue() -> None:
+    """DESIGN §9.19: sixteen even answers, of which a rare secret gives the first only; ε = .5."""
+    counts = np.array([[100.0] * 16, [3.0] + [0.0] * 15])
+    alpha = alpha_at(grr_lip, counts, 0.5)
+    oue = fitted(OUE, Prior.from_rows(counts.astype(int).tolist()), Fraction("0.5"))
+    assert oue.alpha < alpha  # every report of one answer is a report of OUE's too
+    assert told(grr_table(counts, alpha), shares(counts)[1]) < 0.5 * oue.utility
+
+
+@paper("Funnel Figure 8")
+def test_the_correlations_of_figure_8() -> None:
+    """a = c = 5, Jeffreys: .982, .989, .973 are printed of a hundred draws of their own, at ε = 1, 1.5, 2."""
+    rng = np.random.default_rng(8)
+    drawn = [np.maximum(rng.dirichlet(np.full(25, 0.5)).reshape(5, 5), 1e-9) for _ in range(100)]
+    for epsilon, printed in ((1.0, 0.9815), (1.5, 0.9889), (2.0, 0.9731)):
+        points = []
+        for P in drawn:
+            alphas = [alpha_at(level, P, epsilon) for level in (cr_lip, grr_lip)]
+            if max(alphas) < math.inf:
+                cr, grr = (
+                    told(table(P, alpha), shares(P)[1])
+                    for table, alpha in zip((cr_table, grr_table), alphas, strict=True)
+                )
+                points.append((alphas[0] - alphas[1], cr - grr))
+        assert len(points) > 90
+        assert float(np.corrcoef(np.array(points).T)[0, 1]) == pytest.approx(printed, abs=0.03)
+
+
+@paper("Funnel Figure 7")
+def test_the_more_answers_beside_secrets_the_more_cr_gains(full: bool) -> None:
+    """Mean gain of CR over GRR on the same cells: a = 5, c = 2 beside a = 2, c = 5, and 7, 5 beside 5, 7."""
+    rng = np.random.default_rng(7)
+    for many, few in ((5, 2), (7, 5)):
+        gain = []
+        for c, a in ((few, many), (many, few)):
+            values = []
+            for _ in range(100 if full else 25):
+                P = np.maximum(rng.dirichlet(np.full(a * c, 0.5)).reshape(c, a), 1e-9)
+                for epsilon in (0.5, 1.0, 2.0):
+                    cr, grr = (told(table(P, alpha_at(level, P, epsilon)), shares(P)[1])
+                               for level, table in ((cr_lip, cr_table), (grr_lip, grr_table)))  # fmt: skip
+                    values.append(cr - grr)
+            gain.append(float(np.mean(values)))
+        assert gain[0] > gain[1], (many, few)
+
+
+@paper("Funnel Figure 9")
+@pytest.mark.full_only
+def test_which_alpha_is_larger_on_adult() -> None:
+    """GRR's for S = occupation, X = education; Conditional Reporting's for X = relationship."""
+    records = read_records(adult.DATA)
+    for answer, first, second in (("education", grr_lip, cr_lip), ("relationship", cr_lip, grr_lip)):
+        P = np.array(records.joint("occupation", answer), dtype=float)
+        for epsilon in np.arange(0.5, 4.25, 0.5):
+            assert alpha_at(first, P, float(epsilon)) >= alpha_at(second, P, float(epsilon)) - 1e-9

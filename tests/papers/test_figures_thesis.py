@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thesis, Figures 4.1 and 6.1 to 6.3: their points, by enumeration of reports and by grids over the unknown share."""
+
+import math
+from fractions import Fraction
+from itertools import chain, combinations
+
+import pytest
+from frankly_server.reproduce.catalogue import FIGURES
+from frankly_server.reproduce.runner import make
+
+from tests.papers.registry import paper
+
+Curves = dict[str, dict[float, float]]
+
+
+def drawn(figure: str, panel: str = "a") -> Curves:
+    """The figure's points of a quick run: curve, x, y."""
+    found: Curves = {}
+    for row in make(FIGURES[figure], quick=True, timer=lambda: 0.0, said=lambda _words: None).rows:
+        if row.panel == panel:
+            found.setdefault(row.curve, {})[row.x] = row.y
+    return found
+
+
+def error(p00: float, p11: float, share: float) -> float:
+    """Var of the estimate of a share at n = 1, over both answers and both reports."""
+    k = p00 + p11 - 1
+    scores = {0: -(1 - p00) / k, 1: p00 / k}
+    chance = {0: (1 - share) * p00 + share * (1 - p11), 1: (1 - share) * (1 - p00) + share * p11}
+    return sum(chance[y] * (scores[y] - share) ** 2 for y in (0, 1))
+
+
+@paper("Thesis Figure 4.1")
+def test_the_least_delta_of_figure_41_is_that_of_every_set() -> None:
+    """One attribute of m values at e^k: P(A|d) − e^ε P(A|d') over all sets A; 1 and 1/(m − 1) in the limits."""
+    for curve, epsilon, m in (("ε = 0, m = 2", 0, 2), ("ε = 2, m = 2", 2, 2), ("ε = 0, m = 5", 0, 5)):
+        for k, least in drawn("thesis-4.1")[curve].items():
+            weights = [[math.exp(k) if x == y else 1.0 for y in range(m)] for x in range(2)]
+            rows = [[w / sum(row) for w in row] for row in weights]
+            sets = chain.from_iterable(combinations(range(m), size) for size in range(m + 1))
+            by_sets = max(sum(rows[0][y] - math.exp(epsilon) * rows[1][y] for y in A) for A in sets)
+            assert least == pytest.approx(max(0.0, by_sets), abs=1e-12)
+            assert (least > 1e-9) is (abs(k) > epsilon)
+        if epsilon == 0:
+            ends = drawn("thesis-4.1")[curve]
+            assert ends[6.0] == pytest.approx(1, abs=0.015)
+            assert ends[-6.0] == pytest.approx(1 / (m - 1), abs=0.01)
+
+
+@paper("Thesis Figure 6.1")
+def test_on_the_curves_of_figure_61_both_corners_err_alike() -> None:
+    """At (ε, δ) on the curve of π the even (s, s) and the uneven (r, ½) have the same error; above it (r, ½) wins."""
+    curves = drawn("thesis-6.1")
+    for name, points in curves.items():
+        if not name.startswith("π") or name == "π = 0":
+            continue  # at π = 0 the even one has no share to be compared at but the limit
+        share = float(Fraction(name.removeprefix("π = ")))
+        for epsilon, delta in points.items():
+            for shift, better in ((0.0, None), (0.01, True), (-0.01, False)):
+                E, moved = math.exp(epsilon), delta + shift
+                if not 0 <= moved <= 0.5:
+                    continue
+                even, r = (E + moved) / (E + 1), 1 - (0.5 - moved) / E
+                gap = error(even, even, share) / error(r, 0.5, share) - 1
+                assert abs(gap) < 1e-9 if better is None else (gap > 0) is better, (name, epsilon, shift)
+
+
+@paper("Thesis Figure 6.2")
+def test_the_ratio_of_figure_62_is_that_of_the_largest_errors_on_a_grid() -> None:
+    """Warner and Mangat at one degree α of violation: largest errors over a thousand shares; never below 1."""
+    grid = [i / 1000 for i in range(1001)]
+    for share in (0.01, 0.1):
+        for alpha, ratio in list(drawn("thesis-6.2")[f"π = {share:g}"].items())[1:]:
+            p_w = alpha * (1 - share) / (alpha * (1 - share) + share * (1 - alpha))
+            p_m = (alpha - share) / (alpha * (1 - share))
+            worst = [max(error(*point, pi) for pi in grid) for point in ((p_w, p_w), (p_m, 1.0))]
+            assert ratio == pytest.approx(worst[0] / worst[1], rel=1e-4), (share, alpha)
+            assert ratio >= 1 - 1e-9
+
+
+@paper("Thesis Figure 6.3")
+def test_there_is_no_gap_at_small_pm_in_figure_63() -> None:
+    """DESIGN §9.1: at p_m ≤ ½ the largest error with sampling is (1 − p_m)/p_m, as without it."""
+    curves, grid = drawn("thesis-6.3"), [i / 2000 for i in range(2001)]
+    for p_m, value in curves["sampling"].items():
+        assert value == pytest.approx(max(error(p_m, 1.0, pi) for pi in grid), rel=1e-5, abs=1e-12)
+        without = max((1 - pi) * (1 - p_m) / p_m for pi in grid)  # Thm 6.6
+        assert curves["no sampling (6.31)"][p_m] == pytest.approx(without, rel=1e-9, abs=1e-12)
+        printed = 1 / (4 * p_m**2)
+        if p_m <= 0.5:
+            assert value == pytest.approx(without)
+            assert printed >= value - 1e-12
+        if p_m == 0.1:
+            assert printed - without == pytest.approx(16)
