@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forms of the wizard: what they make, and what they say to what they cannot take. Never a 500, never a trace."""
 
+import html
 import io
+import re
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.report import Report
+from frankly_server.surveys.outbound import Post
+from frankly_server.surveys.webhooks import Webhooks
 
 from tests.frankly_server.web.admin.office import Office, finish_job, send
+from tests.frankly_server.web.site import NOW
 
 COUNTS = b",no,yes\r\nlow,120,30\r\nhigh,40,60\r\n"
 
@@ -88,6 +95,111 @@ def test_templates_and_files_begin_a_survey_too(office: Office) -> None:
             assert client.get(answer.headers["Location"].replace("questions", page)).status_code == 200
 
 
+# form beside the usual one -> (notion, questions of the block)
+PROMISES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
+    "belief": ({"notion": "lip", "secret": "attribute", "name": "Income"}, "lip", ("tired",)),
+    "odds": ({"notion": "secret-ldp", "secret": "attribute", "name": "Income"}, "secret-ldp", ("tired",)),
+    "two limits": ({"notion": "alip", "secret": "attribute", "name": "Income", "high": "0.4"}, "alip", ("tired",)),
+    "two factors": ({"notion": "alip", "secret": "attribute", "name": "Income", "unit": "factor", "factor": "2",
+                     "low": "3", "high": "1.5"}, "alip", ("tired",)),
+    "a sample": ({"notion": "rldp", "secret": "question", "other": "pay", "sample": "2000"}, "rldp", ("pay", "tired")),
+    "another question": ({"notion": "lip", "secret": "question", "other": "pay"}, "lip", ("tired",)),
+    "side channels": ({"notion": "srlip", "secret": "attribute", "name": "Income", "together": "home",
+                       "counts": ",no-own,no-rent,yes-own,yes-rent\nlow,30,40,50,60\nhigh,60,50,40,30"}, "srlip",
+                      ("tired", "home")),
+}  # fmt: skip
+
+
+def three_questions(client: FlaskClient) -> str:
+    survey: str = begin(client, title="Three").headers["Location"].removesuffix("/questions")
+    for question, choices in (("Pay?", "Low\nHigh"), ("Home?", "Own\nRent")):
+        assert send(client, f"{survey}/questions", question=question, choices=choices).status_code == 303
+    return survey
+
+
+@pytest.fixture(scope="module")
+def three(desk: tuple[FlaskClient, str]) -> str:
+    return three_questions(desk[0])
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_every_promise_of_the_form_is_kept_in_the_draft(
+    office: Office, desk: tuple[FlaskClient, str], three: str, name: str
+) -> None:
+    client, (form, notion, questions) = desk[0], PROMISES[name]
+    usual = {"block": "tired", "unit": "epsilon", "epsilon": "0.5", "source": "x", "backstop": "yes",
+             "counts": ",yes,no\nhigh,60,40\nlow,30,120"}  # fmt: skip
+    answer = send(client, f"{three}/protection", **(usual | form))
+    assert answer.status_code == 303, answer.text
+    draft = office.services.surveys.draft(three.rsplit("/", 1)[1])
+    block = next(block for block in draft.blocks if block.id == "tired")
+    assert (block.notion, tuple(q.id for q in block.questions)) == (notion, questions)
+    if name == "two factors":  # ln 3 and ln 1.5, rounded down
+        assert (block.epsilon_low, block.epsilon_high) == ("1.0986", "0.4054")
+    if name == "two limits":
+        assert (block.epsilon_low, block.epsilon_high) == ("inf", "0.4")
+    if questions != ("tired", "home"):  # columns are found by name, secrets of a question too
+        assert block.prior is not None
+        rows = (("120", "30"), ("40", "60"))
+        assert block.prior.joint == (rows if block.prior.secret == "pay" else rows[::-1])
+    shown = client.get(f"{three}/protection?block=tired").text
+    assert f'value="{notion}" checked' in shown
+    assert client.get(answer.headers["Location"]).status_code == 200
+    assert send(client, f"{three}/protection", block="tired", epsilon="1").status_code == 303  # and back again
+
+
+def test_what_the_form_cannot_say_is_written_in_the_file(office: Office, desk: tuple[FlaskClient, str]) -> None:
+    client = desk[0]
+    survey = begin(client, title="In a file").headers["Location"].removesuffix("/questions")
+    page = client.get(f"{survey}/file").text
+    text = html.unescape(re.search(r"<textarea[^>]*>(.*?)</textarea>", page, re.DOTALL).group(1))  # type: ignore[union-attr]
+    bent = text.replace("notion: ldp", "criterion: worst\n    notion: ldp")
+    assert bent != text
+    assert send(client, f"{survey}/file", file=bent).status_code == 303
+    block = office.services.surveys.draft(survey.rsplit("/", 1)[1]).blocks[0]
+    assert block.criterion == "worst"
+    assert "the worst target as criterion" in client.get(f"{survey}/protection").text
+    refused = send(client, f"{survey}/file", file=text.replace("name: in-a-file", "name: other"))
+    assert (refused.status_code, "keep the name" in refused.text) == (422, True)
+    refused = send(client, f"{survey}/file", file="a: [b")
+    assert (refused.status_code, "a: [b" in refused.text) == (422, True)  # what was typed is still there
+
+
+def test_a_rehearsal_shows_the_very_report(office: Office, desk: tuple[FlaskClient, str]) -> None:
+    client = desk[0]
+    where = f"/admin/surveys/{office.survey}/try"
+    page = send(client, where, what="form", **{"q-smokes": "yes", "q-drinks": "never", "q-region": "south"}).text
+    found = re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)
+    assert found
+    report = Report.from_bytes(html.unescape(found.group(1)).encode())
+    assert (len(report.symbols), report.strata) == (2, {"region": "south"})
+    page = send(client, where, what="everybody", block="drinks", answer="daily").text
+    assert page.count('class="truth"') == 3
+    refused = send(client, where, what="form", **{"q-smokes": "yes"})
+    assert (refused.status_code, "(drinks)" in refused.text) == (422, True)
+
+
+def test_a_webhook_is_set_on_an_allowed_host_only(office: Office, desk: tuple[FlaskClient, str]) -> None:
+    client, where = desk[0], f"/admin/surveys/{office.survey}/webhook"
+    assert "FRANKLY_WEBHOOK_HOSTS" in client.get(where).text
+    refused = send(client, where, url="https://hooks.example.org/x")
+    assert (refused.status_code, "(url)" in refused.text) == (422, True)
+    services = office.services
+    services.webhooks = Webhooks(services.database, FixedClock(NOW), Post(["hooks.example.org"]))
+    made = send(client, where, url="https://hooks.example.org/x")
+    secret = re.search(r"<pre data-copy>([0-9a-f]{64})</pre>", made.text)
+    assert secret
+    assert secret.group(1) not in client.get(where).text  # shown once
+    assert "https://hooks.example.org/x" in client.get(where).text
+    for url in ("https://10.0.0.1/", "http://hooks.example.org/", "https://hooks.example.org@evil.example/"):
+        assert send(client, where, url=url).status_code == 422
+    assert services.webhooks.of(office.survey).url == "https://hooks.example.org/x"
+    assert send(client, f"{where}/remove").status_code == 303
+    assert services.webhooks.of(office.survey).url is None
+    trail = [event.action for event in services.accounts.trail("main", limit=5)]
+    assert trail[:2] == ["webhook removed", "webhook set"]
+
+
 # (page of the draft, or an address; form) -> status
 BAD_FORMS: dict[str, tuple[str, dict[str, Any], int]] = {
     "no question": ("/admin/surveys/new", {"how": "question"}, 422),
@@ -116,6 +228,17 @@ BAD_FORMS: dict[str, tuple[str, dict[str, Any], int]] = {
                                      "source": "x", "counts": ",no,yes\nlow,0,5,0,5"}, 422),
     "wrong columns": ("protection", {"block": "tired", "epsilon": "1", "secret": "attribute", "name": "x",
                                      "source": "x", "counts": ",a,b,c\nlow,10,20,30\nhigh,10,20,30"}, 422),
+    "columns of other answers": ("protection", {"block": "tired", "epsilon": "1", "secret": "attribute", "name": "x",
+                                                "source": "x", "counts": ",a,b\nlow,10,20\nhigh,10,20"}, 422),
+    "robust without a sample": ("protection", {"block": "tired", "epsilon": "1", "secret": "attribute", "name": "x",
+                                               "notion": "rldp", "counts": ",no,yes\nlow,10,20\nhigh,10,20"}, 422),
+    "srlip alone": ("protection", {"block": "tired", "epsilon": "1", "secret": "attribute", "name": "x",
+                                   "notion": "srlip", "counts": ",no,yes\nlow,10,20\nhigh,10,20"}, 422),
+    "alip without a side": ("protection", {"block": "tired", "secret": "attribute", "name": "x", "notion": "alip",
+                                           "source": "x", "counts": ",no,yes\nlow,10,20\nhigh,10,20"}, 422),
+    "a factor of nothing": ("protection", {"block": "tired", "secret": "attribute", "unit": "factor", "factor": "2",
+                                           "notion": "alip", "low": "x", "counts": ",no,yes\na,1,2\nb,3,4"}, 422),
+    "together with nothing": ("protection", {"block": "tired", "epsilon": "1", "together": "nothing"}, 404),
     "trial of nothing": ("try", {"block": "nothing", "answer": "x"}, 404),
     "move a draft": ("move", {"move": "pause"}, 409),
     "move nowhere": ("move", {"move": "explode"}, 404),
