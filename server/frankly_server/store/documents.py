@@ -3,9 +3,10 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from frankly_server.store.schema import documents, is_digest, is_id
+from frankly_server.store.upsert import insert_new
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,12 @@ class Documents:
         every = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version)
         return [DocumentRow(**row) for row in self._connection.execute(every).mappings()]
 
-    def add(self, row: DocumentRow) -> None:
-        """Insert a newly published document."""
-        self._connection.execute(
-            insert(documents).values(
-                digest=row.digest, survey=row.survey, version=row.version, source=row.source, envelope=row.envelope
-            )
+    def add(self, row: DocumentRow) -> bool:
+        """Insert a newly published document; False if its survey has this version by now, and nothing was inserted."""
+        new = insert_new(self._connection.dialect.name, documents, "version").values(
+            digest=row.digest, survey=row.survey, version=row.version, source=row.source, envelope=row.envelope
         )
+        return self._connection.execute(new).first() is not None
 
     def all(self) -> list[DocumentRow]:
         """Return every published version, by survey and version."""

@@ -164,11 +164,11 @@ class Surveys:
         made = DocumentRow(document.digest, row.id, document.version, source, envelope.to_bytes())
         with self._database.transaction("publish survey") as tx:
             newest = tx.documents.latest(row.id)
-            if (newest.digest if newest else None) != place.prev:
+            # On PostgreSQL another version may still come between this look and the insert, which then adds nothing.
+            if (newest.digest if newest else None) != place.prev or not tx.documents.add(made):
                 raise InvalidInput(
                     Problem.IMMUTABLE, "another version was published meanwhile; publish again", "version"
                 )
-            tx.documents.add(made)
             tx.log.append(made.digest)
         return self._published("published", row, made, definition.budget)
 
