@@ -3,6 +3,7 @@
 
 import shlex
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,19 +23,20 @@ def environment_of(image: list[tuple[str, str]]) -> dict[str, str]:
 
 
 @contextmanager
-def serving(command: list[str], environment: dict[str, str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+def serving(command: list[str], environment: dict[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A server that says where it answers; told to stop at the end, which it must do well."""
-    with subprocess.Popen(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
+    port = environment["FRANKLY_PORT"]
+    log = folder / f"server-{port}.log"  # a pipe that nobody reads would stop the server once it is full
+    with log.open("wb") as said, subprocess.Popen(command, env=environment, cwd=folder, stderr=said) as server:
         try:
             # Both servers say where they answer once the port is open.
-            said = []
-            for line in server.stderr:
-                said.append(line)
-                if environment["FRANKLY_PORT"] in line:
-                    break
-            assert environment["FRANKLY_PORT"] in "".join(said), said
+            deadline = time.monotonic() + 120
+            while port not in log.read_text():
+                assert server.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.05)
             yield server
         finally:
             server.terminate()
-            server.communicate(timeout=30)
+            server.wait(timeout=60)
     assert server.returncode == 0

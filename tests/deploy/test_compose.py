@@ -5,7 +5,6 @@ By hand means: the very commands of its services, over the PostgreSQL of the tes
 of Caddy. What this cannot show: that the image builds, Caddy's own behaviour and certificates, and Docker's networks.
 """
 
-import json
 import re
 import subprocess
 import time
@@ -119,6 +118,17 @@ class Site:
         return Services.open(Settings(home=self.home, database_url=SecretStr(self.database_url)), SystemClock())
 
 
+def publish(deployment: dict[str, str], home: Path) -> Site:
+    """A survey that is open today, published by the deployment's own keys; where it answers is not known yet."""
+    site = Site(0, "", "", deployment["FRANKLY_DATABASE_URL"], home)
+    services = site.services()
+    services.surveys.apply(services.surveys.parse_definition(open_today()))
+    made = services.surveys.publish("habits")
+    services.close()
+    site.survey, site.digest = made.survey_id, made.digest
+    return site
+
+
 def test_the_whole_deployment_by_hand(
     deployment: dict[str, str], compose: dict[str, Any], tmp_path: Path, full: bool
 ) -> None:
@@ -133,9 +143,7 @@ def test_the_whole_deployment_by_hand(
 
     for name in ("keys", "migrate"):
         run(*services[name]["command"])
-    (tmp_path / "survey.yaml").write_bytes(open_today())
-    run("frankly", "survey", "apply", "survey.yaml")
-    told = json.loads(run("frankly", "survey", "publish", "habits", "--json"))
+    site = publish(deployment, tmp_path / "home")
     ports = [free_port() for _ in range(replicas)]
 
     def replica(port: int) -> Any:
@@ -145,20 +153,17 @@ def test_the_whole_deployment_by_hand(
         started = {port: up.enter_context(ExitStack()) for port in ports}
         for port, one in started.items():
             one.enter_context(replica(port))
-        site = Site(proxy.port, told["survey"], told["digest"], deployment["FRANKLY_DATABASE_URL"], tmp_path / "home")
+        site.port = proxy.port
         with Devices(site, threads=6) as devices:  # type: ignore[arg-type]  # as much of a server as devices need
             for i, port in enumerate(ports):  # a new release: one replica after the other, each told to stop
                 devices.wait_for((i + 1) * wanted // (replicas + 1), within_s=300)
-                run(*services["migrate"]["command"])
                 started[port].close()
                 started[port].enter_context(replica(port))
+            run(*services["migrate"]["command"])  # as every `up` does
             devices.wait_for(wanted, within_s=300)
         assert all(proxy.taken[port] > 0 for port in ports)
         home = {"FRANKLY_HOME": str(tmp_path / "witness")}
         *watch, _ = services["witness"]["command"]
-        once = [word for word in watch if word not in ("--every", "3600")]
-        seen = json.loads(run(*once, f"http://127.0.0.1:{proxy.port}", "--json", **home))
-        assert (seen["size"], seen["before"]) == (1, 0)
         stays_until_told([*watch, f"http://127.0.0.1:{proxy.port}"], deployment | home, tmp_path)
     check_kept(site, devices)  # type: ignore[arg-type]
     unanswered = [attempt for attempt in devices.attempts if attempt.status not in (200, 201)]

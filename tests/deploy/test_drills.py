@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -33,25 +34,29 @@ class Desk:
     database_url: str
     stick: Path
     survey: str
+    told: pytest.CaptureFixture[str]
 
-    def shell(self, script: str, code: int = 0) -> str:
-        """Run a script as it stands; return what it wrote."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
-        environment |= {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "FRANKLY_HOME": str(self.home),
-            "FRANKLY_DATABASE_URL": self.database_url,
-            "STICK": str(self.stick),
-        }
+    def shell(self, script: str) -> str:
+        """Run a script as it stands, in a shell; return what it wrote."""
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script], env=environment, cwd=self.folder, capture_output=True, text=True
-        )
-        assert done.returncode == code, done.stderr
+            ["bash", "-euo", "pipefail", "-c", script], env={**os.environ, "PATH": path}, cwd=self.folder,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def json(self, command: str, code: int = 0) -> Any:
-        """Run one command and read the object it writes."""
-        return json.loads(self.shell(f"{command} --json", code))
+    def run(self, line: str, code: int = 0) -> str:
+        """Run one line `frankly …` in this process; return what it wrote."""
+        program, *arguments = shlex.split(os.path.expandvars(line), comments=True)
+        assert program == "frankly"
+        self.told.readouterr()
+        assert front.run(arguments) == code, line
+        return self.told.readouterr().out
+
+    def json(self, line: str) -> Any:
+        """Run one line, and read the object it writes."""
+        return json.loads(self.run(f"{line} --json"))
 
     def services(self, home: Path | None = None) -> Services:
         """The services over this home, or another."""
@@ -72,14 +77,19 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture
-def desk(filled: tuple[Path, str], tmp_path: Path) -> Desk:
+def desk(
+    filled: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Desk:
     """A copy of that server for one test; its root key on a stick."""
     home, stick, folder = tmp_path / "home", tmp_path / "stick", tmp_path / "folder"
     shutil.copytree(filled[0], home)
     for made in (stick, folder):
         made.mkdir(mode=0o700)
     (home / "keys" / "root.pem").rename(stick / "root.pem")
-    return Desk(folder, home, f"sqlite:///{home / 'frankly.db'}", stick, filled[1])
+    url = f"sqlite:///{home / 'frankly.db'}"
+    for name, value in (("FRANKLY_HOME", str(home)), ("FRANKLY_DATABASE_URL", url), ("STICK", str(stick))):
+        monkeypatch.setenv(name, value)
+    return Desk(folder, home, url, stick, filled[1], capsys)
 
 
 def drill(root: Path, name: str) -> str:
@@ -112,7 +122,8 @@ def _kept(services: Services, survey: str) -> tuple[list[Any], dict[Any, int]]:
 
 def test_the_publishers_key_is_replaced_and_what_is_published_signed_again(root: Path, desk: Desk) -> None:
     before = desk.json("frankly keys status")
-    desk.shell(drill(root, "keys"))
+    for line in drill(root, "keys").splitlines():
+        desk.run(line)
     after = desk.json("frankly keys status")
     assert after["version"] == before["version"] + 1
     assert _in_force(after, "publisher").isdisjoint(_in_force(before, "publisher"))
@@ -127,32 +138,32 @@ def _in_force(status: Any, role: str) -> set[str]:
 
 def test_a_stolen_key_is_revoked_and_signs_nothing_more(desk: Desk) -> None:
     [stolen] = _in_force(desk.json("frankly keys status"), "publisher")
-    desk.shell(f'frankly keys revoke {stolen} --root-key "$STICK/root.pem" --yes')
+    desk.run(f'frankly keys revoke {stolen} --root-key "$STICK/root.pem" --yes')
     [new] = _in_force(desk.json("frankly keys status"), "publisher")
     assert new != stolen
     services = desk.services()
     assert len(services.surveys.signed_by_others()) == 1  # until resign, devices refuse what is published
     services.close()
     assert len(desk.json("frankly keys resign --yes")["signed"]) == 1
-    assert "broken" not in desk.shell("frankly doctor")
+    assert "broken" not in desk.run("frankly doctor")
 
 
 def test_without_any_root_key_nothing_is_changed_and_surveys_go_on(desk: Desk) -> None:
     (desk.stick / "root.pem").unlink()
     status = desk.json("frankly keys status")
     for command in ("rotate --publisher", f"revoke {next(iter(_in_force(status, 'publisher')))}"):
-        desk.shell(f"frankly keys {command} --yes", code=3)
+        desk.run(f"frankly keys {command} --yes", code=3)
     assert desk.json("frankly keys status") == status
-    assert "broken" not in desk.shell("frankly doctor")
+    assert "broken" not in desk.run("frankly doctor")
 
 
 def test_a_second_root_key_replaces_a_lost_one(desk: Desk) -> None:
-    desk.shell('frankly keys rotate --add-root 1 --root-key "$STICK/root.pem" --yes')
+    desk.run('frankly keys rotate --add-root 1 --root-key "$STICK/root.pem" --yes')
     [second] = (desk.home / "keys").glob("root-*.pem")
     second.rename(desk.stick / "second.pem")
     (desk.stick / "root.pem").unlink()
     before = _in_force(desk.json("frankly keys status"), "root")
-    desk.shell('frankly keys rotate --root --root-key "$STICK/second.pem" --yes')
+    desk.run('frankly keys rotate --root --root-key "$STICK/second.pem" --yes')
     assert _in_force(desk.json("frankly keys status"), "root").isdisjoint(before)
 
 

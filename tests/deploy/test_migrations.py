@@ -13,7 +13,7 @@ import pytest
 from alembic.script import ScriptDirectory
 from frankly_server.store import Database, UnsafeStore, downgrade, migrate, upgrade
 from frankly_server.store.schema import SCHEMA_VERSION
-from sqlalchemy import MetaData, inspect, select
+from sqlalchemy import inspect
 
 from tests.frankly_server.web.site import Site, make_site
 
@@ -52,16 +52,15 @@ def shape(database: Database) -> Shape:
 
 def rows(database: Database, seen: Shape) -> dict[str, list[str]]:
     """Every row of the tables and columns of `seen`, in an order of its own."""
-    tables = MetaData()
-    tables.reflect(database.engine)
     with database.engine.connect() as connection:
         return {
-            name: sorted(
-                repr(tuple(row))
-                for row in connection.execute(select(*(tables.tables[name].c[c] for c in table["columns"])))
-            )
+            name: sorted(repr(tuple(row)) for row in connection.exec_driver_sql(f"SELECT {_listed(table)} FROM {name}"))
             for name, table in seen.items()
         }
+
+
+def _listed(table: dict[str, Any]) -> str:
+    return ", ".join(f'"{column}"' for column in table["columns"])
 
 
 def harm(before: Shape, after: Shape) -> list[str]:
@@ -118,18 +117,6 @@ def test_every_step_back_and_forth_loses_nothing_that_both_sides_know(site: Site
     assert shape(database) == {}
 
 
-def test_a_server_goes_on_after_its_database_was_taken_down_and_up(site: Site) -> None:
-    """The newest step alone: what was counted before is counted after, and new reports come in."""
-    database = site.services.database
-    before = site.estimates().json["n"]
-    downgrade(database, REVISIONS[-2])
-    upgrade(database)
-    assert site.send(site.report(20)).status_code == 201
-    assert site.estimates().json["n"] == before + 1
-    with database.reading("check") as tx:
-        assert tx.counts.recount(site.survey) == []
-
-
 def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_not_start(site: Site) -> None:
     """While an update goes on, the migration has run and the release before still serves."""
     database = site.services.database
@@ -148,6 +135,14 @@ def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_no
     pretend(newer)
     assert site.send(site.report(30)).status_code == 201
     pretend(SCHEMA_VERSION)
+    # The newest step alone, down and up: what was counted is counted, and new reports come in.
+    before = site.estimates().json["n"]
+    downgrade(database, REVISIONS[-2])
+    upgrade(database)
+    assert site.send(site.report(20)).status_code == 201
+    assert site.estimates().json["n"] == before + 1
+    with database.reading("check") as tx:
+        assert tx.counts.recount(site.survey) == []
 
 
 def test_steps_that_would_stop_the_release_before_are_seen() -> None:

@@ -36,7 +36,7 @@ def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
         found = parse_value(value)
     except InvalidInput as refused:
         if tables and refused.problem is Problem.PRIOR_SHAPE:
-            words = f"line 1: the table has not the columns of its block ({refused.detail})"
+            words = f"line 1: the columns are not the answers of the block ({refused.detail})"
             raise InvalidInput(Problem.PRIOR_SHAPE, words, "counts") from None
         raise
     blocks = {block.id: block for block in found.blocks}

@@ -29,6 +29,7 @@ from tests.postgres import PostgresServer, free_port
 
 TIMES = {"opens": -1, "closes": 30, "expires": 60}
 METRICS_TOKEN = "m" * 32
+BATCH_TYPE = "application/vnd.frankly.batch+json"
 
 
 def open_today(survey: bytes = SURVEY) -> bytes:
@@ -134,12 +135,14 @@ class Sent:
 class Devices:
     """Threads that send reports of their own, the same bytes again and again until each is acknowledged.
 
+    batch : reports in each request of every other thread, which stands for an enumerator's tablet; 0 for no batches.
     acknowledged : symbols by report id, noted after the 2xx. sent : symbols of every id that was ever sent.
     """
 
     server: Running
     threads: int = 8
     pause_s: float = 0.0
+    batch: int = 0
     acknowledged: dict[str, tuple[int, int]] = field(default_factory=dict)
     sent: dict[str, tuple[int, int]] = field(default_factory=dict)
     attempts: list[Sent] = field(default_factory=list)
@@ -167,30 +170,31 @@ class Devices:
 
     def _work(self, number: int) -> None:
         draw = random.Random(number)
+        together = self.batch if number % 2 else 0
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
         while not self._stop.is_set():
-            report_id, symbols = secrets.token_hex(16), (draw.randrange(2), draw.randrange(3))
-            body = report_bytes(self.server, report_id, symbols)
-            self.sent[report_id] = symbols
+            new = {secrets.token_hex(16): (draw.randrange(2), draw.randrange(3)) for _ in range(together or 1)}
+            bodies = [report_bytes(self.server, report_id, symbols) for report_id, symbols in new.items()]
+            body = b'{"reports":[' + b",".join(bodies) + b"]}" if together else bodies[0]
+            self.sent |= new
             while not self._stop.is_set():
-                status = self._send(connection, body)
-                if status in (200, 201):
-                    self.acknowledged[report_id] = symbols
+                if self._send(connection, body, BATCH_TYPE if together else "application/json") in (200, 201):
+                    self.acknowledged |= new
                     break
                 time.sleep(0.05)  # away or busy: the same bytes again
             time.sleep(self.pause_s)
         connection.close()
 
-    def _send(self, connection: http.client.HTTPConnection, body: bytes) -> int:
+    def _send(self, connection: http.client.HTTPConnection, body: bytes, kind: str) -> int:
         began, at, status = time.monotonic(), float("inf"), 0  # what was not sent whole counts as sent after everything
         try:
-            connection.request("POST", f"/v1/surveys/{self.server.survey}/reports", body,
-                               {"Content-Type": "application/json"})  # fmt: skip
+            connection.request("POST", f"/v1/surveys/{self.server.survey}/reports", body, {"Content-Type": kind})
             at = time.monotonic()
             answer = connection.getresponse()
             said = answer.read()
             status = answer.status
-            if status not in (200, 201, 503):
+            whole = kind != BATCH_TYPE or all(one["status"] != "refused" for one in json.loads(said).get("results", ()))
+            if status not in (200, 201, 503) or not whole:
                 self.odd.append((status, said))
         except (OSError, http.client.HTTPException):
             connection.close()

@@ -12,6 +12,7 @@ from tests.faults.server.running import Devices, KillablePostgres, Running, chec
 from tests.postgres import find_binaries
 
 FULL_ACKNOWLEDGEMENTS = 50_000  # on each kind of database
+BATCH = 20  # in every other thread's requests
 
 
 @pytest.fixture
@@ -27,12 +28,12 @@ def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
     server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
     server.start()
     try:
-        with Devices(server) as devices:
+        with Devices(server, batch=BATCH) as devices:
             for i in range(kills):
-                devices.wait_for((i + 1) * wanted // (kills + 1), within_s=600)
+                devices.wait_for((i + 1) * wanted // (kills + 1), within_s=3600)
                 server.kill()
                 server.start()
-            devices.wait_for(wanted, within_s=600)
+            devices.wait_for(wanted, within_s=3600)
     finally:
         server.end()
     assert len(devices.acknowledged) >= wanted
@@ -46,9 +47,9 @@ def test_server_and_database_killed_on_postgresql(tmp_path: Path, database: Kill
     server = Running(tmp_path, database.create(), production=True)
     server.start()
     try:
-        with Devices(server) as devices:
+        with Devices(server, batch=BATCH) as devices:
             for i, turn in enumerate(turns):
-                devices.wait_for((i + 1) * wanted // (len(turns) + 1), within_s=600)
+                devices.wait_for((i + 1) * wanted // (len(turns) + 1), within_s=3600)
                 if turn == "server":
                     server.kill()
                     server.start()
@@ -58,7 +59,7 @@ def test_server_and_database_killed_on_postgresql(tmp_path: Path, database: Kill
                     assert server.get("/health/live")[0] == 200
                     assert server.get("/health/ready")[0] == 503
                     database.start_again()
-            devices.wait_for(wanted, within_s=600)
+            devices.wait_for(wanted, within_s=3600)
     finally:
         server.end()
     felt = [sent.status for sent in devices.attempts if sent.status not in (200, 201)]
