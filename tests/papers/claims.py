@@ -192,7 +192,7 @@ Thm 6 | I = I(S;Y¹) + I(U;Y² beside Y¹) | design/robust/independent_reporting
 (82) | Several local maxima in ε₂, often best at an end | design/robust/independent_reporting.py | +
 Example 5 | Its figures, with the rad of Theorem 1 | design/robust/independent_reporting.py |
 Table 2 | SRR (42 × 6: .0045); IR .219, .134, .032 for .512, .169, .055 | design/robust/independent_reporting.py | !
-Table 2, PolyOpt | .727, .723, .719 for 2 × 5, .374 for 5 × 2 | design/programme.py |
+Table 2, PolyOpt | .727, .723, .719 for 2 × 5; .374, .372, .370 for 5 × 2 | design/programme.py |
 Figure 2 | Independent Reporting on Adult | design/robust/independent_reporting.py |
 Figure 3 | NR ≥ PolyOpt ≥ IR and SRR ≥ GRR; IR ≥ SRR on large alphabets | reproduce/robust_utility.py |
 Figure 4 | ε* above ε for NR, at most ε for PolyOpt | reproduce/robust_trust.py |
