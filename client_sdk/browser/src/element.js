@@ -117,7 +117,7 @@ export class FranklySurvey extends HTMLElement {
       make("button", { part: "button", type: "submit" }, strings.send));
     const details = make("details", { part: "explanation" }, make("summary", {}, strings.details),
       ...(strings.english ? [make("p", { class: "note" }, strings.english)] : []),
-      make("div", { class: "words", lang: "en", dir: "ltr" }, told.words));
+      make("div", { class: "words", lang: "en", dir: "ltr" }, ...isolated(told.words, survey, language)));
     this.#show(language, make("h1", { part: "title" }, survey.title[language]), ...this.#languages(survey.languages, language, strings),
       ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise, details, form);
     form.addEventListener("submit", (event) => {
@@ -193,7 +193,7 @@ export class FranklySurvey extends HTMLElement {
     const known = error instanceof FranklyError, language = this.#wanted[0] ?? "en", strings = stringsFor(language, this.strings);
     this.#tell("error", known ? { code: error.code, detail: error.detail, field: error.field } : { code: "internal", detail: "", field: null });
     const children = [make("p", { role: "alert", part: "alert" }, strings.failed)];
-    if (known) children.push(make("p", { lang: "en", dir: "ltr", part: "detail" }, `${error.message} (${error.code})`));
+    if (known) children.push(make("p", { lang: "en", dir: "ltr", part: "detail" }, `${error.detail} (${error.code})`));
     if (error instanceof NetworkError) {
       const button = make("button", { type: "button", part: "button" }, strings.retry);
       button.addEventListener("click", () => this.#open());
@@ -202,6 +202,15 @@ export class FranklySurvey extends HTMLElement {
     this.#show(speaks(language, this.strings) ? language : "en", ...children);
     if (!known) throw error;
   }
+}
+
+/** The explanation, the survey's own words in it kept together: among English ones, Arabic ones would change places. */
+function isolated(/** @type {string} */ words, /** @type {import("./documents.js").Survey} */ survey, /** @type {string} */ language) {
+  const { title, consent, strata, blocks } = survey, questions = [...strata, ...blocks.flatMap((block) => block.questions)];
+  const texts = [title, ...(consent ? [consent] : []), ...questions.flatMap(({ text, choices }) => [text, ...choices.map((choice) => choice.label)])];
+  if (directionOf(language) === "ltr") return [words];
+  const known = texts.map((text) => text[language].replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).sort((a, b) => b.length - a.length);
+  return words.split(new RegExp(`(?<!\\p{L})(${known.join("|")})(?!\\p{L})`, "u")).map((part, i) => (i % 2 ? make("bdi", { lang: language }, part) : part));
 }
 
 const escaped = (/** @type {string} */ id) => globalThis.CSS.escape(id);

@@ -12,15 +12,16 @@ h1 { font-size: 1.6em; line-height: 1.25; margin: 0 0 .6em; }
 p { margin: 0 0 1em; }
 .promise { background: var(--soft); border-inline-start: 4px solid var(--accent); padding: .8em 1em; border-radius: 4px; margin: 0 0 1em; }
 .promise p:last-child { margin-bottom: 0; }
-fieldset { border: 1px solid var(--line); border-radius: 8px; margin: 0 0 1.25em; padding: .25em 1em 1em; min-inline-size: 0; }
-legend { font-weight: 600; padding: 0 .4em; margin-inline-start: -.4em; }
+fieldset { border: 1px solid var(--line); border-radius: 8px; margin: 0 0 1.25em; padding: .9em 1em; min-inline-size: 0; }
+legend { float: inline-start; inline-size: 100%; font-weight: 600; padding: 0; margin: 0 0 .4em; }
+legend + * { clear: both; }
 fieldset[aria-invalid="true"] { border-color: var(--wrong); }
 .choice { display: flex; gap: .75em; align-items: center; min-block-size: 2.75em; padding: .25em .4em; border-radius: 6px; cursor: pointer; }
 .choice:hover { background: var(--soft); }
 input { inline-size: 1.25em; block-size: 1.25em; margin: 0; flex: none; accent-color: var(--accent); }
 .error { color: var(--wrong); font-weight: 600; margin: .25em 0 0; }
 .error:empty { display: none; }
-.note { font-size: .9em; margin: .1em 0 .3em; }
+.note { font-size: .9em; margin: 0 0 .3em; }
 button { font: inherit; font-weight: 600; background: var(--accent); color: var(--on-accent); border: 0; border-radius: 8px; padding: .8em 1.4em; min-block-size: 2.75em; cursor: pointer; }
 button[disabled] { opacity: .6; cursor: progress; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
@@ -30,6 +31,6 @@ details { border: 1px solid var(--line); border-radius: 8px; padding: .7em 1em; 
 summary { cursor: pointer; font-weight: 600; min-block-size: 1.6em; }
 .words { white-space: pre-wrap; margin: .8em 0 0; font-size: .92em; }
 [role="status"], [role="alert"] { font-weight: 600; background: var(--soft); border-radius: 8px; padding: 1em; margin: 0; }
-[role="alert"] { border: 1px solid var(--wrong); }
+[role="alert"] { border: 1px solid var(--wrong); margin-block-end: 1em; }
 .served { font-size: .9em; border-block-start: 1px solid var(--line); padding-block-start: .8em; margin: 1.5em 0 0; }
 `;

@@ -100,6 +100,24 @@ def test_the_language_can_be_chosen(browser: Browser, site: Site) -> None:
     page.context.close()
 
 
+def test_arabic_words_stay_in_their_places_among_english_ones(browser: Browser, site: Site) -> None:
+    page = visit(browser, site.link, language="ar")
+    page.locator("summary").click()
+    places = page.locator(".words bdi").evaluate_all(
+        "all => all.map(one => [one.textContent, one.getBoundingClientRect().x, one.getBoundingClientRect().y])"
+    )
+    told = ["هل دخّنت خلال آخر ٣٠ يومًا؟", "لا", "نعم"]
+    (start,) = (i for i, (text, _, _) in enumerate(places) if text == told[0])
+    assert [text for text, _, _ in places[start : start + 3]] == told
+    (question, no, yes), lines = (
+        [x for _, x, _ in places[start : start + 3]],
+        {y for _, _, y in places[start : start + 3]},
+    )
+    assert question < no < yes
+    assert len(lines) == 1
+    page.context.close()
+
+
 # link -> what the page says
 WRONG: dict[str, str] = {
     "": "policy_unpinned",
