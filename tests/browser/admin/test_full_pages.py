@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages with much on them: three questions, two regions, several days; every promise of the form with its margins."""
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_server.intake import Intake
+from frankly_server.surveys import editing, files
+from frankly_server.surveys.definition import parse_definition, parse_value
+from frankly_server.surveys.protecting import Protection, protect
+
+from tests.browser.admin.conftest import PASSWORD, Desk
+
+PEOPLE, DAYS = 900, 5
+
+
+@pytest.fixture(scope="module")
+def survey(desk: Desk) -> str:
+    """A survey that people answered on several days: the north smokes more, and so do those who drink."""
+    made = editing.new_draft("Habits & health", "health", "en", "Do you smoke?", ["No", "Yes"])
+    made = editing.add_question(made, "How often do you drink?", ["Never", "Up to once a week", "More often"])
+    made = editing.add_question(made, "Where do you live?", ["North", "South"], public=True)
+    made = protect(made, "do-you-smoke", Protection("3"))
+    made = protect(made, "how-often-do-you-drink", Protection("4"))
+    made["min_reports"] = "60"
+    services, draw = desk.services, random.Random(7)
+    services.surveys.apply(parse_value(made))
+    published = services.surveys.publish("health")
+    document = services.surveys.versions("health")[-1]
+    for day in range(DAYS):
+        intake = Intake(services.database, FixedClock(services.surveys.now() + timedelta(days=day)))
+        reports = []
+        for _ in range(PEOPLE // DAYS):
+            north = draw.random() < 0.6
+            drinks = draw.choices(range(3), (5, 3, 2))[0]
+            smokes = int(draw.random() < (0.25 if north else 0.1) + 0.15 * drinks + 0.05 * day)
+            strata = {"where-do-you-live": "north" if north else "south"}
+            reports.append(_report(document, (smokes, drinks), strata, draw))
+        assert {getattr(found, "status", found) for found in intake.accept_batch(published.survey_id, reports)} == {
+            "accepted"}  # fmt: skip
+    desk.open("/admin/sign-in")
+    desk.sign_in("ada@example.org", PASSWORD)
+    return published.survey_id
+
+
+def _report(document: Any, answers: tuple[int, int], strata: dict[str, str], draw: random.Random) -> dict[str, Any]:
+    symbols = [
+        block.mechanism.symbol_json(block.mechanism.sample(answer, draw.getrandbits))
+        for block, answer in zip(document.blocks, answers, strict=True)
+    ]
+    return {"v": 1, "doc": document.digest, "id": f"{draw.getrandbits(128):032x}", "y": symbols, "strata": strata,
+            "token": None}  # fmt: skip
+
+
+# name -> (query, what the page must say)
+VIEWS = {
+    "all": ("", "is the most common answer"),
+    "apart": ("?by=where-do-you-live", "is more common in “North” than in “South”"),
+    "days": ("?period=day", "of those who answered"),
+    "table": ("?row=do-you-smoke&column=how-often-do-you-drink", "Do you smoke? × How often do you drink?"),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None:
+    query, words = VIEWS[name]
+    desk.open(f"/admin/surveys/{survey}/estimates{query}")
+    assert words in desk.page.locator("main").inner_text()
+    assert desk.page.locator("svg.intervals").count() == (1 if name == "table" else 2)
+    desk.check(f"full-estimates-{name}")
+
+
+@pytest.mark.parametrize("template", ["student", "census", "attributes"])
+def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
+    """The margins page draws the frontier; the form shows what the draft says. `survey` has signed in."""
+    services = desk.services
+    services.surveys.apply(parse_definition(files.template(template)))
+    summary = services.surveys.summary(parse_definition(files.template(template)).name)
+    block = services.surveys.draft(summary.survey_id).blocks[-1]
+    where = f"/admin/surveys/{summary.survey_id}"
+    desk.open(f"{where}/protection?block={block.id}")
+    assert desk.page.locator(f"input[name=notion][value={block.notion}]").is_checked()
+    if template == "student":
+        desk.check(f"full-protection-{template}")
+    desk.open(f"{where}/margins?block={block.id}")
+    assert desk.page.locator("svg .mark").count() >= 1
+    assert desk.page.locator("svg .curve-point").count() == (6 if template == "census" else 1)
+    if template == "census":
+        desk.check(f"full-margins-{template}")
