@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The browser SDK in Chromium: what verifying and sampling a 64×64 table costs, and how many kilobytes a page loads.
 
-Sizes are of the sources as they are served, each file compressed by itself and all of them together; a bundler's figure
-is smaller (comments and names go).
+Sizes are of what an entry loads at once, compressed together: the sources as they are served, comments and all, and, if
+a program `esbuild` is on the path, bundled and minified by it. What is loaded only when a survey needs it stands apart.
 """
 
 import gzip
+import re
+import shutil
+import subprocess
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +22,11 @@ from playwright.sync_api import sync_playwright
 
 _SOURCES = Path(__file__).resolve().parents[1] / "client_sdk" / "browser" / "src"
 _ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--no-first-run"]
-_NOT_THE_SDK = {"element.js", "hosted.js", "styles.js", "words.js"}
+_ENTRIES = ("core", "index", "element")
+_STATIC, _LATER = (
+    re.compile(r'^(?:import|export) .*?from "\./([\w.]+)"', re.MULTILINE),
+    re.compile(r"=> import\(\"\./([\w.]+)\"\)"),
+)
 ROUNDS, LIMIT_MS = 21, 5.0
 _TRIAL = """async ({table, claim, rounds}) => {
   const [{KINDS, systemBits}, {requirePrivate}] = await Promise.all([import("/mechanisms.js"), import("/audit.js")]);
@@ -75,14 +82,38 @@ def _given() -> dict[str, Any]:
 
 
 def _sizes() -> dict[str, float]:
-    files = {path.name: path.read_bytes() for path in sorted(_SOURCES.glob("*.js"))}
-    weigh = {name: len(gzip.compress(content, 9)) / 1024 for name, content in files.items()}
-    return {
-        "sdk_sources_gzip_kb": sum(kb for name, kb in weigh.items() if name not in _NOT_THE_SDK),
-        "sdk_together_gzip_kb": len(gzip.compress(b"".join(v for k, v in files.items() if k not in _NOT_THE_SDK), 9))
-        / 1024,
-        "element_gzip_kb": sum(kb for name, kb in weigh.items() if name in _NOT_THE_SDK - {"hosted.js"}),
+    """Kilobytes by entry, and of each part that is loaded later."""
+    text = {path.name: path.read_text("utf-8") for path in _SOURCES.glob("*.js")}
+    later = sorted({name for content in text.values() for name in _LATER.findall(content)})
+    found = {
+        f"{name}_source_gzip_kb": _kb("".join(text[one] for one in _loads(text, f"{name}.js"))) for name in _ENTRIES
     }
+    found |= {f"later_{name[:-3].replace('.', '_')}_source_gzip_kb": _kb(text[name]) for name in later}
+    esbuild = shutil.which("esbuild")
+    if esbuild is None:
+        return found
+    apart = [f"--external:./{name}" for name in later]
+    for name in _ENTRIES:
+        found[f"{name}_minified_gzip_kb"] = _kb(_bundle(esbuild, f"{name}.js", *apart))
+        found[f"{name}_with_all_minified_gzip_kb"] = _kb(_bundle(esbuild, f"{name}.js"))
+    return found
+
+
+def _loads(text: dict[str, str], entry: str) -> list[str]:
+    """Every module that an entry imports at once, itself included."""
+    found = [entry]
+    for name in found:
+        found += [one for one in _STATIC.findall(text[name]) if one not in found]
+    return found
+
+
+def _bundle(esbuild: str, entry: str, *options: str) -> str:
+    command = [esbuild, entry, "--bundle", "--minify", "--format=esm", "--target=es2022", *options]
+    return subprocess.run(command, cwd=_SOURCES, check=True, capture_output=True, text=True).stdout
+
+
+def _kb(text: str) -> float:
+    return len(gzip.compress(text.encode(), 9)) / 1024
 
 
 if __name__ == "__main__":
