@@ -24,6 +24,7 @@ from frankly_server.web.problems import raw_problem
 
 _LATE: Final = "the request did not arrive in time; send it again"
 _WORKER_TIMEOUT_S: Final = 60
+_STOPPING_WAIT_S: Final = 5.0
 _KEEP_ALIVE_S: Final = 75  # longer than proxies keep theirs: the proxy closes first, so none writes into a closed one
 
 
@@ -53,6 +54,14 @@ class TimelySocket:
         """Let the time of the next request begin."""
         self._until = time.monotonic() + self._seconds
 
+    def gettimeout(self) -> None:
+        """Say that no timeout is set: gunicorn asks before it throws away the rest of a body."""
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Let the time end earlier, if it would not yet."""
+        if seconds is not None:
+            self._until = min(self._until, time.monotonic() + seconds)
+
     def recv(self, size: int) -> bytes:
         """Return what has come; raises InvalidInput(timed_out) once the time is over."""
         left = self._until - time.monotonic()
@@ -76,7 +85,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         """Serve the request that has begun to arrive; a connection without one goes to the poller, not to a thread."""
         if not conn.initialized:
             # While stopping, who has connected is waited for here: the poller would close the connection unread.
-            if self.alive and not conn.wait_for_data(0):
+            if not conn.wait_for_data(0 if self.alive else _STOPPING_WAIT_S):
                 return _DEFER
             conn.init()
             conn.parser.unreader.sock = TimelySocket(conn.sock, self.seconds)
