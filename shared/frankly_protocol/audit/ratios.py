@@ -6,7 +6,7 @@ yields, for every report, candidates among which the notion's largest ratio is. 
 the prior ever sends gives 0/0, which is no ratio: whoever compares passes over it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations, product
 from math import lcm
 from operator import mul, sub
@@ -43,19 +43,19 @@ def answer_ratios(columns: Columns) -> Iterator[Candidate]:
 
 def secret_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
     """Yield max_s P(y|s) / min_s P(y|s)  [Funnel, Definition 1]."""
-    sizes = [sum(row) for row in joint]
+    sizes, weighted = [sum(row) for row in joint], _weighted(joint)
     for y, column in enumerate(columns):
-        sums = [sum(map(mul, column, row)) for row in joint]
+        sums = weighted(column)
         high, low = _extremes(sums, sizes, range(len(sizes)))
         yield Candidate(sums[high] * sizes[low], sums[low] * sizes[high], y, (high, low))
 
 
 def average_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
     """Yield max_s P(y|s) / P(y), and P(y) / min_s P(y|s) as `low`  [Funnel, Definition 2; Lift, Definition 3]."""
-    sizes = [sum(row) for row in joint]
+    sizes, weighted = [sum(row) for row in joint], _weighted(joint)
     everybody = range(len(sizes))
     for y, column in enumerate(columns):
-        yield from _around_average([sum(map(mul, column, row)) for row in joint], sizes, everybody, y, None)
+        yield from _around_average(weighted(column), sizes, everybody, y, None)
 
 
 def side_channel_ratios(columns: Columns, joint: Joint, attributes: Sequence[int]) -> Iterator[Candidate]:
@@ -124,6 +124,26 @@ def posteriors(columns: Columns, joint: Joint, sensitive: int) -> Iterator[Candi
     for y, column in enumerate(columns):
         own, total = sum(map(mul, column, joint[sensitive])), sum(map(mul, column, everybody))
         yield Candidate(own, total, y, (sensitive, AVERAGE))
+
+
+def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
+    """Return what gives Σ_x N[s][x]·w_x of every secret s for a column w.
+
+    The counts N[·][x] are lanes of one large integer, each wide enough for its sum, at most max w · Σ_x N[s][x]: one
+    multiplication per answer serves every secret.
+    """
+    room = max(sum(row) for row in joint).bit_length()
+    packed: dict[int, list[int]] = {}
+
+    def weighted(column: Sequence[int]) -> list[int]:
+        width = -(-(max(column).bit_length() + room) // 64) * 8  # in bytes; columns differ little, few widths occur
+        if width not in packed:
+            lanes = (b"".join(n.to_bytes(width, "little") for n in counts) for counts in zip(*joint, strict=True))
+            packed[width] = [int.from_bytes(lane, "little") for lane in lanes]
+        data = sum(map(mul, column, packed[width])).to_bytes(width * len(joint), "little")
+        return [int.from_bytes(data[i : i + width], "little") for i in range(0, len(data), width)]
+
+    return weighted
 
 
 def _around_average(
