@@ -64,7 +64,9 @@ def broken_links(folder: Path) -> list[str]:
             if urlsplit(link).scheme:
                 continue
             place, anchor = urldefrag(link)
-            target = (file.parent / unquote(place)).resolve() if place else file
+            # the page for what is not there may stand at any depth, so its links start at the top
+            start = folder if place.startswith("/") else file.parent
+            target = (start / unquote(place).lstrip("/")).resolve() if place else file
             to_page = target.suffix == ".html" and target.is_file()
             if not target.is_file() or (anchor and to_page and unquote(anchor) not in pages[target].ids):
                 wrong.append(f"{file.name}: {link}")

@@ -11,6 +11,12 @@ var base_url = document.currentScript.dataset.base;
     if (event.key === "Escape") { query.value = ""; }
     show();
   });
+  window.addEventListener("load", () => {
+    // whoever typed before the index was there gets the results when it is
+    window.searchWorker?.addEventListener("message", (event) => {
+      if (event.data.allowSearch) { query.dispatchEvent(new Event("keyup")); }
+    });
+  });
   const menu = document.querySelector("details.menu");
   const wide = window.matchMedia("(min-width: 62rem)");
   const settle = () => { menu.open = wide.matches; };
