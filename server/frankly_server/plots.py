@@ -163,7 +163,8 @@ def curve_plot(title: str, curve: Sequence[tuple[float, float]], marks: Sequence
     ]
     for i, (place, labels) in enumerate(_apart([(at((mark.x, mark.y)), mark.label) for mark in marks])):
         side = "end" if place[0] > WIDTH * 0.55 else "start"
-        below = place[1] + 18 + 16 * (i % 2) if place[1] < _CURVE_HEIGHT / 2 else place[1] - 10 - 16 * (i % 2)
+        low = i % 2 == 1 and place[1] + 20 < _CURVE_HEIGHT - _CURVE_BOTTOM
+        below = place[1] + (20 if low or place[1] < 30 else -10)
         parts += [_dot("mark", place, 5), text(place[0] + (4 if side == "end" else -4), below, side, labels)]
     return "\n".join([*parts, "</svg>"])
 

@@ -97,7 +97,7 @@ def _frontier(block: BlockDefinition, found: Sequence[Alternative]) -> dict[str,
         for i, one in enumerate(found)
         if one.information is not None and one.margins is not None
     ]
-    plot = curve_plot("Information against margin", curve, marks, _INFORMATION, _MARGIN) if curve else ""
+    plot = curve_plot("Margin against information", curve, marks, _INFORMATION, _MARGIN) if curve else ""
     return {"frontier": rows, "no_frontier": None, "frontier_plot": plot}
 
 

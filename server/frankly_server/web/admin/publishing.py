@@ -18,6 +18,7 @@ from frankly_server.surveys.surveys import Published
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import opened, show
+from frankly_server.web.hosted import files, import_map
 from frankly_server.web.security import needs, person
 
 
@@ -46,7 +47,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def embed(survey_id: str) -> Response:
         survey = opened(services, survey_id)
         documents = services.surveys.versions(survey.id)
-        return show("embed.html", survey, "embed", **(_calls(documents[-1]) if documents else {}))
+        host = (survey.summary.link or "").partition("/s/")[0]
+        modules = import_map(files(), host)
+        return show("embed.html", survey, "embed", modules=modules, **(_calls(documents[-1]) if documents else {}))
 
 
 def _add_jobs(routes: APIBlueprint, services: Services) -> None:

@@ -73,7 +73,7 @@ def said_of_groups(groups: Sequence[tuple[str, Mapping[str, Any]]], level: float
     if not compared:
         return ()
     if not found:
-        return ("No difference between the groups can be told from noise.",)
+        return ("No difference between them can be told from noise.",)
     return tuple(words for _, words in sorted(found, key=lambda pair: -pair[0])[:_SPOKEN])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
+import pyarrow.parquet as parquet
 import pytest
 from flask.testing import FlaskClient
 from frankly_server.analysis import replay
@@ -95,6 +96,21 @@ def test_switches_ask_for_what_they_say(
     assert sorted((row[place + 1], row[place + 2]) for row in found) == wanted
 
 
+def test_a_cross_table_has_each_cell_where_its_choices_meet(answered: Office, analyst: FlaskClient) -> None:
+    answer = answered.services.analysis.estimates(answered.survey, targets=["smokes", "drinks"])
+    cell = {row["choice"]: f"{shown(row['estimate'])} ±" for row in answer["questions"][0]["rows"]}
+    text = page(answered, analyst, "?row=smokes&column=drinks").text
+    table = re.search(r"<caption>Cross-table.*?</table>", text, re.DOTALL)
+    assert table
+    found = [
+        re.sub(r"<[^>]*>", " ", row).split("  ") for row in re.findall(r"<tr>(.*?)</tr>", table.group(0), re.DOTALL)
+    ]
+    rows = {row[0].strip(): " ".join(row[1:]).split("%") for row in found[1:]}
+    for smokes, label in (("no", "No"), ("yes", "Yes")):
+        for place, drinks in enumerate(("never", "weekly", "daily")):
+            assert rows[label][place].split()[-1] + "%" == cell[f"{smokes} × {drinks}"].split()[0]
+
+
 @pytest.mark.parametrize("product", ["projected", "mle"])
 def test_another_product_has_no_whiskers_and_no_margin_of_its_own(
     answered: Office, analyst: FlaskClient, product: str
@@ -128,7 +144,6 @@ def test_downloads_are_the_api_s_own_bytes(answered: Office, analyst: FlaskClien
         assert (mine.status_code, mine.data, mine.mimetype) == (200, api.data, api.mimetype)
         assert mine.headers["Content-Disposition"] == f'attachment; filename="habits.{form}"'
     assert replay(json.loads(analyst.get(where + "json").data)) == analyst.get(where + "json").data
-    parquet = pytest.importorskip("pyarrow.parquet")
     table = parquet.read_table(io.BytesIO(analyst.get(where + "parquet").data))
     assert table.num_rows == 10
 

@@ -74,7 +74,7 @@ def test_groups_are_told_apart_only_beyond_all_comparisons(apart: float) -> None
     said = said_of_groups([("North", here), ("South", there)], 0.95, "en")
     clear = apart > z(0.95, 1) * 0.05 * 2**0.5
     assert ("“yes” is more common in “North” than in “South”" in said[0]) == clear
-    assert (said[0] == "No difference between the groups can be told from noise.") == (not clear)
+    assert (said[0] == "No difference between them can be told from noise.") == (not clear)
 
 
 def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once() -> None:

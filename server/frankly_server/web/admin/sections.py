@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an answer of the analysis to what the analyst's page shows: questions, groups, pictures, cross-tables, words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from frankly_protocol.documents import SurveyDocument
+
+from frankly_server.analysis.periods import DAYS, PERIODS
+from frankly_server.plots import PlotRow, interval_plot
+from frankly_server.surveys.live import shown
+from frankly_server.trends import Point, Trend, trend_plot
+from frankly_server.web import reading
+from frankly_server.web.admin.asked import Asked
+from frankly_server.web.admin.sentences import Said, said_of, said_of_groups
+
+_DRAWN: Final = 40
+"""More bars than that are no picture any more; the table has them all."""
+_COMPARED: Final = 12
+"""More groups than that are not compared two by two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One table of numbers: a question, or a question within one group.
+
+    name : the group, "" if there is none. n : None while it is small. product : what stands in the rows' first column,
+    by choice; None for the unbiased estimates.
+    """
+
+    name: str
+    status: str
+    n: int | None
+    needed: int
+    rows: Sequence[Mapping[str, Any]]
+    product: Mapping[str, float] | None
+    said: Said
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A question with its groups, its picture ("" if there is nothing to draw), and what its groups say together.
+
+    matrix : of two questions, the cells by row and column.
+    """
+
+    text: str
+    groups: Sequence[Group]
+    plot: str
+    differences: Sequence[str]
+    matrix: "Matrix | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A cross-table: the two questions, the column's choices, and each of the row's with its cells."""
+
+    corner: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What people read: the newest version's first language, questions and their choices by id, labels of groups."""
+
+    language: str
+    questions: Mapping[str, str]
+    choices: Mapping[str, Sequence[str]]
+    groups: Mapping[str, Mapping[str, str]]
+
+    def of(self, texts: Mapping[str, str]) -> str:
+        """Return a text in the language, or in the first one it has."""
+        return texts.get(self.language) or next(iter(texts.values()))
+
+    def group(self, by: Mapping[str, str] | None) -> str:
+        """Return the name of a group, "" for none."""
+        return ", ".join(
+            value if name in (*PERIODS, DAYS) else self.groups.get(name, {}).get(value, f"{name} {value}")
+            for name, value in (by or {}).items()
+        )
+
+
+def names_of(documents: Sequence[SurveyDocument]) -> Names:
+    """Return the names that people read, of a survey's versions, oldest first."""
+    language = documents[-1].languages[0]
+    of = Names(language, {}, {}, {}).of
+    asked = documents[-1].questions.values()
+    return Names(
+        language,
+        {question.id: of(question.text) for question in asked},
+        {question.id: [of(choice.label) for choice in question.choices] for question in asked},
+        {q.id: {c.id: of(c.label) for c in q.choices} for document in documents for q in document.strata},
+    )
+
+
+def sections_of(answer: Mapping[str, Any], asked: Asked, names: Names) -> list[Section]:
+    """Return the answer's questions in their order, groups of the same question together."""
+    together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for question in answer["questions"]:
+        together.setdefault((question["id"], *map(str, question["text"].values())), []).append(question)
+    return [_section(questions, asked, names) for questions in together.values()]
+
+
+def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names) -> Section:
+    level, text = reading.level(asked.level), names.of(questions[0]["text"])
+    told = [question for question in questions if question["status"] == "ok"]
+    groups = [_group(question, asked, level, names) for question in questions]
+    # Bars of the same choice stand together: that is what is compared.
+    order = [row["choice"] for row in told[0]["rows"]] if told else []
+    bars = sorted((bar for group in groups for bar in _bars(group, names)), key=lambda bar: _place(order, bar[0]))
+    plot = interval_plot(text, [bar for _, bar in bars]) if 0 < len(bars) <= _DRAWN else ""
+    if asked.period is not None and asked.by is None and told:
+        plot = _over_time(text, groups, order, names)
+    apart = [(names.group(question["by"]), question) for question in told if question["by"]]
+    apart = apart if len(apart) <= _COMPARED else []
+    differences = said_of_groups(apart, level, names.language)
+    return Section(text, groups, plot, differences, _matrix(groups, asked, names))
+
+
+def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | None:
+    """Return the cross-table of two questions where every cell can be told; cells come row by row."""
+    if asked.row is None or asked.column is None or len(groups) != 1:
+        return None
+    down, across = names.choices.get(asked.row, ()), names.choices.get(asked.column, ())
+    cells = groups[0].rows
+    if not across or len(cells) != len(down) * len(across):
+        return None
+    rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
+    return Matrix(f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows)
+
+
+def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: Names) -> str:
+    """Draw each choice over the periods; those with too few answers are gaps."""
+    found: dict[str, list[Point]] = {choice: [] for choice in order}
+    labels = {row["choice"]: names.of(row["label"]) for group in groups for row in group.rows}
+    for group in groups:
+        for row in group.rows:
+            share = row["estimate"] if group.product is None else group.product.get(row["choice"])
+            if share is not None:
+                ends = (row["lo"], row["hi"]) if group.product is None else (None, None)
+                found.setdefault(row["choice"], []).append(Point(group.name, share, *ends))
+    trends = [Trend(labels[choice], points) for choice, points in found.items() if points]
+    return trend_plot(text, [group.name for group in groups], trends) if trends else ""
+
+
+def _place(order: Sequence[str], choice: str) -> int:
+    return order.index(choice) if choice in order else len(order)
+
+
+def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names) -> Group:
+    ok = question["status"] == "ok"
+    return Group(
+        name=names.group(question["by"]),
+        status=question["status"],
+        n=shown(question["n"]),
+        needed=question["needed"],
+        rows=question["rows"],
+        product=None if asked.product == "unbiased" else question[asked.product] or {},
+        said=said_of(question, level, names.language) if ok else Said((), ()),
+    )
+
+
+def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
+    """Return each choice with its bar; products without a margin of their own have bars without whiskers."""
+    found = []
+    for row in group.rows:
+        label = names.of(row["label"]) + (f", {group.name}" if group.name else "")
+        if group.product is None:
+            found.append((row["choice"], PlotRow(label, row["estimate"], row["lo"], row["hi"])))
+        elif row["choice"] in group.product:
+            found.append((row["choice"], PlotRow(label, group.product[row["choice"]], None, None)))
+    return found
