@@ -30,23 +30,25 @@ class Analysis:
         by: str | None = None,
         since: str | None = None,
         until: str | None = None,
+        population: int | None = None,
     ) -> dict[str, Any]:
         """Return unbiased estimates with standard errors and margins, as JSON values; `encode` writes them.
 
         level : confidence of the margins. census : the respondents are the whole population, so that margins hold the
         privacy noise alone. method : one of `METHODS`, default clt; simultaneous : short for that method. targets,
         by : see `Request`. since, until : only reports that came in on these days or between, ``YYYY-MM-DD`` in UTC.
+        population : N, if the respondents were drawn without replacement from N people.
 
         Versions of the survey that asked a question alike (same ids of question and choices) are pooled; one that
         asked differently stands apart. Below the documents' minimum of reports a question has status ``insufficient``,
         n and how many are needed, and no number.
 
         Raises InvalidInput: survey_unknown, confidence_range unless 0 < level < 1, targets_invalid, strata_invalid,
-        field_type or unsupported.
+        field_type, counts_invalid or unsupported.
         """
         chosen = method or ("simultaneous" if simultaneous else "clt")
         asked = {"level": level, "method": chosen, "census": census, "targets": targets, "by": by}
-        asked |= {"since": since, "until": until}
+        asked |= {"since": since, "until": until, "population": population}
         request = Request.from_json(asked)
         with self._database.reading("estimates") as tx:
             rows = tx.documents.versions(survey_id)

@@ -119,11 +119,15 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
             design_prior=part.design_prior,
             targets=targets,
             census=request.census,
+            population=request.population,
             level=request.level,
         )
         for part, targets in zip(parts, weighted, strict=True)
     ]
     method = request.method
+    if len(found) > 1 and request.population is not None:
+        words = "several versions are pooled, whose respondents are different parts of it: leave the population out"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "population")
     if len(found) > 1 and method in ("exact", "sequence"):
         words = "several versions are pooled, for which this interval is not known: use hoeffding, or by=version"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")

@@ -12,7 +12,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
 from frankly_server.estimate.margins import METHODS, require_level
-from frankly_server.records import flag, number, record
+from frankly_server.records import flag, number, record, whole
 
 VERSION: Final = "version"
 """`by=version`: each published version of the survey for itself."""
@@ -37,10 +37,11 @@ Combinations = Mapping[str, Mapping[str, Combination]]
 class Request:
     """What an answer is computed for; as JSON this is what a result carries, so that it can be computed again.
 
-    level : of the margins. method : their kind, one of `METHODS`. census : the respondents are everybody. span : only
-    reports of these days. joint : ids of the questions of one table, instead of every question's shares. combinations :
-    targets by question, likewise. by : a public question of the survey, or "version"; "day", "week" or "month"; or one
-    of each with a comma between them; None for all together.
+    level : of the margins. method : their kind, one of `METHODS`. census : the respondents are everybody. population :
+    N, if they were drawn without replacement from N people. span : only reports of these days. joint : ids of the
+    questions of one table, instead of every question's shares. combinations : targets by question, likewise. by : a
+    public question of the survey, or "version"; "day", "week" or "month"; or one of each with a comma between them;
+    None for all together.
     """
 
     level: float = 0.95
@@ -50,6 +51,7 @@ class Request:
     combinations: Combinations | None = None
     by: str | None = None
     span: Span = ALL_DAYS
+    population: int | None = None
 
     @property
     def group(self) -> str | None:
@@ -69,11 +71,14 @@ class Request:
     @classmethod
     def from_json(cls, value: Any) -> "Request":
         """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
-        given = record(value, frozenset(), frozenset("level method census targets by since until".split()))
+        given = record(value, frozenset(), frozenset("level method census targets by since until population".split()))
         method, by, targets = given.get("method", "clt"), given.get("by"), given.get("targets")
         census = flag(given.get("census", False), "census")
         _check(method, targets, census=census)
         _check_by(by)
+        span, population = Span.read(given.get("since"), given.get("until")), given.get("population")
+        if population is not None:
+            _check_population(whole(population, "population"), method, is_apart=by is not None or bool(span))
         return cls(
             level=require_level(given.get("level", 0.95)),
             method=method,
@@ -81,7 +86,8 @@ class Request:
             joint=_joint(targets) if isinstance(targets, list) else None,
             combinations=_combinations(targets) if isinstance(targets, Mapping) else None,
             by=by,
-            span=Span.read(given.get("since"), given.get("until")),
+            span=span,
+            population=population,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -92,7 +98,7 @@ class Request:
         elif self.combinations is not None:
             targets = {q: {name: _written(c) for name, c in named.items()} for q, named in self.combinations.items()}
         asked = {"level": self.level, "method": self.method, "census": self.census, "targets": targets, "by": self.by}
-        return asked | {"since": self.span.since, "until": self.span.until}
+        return asked | {"since": self.span.since, "until": self.span.until, "population": self.population}
 
 
 def _check(method: Any, targets: Any, *, census: bool) -> None:
@@ -103,6 +109,17 @@ def _check(method: Any, targets: Any, *, census: bool) -> None:
         raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
     if census and method == "sequence":
         words = "a sequence of looks is about a sample: for everybody use hoeffding"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "method")
+
+
+def _check_population(people: int, method: Any, *, is_apart: bool) -> None:
+    if people < 2:
+        raise InvalidInput(Problem.COUNTS_INVALID, "a population is at least two people", "population")
+    if is_apart:
+        words = "how many people there are of a group or a period is not known: ask for all reports"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "population")
+    if method == "sequence":
+        words = "a sequence of looks is about an endless population: use hoeffding, or leave the population out"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")
 
 

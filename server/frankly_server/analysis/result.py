@@ -70,6 +70,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         "level": request.level,
         "method": request.method,
         "census": request.census,
+        "population": request.population,
         "by": request.by,
         "since": request.span.since,
         "until": request.span.until,

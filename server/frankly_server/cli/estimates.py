@@ -29,6 +29,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 @click.option("--key", envvar="FRANKLY_API_KEY", help="An API key; better set FRANKLY_API_KEY than type it.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence, strictly between 0 and 1.")
 @click.option("--census", is_flag=True, help="The respondents are everybody: margins of the privacy noise alone.")
+@click.option("--population", type=int, help="How many people the respondents were drawn from.")
 @click.option("--simultaneous", is_flag=True, help="Margins for all choices of a question at once.")
 @click.option("--method", type=click.Choice(METHODS), help="Which margin [default: clt].")
 @click.option("--by", help="A public question or version; day, week or month; or both, as region,week: apart.")
@@ -44,6 +45,7 @@ def estimates(
     key: str | None,
     level: float,
     census: bool,
+    population: int | None,
     simultaneous: bool,
     method: str | None,
     by: str | None,
@@ -60,7 +62,14 @@ def estimates(
     """
     link = _LINK.fullmatch(survey)
     asked: dict[str, Any] = {"level": level, "census": census, "simultaneous": simultaneous}
-    asked |= {"method": method, "by": by, "targets": list(crosstab) or None, "since": since, "until": until}
+    asked |= {
+        "method": method,
+        "by": by,
+        "targets": list(crosstab) or None,
+        "since": since,
+        "until": until,
+        "population": population,
+    }
     if link or url:
         analyst = _remote(link, survey, url, key)
         found = analyst.estimates(link["survey"] if link else survey, **asked)
@@ -112,7 +121,8 @@ def _show(found: Estimates) -> None:
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
     numbers = (f"{row.estimate:.1%}", f"± {row.margin:.1%}", str(row.n))
-    return row.question, row.label, *numbers, row.mechanism, row.notion, row.epsilon, ceiling, ", ".join(row.flags)
+    label = f"{row.label} ({row.by})" if row.by else row.label
+    return row.question, label, *numbers, row.mechanism, row.notion, row.epsilon, ceiling, ", ".join(row.flags)
 
 
 @click.command()

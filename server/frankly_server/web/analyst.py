@@ -39,6 +39,11 @@ _QUERY = (
         "Confidence level, strictly between 0 and 1: for 95% write 0.95.",
     ),
     Query("census", _FLAG, "The respondents are the whole population: margins then hold the privacy noise alone."),
+    Query(
+        "population",
+        {"type": "string", "pattern": r"^[1-9][0-9]{0,15}$", "example": "1200"},
+        "How many people the respondents were drawn from, without replacement: margins are narrower then.",
+    ),
     Query("simultaneous", _FLAG, "Short for method=simultaneous."),
     Query("method", {"type": "string", "enum": list(METHODS)}, "Which margin; default clt."),
     Query(
@@ -72,7 +77,7 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
         problems=(
             Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.SURVEY_UNKNOWN, Problem.CONFIDENCE_RANGE,
             Problem.FIELD_TYPE, Problem.TARGETS_INVALID, Problem.STRATA_INVALID, Problem.UNSUPPORTED,
-            Problem.JSON_INVALID,
+            Problem.JSON_INVALID, Problem.COUNTS_INVALID,
         ),
         query=_QUERY,
         secured=True,
@@ -98,6 +103,7 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
             by=asked.get("by"),
             since=asked.get("since"),
             until=asked.get("until"),
+            population=reading.whole(asked.get("population"), "population"),
         )
         if form == "csv":
             return Response(to_csv(found), content_type=CSV)

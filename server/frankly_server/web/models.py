@@ -211,6 +211,7 @@ class SurveyEstimates(Shape):
     level: float
     method: Method
     census: bool
+    population: int | None = Field(description="People of whom the respondents were drawn without replacement.")
     by: str | None
     since: str | None = Field(description="Only reports of this UTC day and later ones are in the estimates.")
     until: str | None = Field(description="Only reports of this UTC day and earlier ones are in the estimates.")

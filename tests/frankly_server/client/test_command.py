@@ -8,6 +8,7 @@ import json
 import pytest
 from frankly_server.cli import front
 
+from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.client.conftest import Served
 
 
@@ -21,6 +22,24 @@ def test_a_table_for_people(served: Served, capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().out
     assert "Habits: 60 reports at 0.95" in shown
     assert shown.count("±") == 5
+
+
+def test_periods_are_named_in_the_table(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    day = NOW.date().isoformat()  # where the server's clock stands still
+    asked = ["--by", "day", "--since", day, "--until", day]
+    assert front.run(["estimates", served.site.survey, "--url", served.url, *asked]) == 0
+    shown = "".join(capsys.readouterr().out.split())
+    assert shown.count(f"day={day}") == 5
+    assert front.run(["estimates", served.site.survey, "--url", served.url, "--until", "2020-01-01"]) == 0
+    assert "10 more needed" in capsys.readouterr().out
+
+
+def test_a_population_narrows_the_margins(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    margins = []
+    for asked in ([], ["--population", "80"]):
+        assert front.run(["estimates", served.site.survey, "--url", served.url, "--json", *asked]) == 0
+        margins.append([row["margin"] for row in json.loads(capsys.readouterr().out)["rows"]])
+    assert all(narrow < wide for wide, narrow in zip(*margins, strict=True))
 
 
 def test_a_link_says_where_and_what(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,6 +65,9 @@ def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
         (["SURVEY", "--url", "http://surveys.example.org"], 5, "network"),
         (["SURVEY", "--url", "http://127.0.0.1:1"], 5, "network"),
         (["SURVEY", "--level", "much"], 2, "usage"),
+        (["SURVEY", "--by", "day,week"], 3, "field_type"),
+        (["SURVEY", "--since", "today"], 3, "field_type"),
+        (["SURVEY", "--population", "59"], 3, "counts_invalid"),
         ([], 2, "usage"),
     ],
 )

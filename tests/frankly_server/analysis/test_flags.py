@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every flag an analyst can meet, on the rows it belongs to; and populations, whose margins are narrower."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_server.analysis import Analysis, encode, replay
+from frankly_server.estimate import estimate
+from frankly_server.store import Database
+
+from tests.frankly_protocol.samples import ldp_block, survey
+from tests.frankly_server.samples import SURVEY, put, row
+from tests.frankly_server.store.counted import D, block, dense
+
+Asked = dict[str, Any]
+SPARE = DenseMechanism(48, ((D // 2, D // 4, D // 8, D // 8), (D // 8, D // 8, D // 2, D // 4)))
+FLAT = DenseMechanism(48, ((D // 2 + 9, D // 2 - 9), (D // 2 - 9, D // 2 + 9)))
+MIXED = DenseMechanism(48, ((D // 2, D // 2, 0), (0, D // 2, D // 2), (D // 4, D // 2, D // 4)))
+"""Three answers, of which reports tell two apart: the third is half of each."""
+
+FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
+    "outside_simplex": (dense(2, 2, Random(1)), (300, 0), {}),
+    "outside_unit_interval": (dense(2, 2, Random(1)), (300, 0), {}),
+    "imprecise": (SPARE, (25, 20, 15, 15), {}),
+    "reports_do_not_fit": (SPARE, (300, 0, 0, 300), {}),
+    "ill_conditioned": (FLAT, (150, 150), {}),
+    "exact_not_available": (SPARE, (120, 70, 70, 50), {"method": "exact"}),
+    "delta_method": (SPARE, (120, 70, 70, 50), {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}}),
+    "denominator_unsure": (
+        SPARE,
+        (40, 20, 11, 10),
+        {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}},
+    ),
+    "sampling_part_negative": (dense(2, 2, Random(1)), (300, 0), {}),
+}
+
+
+def _received(database: Database, mechanism: Mechanism, counts: tuple[int, ...]) -> SurveyDocument:
+    document = put(database, survey(block("b", mechanism)))
+    with database.transaction("receive") as tx:
+        tx.counts.add([row(y, document=document.digest) for y, n in enumerate(counts) for _ in range(n)])
+    return document
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_flag_stands_on_the_row(sqlite: Database, flag: str) -> None:
+    mechanism, counts, asked = FLAGS[flag]
+    _received(sqlite, mechanism, counts)
+    (told,) = Analysis(sqlite).estimates(SURVEY, **asked)["questions"]
+    assert any(flag in each["flags"] for each in told["rows"]), [each["flags"] for each in told["rows"]]
+
+
+def test_honest_and_plentiful_reports_have_none(sqlite: Database) -> None:
+    _received(sqlite, SPARE, (1250, 750, 1250, 750))
+    (told,) = Analysis(sqlite).estimates(SURVEY)["questions"]
+    assert [each["flags"] for each in told["rows"]] == [[], []]
+
+
+def test_what_cannot_be_told_apart_has_no_row_and_the_others_are_flagged(sqlite: Database) -> None:
+    """Of three shares none is told; how much more of the first than of the second is."""
+    _received(sqlite, MIXED, (120, 200, 80))
+    wanted = {"b-0": {"first more than second": {"c0": 1, "c1": -1}, "the third": {"c2": 1}}}
+    (told,) = Analysis(sqlite).estimates(SURVEY, targets=wanted)["questions"]
+    assert [each["choice"] for each in told["rows"]] == ["first more than second"]
+    assert told["rows"][0]["estimate"] == pytest.approx(2 * (120 - 80) / 400)
+    assert "not_identifiable" in told["rows"][0]["flags"]
+
+
+def test_a_search_that_did_not_end_is_flagged_with_its_gap() -> None:
+    rng = np.random.default_rng(3)
+    rows = 0.9999 * rng.dirichlet(np.ones(9)) + 0.0001 * rng.dirichlet(np.full(9, 0.5), size=6)
+    weights = [[int(v * D) for v in each] for each in rows]
+    for each in weights:
+        each[each.index(max(each))] += D - sum(each)
+    counts = [12319, 42481, 38948, 30614, 39964, 54105, 70580, 83363, 78772]
+    found = estimate(DenseMechanism(48, tuple(map(tuple, weights))), counts)
+    assert "mle_not_converged" in found.flags
+    assert found.mle_gap is not None
+    assert found.mle_gap > 1e-9
+
+
+def test_a_design_prior_that_leaves_a_report_without_mass_is_said_to_be_replaced() -> None:
+    mechanism = DenseMechanism(4, ((16, 0, 0), (0, 8, 8), (0, 4, 12)))
+    found = estimate(mechanism, [10, 20, 30], design_prior=(1, 0, 0))
+    assert "design_prior_replaced" in found.flags
+    assert found.unbiased == estimate(mechanism, [10, 20, 30]).unbiased
+
+
+def test_the_page_of_flags_names_them_all(root: Path) -> None:
+    words = (root / "docs" / "estimates.md").read_text()
+    others = ("not_identifiable", "pooled", "version_left_out", "design_prior_replaced", "mle_not_converged",
+              "privacy_part_negative")  # fmt: skip
+    assert [flag for flag in (*FLAGS, *others) if f"`{flag}`" not in words] == []
+
+
+def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) -> None:
+    counts, people = (100, 60, 100, 60), 500  # as often as even shares have it: the floor of the error is the error
+    document = _received(sqlite, SPARE, counts)
+    whole, drawn = (
+        Analysis(sqlite).estimates(SURVEY, **asked)["questions"][0]["rows"][0] for asked in ({}, {"population": people})
+    )
+    assert drawn["estimate"] == whole["estimate"]
+    assert drawn["se_privacy"] == pytest.approx(whole["se_privacy"])
+    assert drawn["se_sampling"] == pytest.approx(whole["se_sampling"] * (1 - 320 / people) ** 0.5)
+    assert drawn["se"] == pytest.approx((drawn["se_privacy"] ** 2 + drawn["se_sampling"] ** 2) ** 0.5)
+    assert drawn["margin"] < whole["margin"]
+    expected = estimate(document.blocks[0].mechanism, counts, population=people)
+    assert drawn["worst_case_se"] == expected.worst_case_se[0]
+    found = Analysis(sqlite).estimates(SURVEY, population=people)
+    assert found["population"] == people
+    assert replay(json.loads(encode(found))) == encode(found)
+
+
+BAD: dict[str, tuple[Asked, str, str]] = {
+    "fewer people than reports": ({"population": 309}, "counts_invalid", "population"),
+    "one person": ({"population": 1}, "counts_invalid", "population"),
+    "no number": ({"population": "many"}, "field_type", "population"),
+    "half a person": ({"population": Fraction(1, 2)}, "field_type", "population"),
+    "everybody and some": ({"population": 400, "census": True}, "counts_invalid", "population"),
+    "of a version": ({"population": 400, "by": "version"}, "unsupported", "population"),
+    "of a week": ({"population": 400, "by": "week"}, "unsupported", "population"),
+    "of some days": ({"population": 400, "since": "2026-06-01"}, "unsupported", "population"),
+    "many looks": ({"population": 400, "method": "sequence"}, "unsupported", "method"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_populations_that_cannot_be(sqlite: Database, name: str) -> None:
+    _received(sqlite, SPARE, (120, 70, 70, 50))
+    asked, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as refused:
+        Analysis(sqlite).estimates(SURVEY, **asked)
+    assert (refused.value.code, refused.value.field) == (code, field)
+
+
+def test_a_population_of_several_versions_is_refused(sqlite: Database) -> None:
+    first = put(sqlite, survey(ldp_block("affair", "1")))
+    second = put(sqlite, survey(ldp_block("affair", "0.5"), version=2, prev=first.digest))
+    with sqlite.transaction("receive") as tx:
+        for document in (first, second):
+            tx.counts.add([row(i % 2, document=document.digest) for i in range(100)])
+    with pytest.raises(InvalidInput, match="several versions"):
+        Analysis(sqlite).estimates(SURVEY, population=1000)
