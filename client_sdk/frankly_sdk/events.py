@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an app can be told about: that something happened, never what was answered or drawn."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-LOGGER = logging.getLogger("frankly_sdk")
+if TYPE_CHECKING:
+    import logging
+
+LOGGER = "frankly_sdk"
+"""The name of the log that `debug` writes to."""
 EVENTS = ("opened", "sealed", "sent", "queued", "refused", "disabled")
 
 
@@ -35,12 +39,18 @@ def announcer(on_event: OnEvent | None, *, debug: bool) -> OnEvent:
 
     def announce(event: Event) -> None:
         if debug:
-            LOGGER.debug("%s survey=%s code=%s %s", event.name, event.survey, event.code, event.detail)
+            _log().debug("%s survey=%s code=%s %s", event.name, event.survey, event.code, event.detail)
         if on_event is None:
             return
         try:
             on_event(event)
         except Exception as error:  # noqa: BLE001
-            LOGGER.warning("on_event raised %s, which is ignored", type(error).__name__)
+            _log().warning("on_event raised %s, which is ignored", type(error).__name__)
 
     return announce
+
+
+def _log() -> "logging.Logger":
+    import logging  # noqa: PLC0415  a tenth of the time that loading this package takes, and rarely needed
+
+    return logging.getLogger(LOGGER)

@@ -13,10 +13,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -56,6 +52,10 @@ class RsaPssVerifier:
     """
 
     def __init__(self, key: str) -> None:
+        # RSA is loaded by who meets such a token: it takes longer than the rest of cryptography that devices need.
+        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
+        from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
+
         try:
             public = load_der_public_key(_decoded(key))
         except (ValueError, UnsupportedAlgorithm):
@@ -68,6 +68,9 @@ class RsaPssVerifier:
 
     def spend_hash(self, survey: str, token: str) -> str:
         """Return SHA-256 of what was signed: another signature of the same message is the same token."""
+        from cryptography.hazmat.primitives import hashes  # noqa: PLC0415  as above
+        from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415
+
         raw = _decoded(token)
         if len(raw) != PREFIX_BYTES + NONCE_BYTES + self._public.key_size // 8:
             raise _invalid()
