@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from frankly_server.store import Database
-from frankly_server.store.schema import pair_counts
+from frankly_server.store.schema import counts_by_day, pair_counts
 
 from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.samples import row
@@ -31,6 +31,12 @@ def test_wrong_counts_are_found_and_made_again(ready: Frankly, survey_file: Path
     assert (made.code, made.json) == (0, {"surveys": [{"name": "habits", "reports": 6}]})
     assert ready("counts", "verify").code == 0
     assert ready("counts", "rebuild").code == 0
+    with database.engine.begin() as connection:
+        assert connection.execute(counts_by_day.update().values(n=99)).rowcount == 4
+    found = ready("counts", "verify", "--json")
+    assert (found.code, found.json) == (6, {"surveys": [{"name": "habits", "wrong": 4}]})
+    assert ready("counts", "rebuild").code == 0
+    assert ready("counts", "verify").code == 0
     database.close()
 
 
