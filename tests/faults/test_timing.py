@@ -34,7 +34,9 @@ from tests.frankly_sdk import fakes
 PLACES = tuple(str(Path(module.__file__ or "").parent) for module in (frankly_sdk, frankly_protocol))
 SIZE, BITS = 64, 48
 D = 1 << BITS
-HALF = ((D // 4 * 3, D // 4), (D // 4, D // 4 * 3))
+NEARLY = ((D // 64 * 33, D // 64 * 31), (D // 64 * 31, D // 64 * 33))
+"""What is sent leaves anyway, and 1 may take some nanoseconds more to handle than 0. The clock is asked about answers, so
+the mechanisms here send almost the same whatever is answered."""
 
 
 def wide() -> DenseMechanism:
@@ -49,7 +51,7 @@ MAKERS: dict[str, Callable[[], Mechanism]] = {
     "dense": wide,
     "unary": lambda: UnaryMechanism(BITS, SIZE, D // 2, D // 5),
     "subset": lambda: SubsetMechanism(BITS, SIZE, SIZE // 4, D // 2),
-    "product": lambda: ProductMechanism((wide(), DenseMechanism(BITS, HALF))),
+    "product": lambda: ProductMechanism((wide(), DenseMechanism(BITS, NEARLY))),
 }
 LEAST_P = 0.001
 Draw = Callable[[int], object]
@@ -210,15 +212,14 @@ def places(name: str, one: int, other: int, devices: int, times: int) -> list[fl
     return found
 
 
+@pytest.mark.parametrize(("one", "other"), PAIRS)
 @pytest.mark.parametrize("name", DRAWS)
-def test_two_answers_in_turn_take_the_same_time(name: str, full: bool) -> None:
+def test_two_answers_in_turn_take_the_same_time(name: str, one: int, other: int, full: bool) -> None:
     """100,000 alternations for each pair with --full, and the sign test; otherwise some, and the median alone."""
-    devices, times = (200, 500) if full else (4, 100)
-    for one, other in PAIRS:
-        medians = places(name, one, other, devices, times)
-        assert abs(statistics.median(medians)) < 1000
-        if full:
-            assert chance(medians) > LEAST_P / (len(PAIRS) * len(DRAWS)), (one, other, statistics.median(medians))
+    medians = places(name, one, other, *((200, 500) if full else (4, 100)))
+    assert abs(statistics.median(medians)) < 1000
+    if full:
+        assert chance(medians) > LEAST_P / (len(PAIRS) * len(DRAWS)), statistics.median(medians)
 
 
 def test_an_answer_that_takes_longer_would_be_seen() -> None:
