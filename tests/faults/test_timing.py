@@ -35,8 +35,8 @@ PLACES = tuple(str(Path(module.__file__ or "").parent) for module in (frankly_sd
 SIZE, BITS = 64, 48
 D = 1 << BITS
 NEARLY = ((D // 64 * 33, D // 64 * 31), (D // 64 * 31, D // 64 * 33))
-"""What is sent leaves anyway, and 1 may take some nanoseconds more to handle than 0. The clock is asked about answers, so
-the mechanisms here send almost the same whatever is answered."""
+"""What is sent leaves anyway, and 1 may take some nanoseconds more to handle than 0. The clock is asked about answers,
+so the mechanisms here send almost the same whatever is answered."""
 
 
 def wide() -> DenseMechanism:
