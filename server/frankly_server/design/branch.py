@@ -21,7 +21,7 @@ _SAFETY = 1e-9
 _ENOUGH = 8
 """So many better columns end a search that has proved nothing yet: new prices will serve it better."""
 _PATIENCE = 40
-_SEARCHED = 60
+_SEARCHED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,10 @@ def _box(
 
 
 def _halves(gain: Information, box: _Box) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Split at the answer whose secant is farthest above its function, between that point and where they part most."""
+    """Split where the bound is attained, at the answer whose secant lies farthest above its function there."""
     gaps = box.slope * box.t + box.constant - gain.terms(box.t)
     x = int(np.argmax(gaps))
-    apart = float(gain.farthest_below(box.slope)[x])
-    at = 0.7 * float(box.t[x]) + 0.3 * apart
+    at = float(box.t[x])
     low, high = float(box.low[x]), float(box.high[x])
     margin = 1e-3 * (high - low)
     at = min(max(at, low + margin), high - margin)

@@ -60,11 +60,6 @@ class Information:
         slope = np.where(width > 1e-13, rise / np.maximum(width, 1e-300), self.slope(high))
         return slope, at_low - slope * low
 
-    def farthest_below(self, slope: FloatArray) -> FloatArray:
-        """Return where each term has the given slope: there it lies farthest below its secant."""
-        weight = np.where(self.weight > 0, self.weight, 1.0)
-        return self.scale * np.exp(np.clip(slope / weight - 1, -700, 50))
-
 
 class Guessing:
     """1 − expected Hamming error: how often the best guess from the report is right, Σ_y θ_y max_x p_x v_x."""

@@ -189,9 +189,15 @@ def _propose(columns: _Columns, pricer: Pricer, solved: _Solved, least: float, l
 
 
 def _search(columns: _Columns, pricer: Pricer, solved: _Solved, least: float, limits: Limits) -> int:
-    """Look for columns from those in use, from points between columns, and in new directions; return how many came."""
+    """Look for columns from those in use; return how many came.
+
+    Where answers are many, from points between columns and in new directions too: where they are few, branch and bound
+    finds what is missing sooner.
+    """
     base, prices = pricer.base, solved.multipliers / pricer.base.scale
     used = columns.T[solved.theta > 1e-12]
+    if base.answers <= _FEW_ANSWERS:
+        return columns.add(pricer.search(prices, used, least, limits))
     few = min(base.answers, _DIRECTIONS)
     tried = np.vstack([used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, few)])
     return columns.add(pricer.search(prices, tried, least, limits))

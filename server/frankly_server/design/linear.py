@@ -93,6 +93,7 @@ class Polytope:
         self._solver = _solver()
         self._solver.setOptionValue("presolve", "off")
         self._solver.passModel(_model(matrix, np.zeros(len(low)), (row_low, row_high)))
+        self._asked: tuple[FloatArray | None, FloatArray | None] = (None, None)
         self._row_low, self._row_high = row_low, row_high
         self._has_low, self._has_high = np.isfinite(row_low), np.isfinite(row_high)
         self._finite_low = np.where(self._has_low, row_low, 0.0)
@@ -128,7 +129,9 @@ class Polytope:
 
     def _solve(self, c: FloatArray, low: FloatArray, high: FloatArray) -> bool:
         self._solver.changeColsCost(len(c), self._index, -c)
-        self._solver.changeColsBounds(len(c), self._index, low, high)
+        if low is not self._asked[0] or high is not self._asked[1]:
+            self._solver.changeColsBounds(len(c), self._index, low, high)
+            self._asked = (low, high)
         status = _run(self._solver)
         if status not in _SETTLED:  # numerical trouble: once more from scratch
             self._solver.clearSolver()
