@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wizard's protection step: each promise it offers is published, verified, and about the right people."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,3 +137,14 @@ def test_the_form_says_what_it_cannot_say() -> None:
     block = parse_value(made).blocks[0]
     assert len(cannot(block)) == 3
     assert set(NOTIONS) == {"lip", "secret-ldp", "alip", "srlip", "rldp"}
+
+
+def test_the_guide_s_table_is_one_that_is_read(root: Path) -> None:
+    found = re.search(r"```csv\n(.*?)```", (root / "docs" / "admin.md").read_text("utf-8"), re.DOTALL)
+    assert found
+    counts = read_counts(found.group(1).encode())
+    prior = (
+        parse_value(protect(draft(), "ill", Protection("0.4", other="pay", counts=counts, source="x"))).blocks[0].prior
+    )
+    assert prior is not None
+    assert prior.joint == (("310", "60"), ("260", "90"))

@@ -3,18 +3,22 @@
 
 import hashlib
 import hmac
+import html
 import json
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from importlib import resources
+from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
 from frankly_server.store import Database
 from frankly_server.surveys.outbound import Post, Undelivered
-from frankly_server.surveys.webhooks import DELIVERY, SIGNATURE, WAITS_S, Herald, Webhooks
+from frankly_server.surveys.webhooks import DELIVERY, SIGNATURE, WAITS_S, Herald, Webhooks, signature
 
 from tests.frankly_server.web.site import NOW, Site
 
@@ -180,3 +184,16 @@ def test_the_herald_runs_in_the_background_and_outlives_a_broken_round(site: Sit
     quiet._post.hosts = frozenset()  # as if the operator had named none
     Herald(quiet, every_s=0.01).wake()
     assert quiet.rounds == 0
+
+
+def test_the_snippet_that_the_page_shows_checks_a_signature() -> None:
+    page = resources.files("frankly_server.web.admin").joinpath("templates", "admin", "webhook.html").read_text("utf-8")
+    code = html.unescape(re.findall(r"<pre data-copy>(import.*?)</pre>", page, re.DOTALL)[0])
+    names: dict[str, Any] = {}
+    exec(code, names)  # what receivers paste
+    is_ours, now, secret = names["is_ours"], datetime.now(UTC), "ab" * 32
+    header = signature(secret, now, b'{"x":1}')
+    assert is_ours(secret, header, b'{"x":1}')
+    assert not is_ours(secret, header, b'{"x":2}')
+    assert not is_ours("cd" * 32, header, b'{"x":1}')
+    assert not is_ours(secret, signature(secret, now - timedelta(hours=1), b'{"x":1}'), b'{"x":1}')
