@@ -18,7 +18,7 @@ RUN_BY = {
     "docs/choosing.md": "tests/docs/test_numbers.py",
     "docs/design.md": "tests/docs/test_design_examples.py",
     "docs/sdk.md": "tests/frankly_sdk/test_docs.py",
-    "docs/browser.md": "tests/browser/sdk/test_hosted.py",
+    "docs/browser.md": "tests/browser/sdk/test_pages.py",
     "docs/conformance.md": "tests/conformance/test_docs.py",
     "docs/admin.md": "tests/browser/admin/test_from_nothing.py",
 }

@@ -81,23 +81,66 @@ def test_a_flask_apps_page_takes_no_other_keys_than_its_own(context: BrowserCont
         assert page.locator("[part=detail]").inner_text().endswith("(document_keys)")
 
 
-def react(root: Path) -> str:
-    """The component as docs/browser.md prints it."""
-    found = re.search(r"React.*?```js\n(.*?)```", (root / "docs" / "browser.md").read_text("utf-8"), re.DOTALL)
-    assert found
-    return found[1]
+def snippets(root: Path, language: str) -> list[str]:
+    """The blocks of docs/browser.md in a language."""
+    page = (root / "docs" / "browser.md").read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)```", page, re.DOTALL | re.MULTILINE)
+
+
+# Arguments in the order of @noble/ed25519.
+NOBLE = b"""export const verifyAsync = async (signature, message, key) => {
+  const known = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
+  return crypto.subtle.verify("Ed25519", known, signature, message);
+};"""
+MAP = {"@frankly/sdk": "/sdk/index.js", "@frankly/sdk/element": "/sdk/element.js", "@noble/ed25519": "/noble.js"}
+
+
+def with_map(wire: Wire, page: Page, **modules: bytes) -> None:
+    """A page of the wire's origin in which the docs' imports mean something."""
+    imports = json.dumps({"imports": MAP | {"react": "/react.js"}})
+    wire.pages["/docs.html"] = (
+        f"<!doctype html><html lang=en><title>A</title><script type=importmap>{imports}</script><main></main>".encode()
+    )
+    wire.pages |= {f"/{name}.js": content for name, content in modules.items()}
+    page.goto(f"{wire.origin}/docs.html")
+
+
+def test_the_client_of_the_docs(root: Path, context: BrowserContext, wire: Wire, site: Site) -> None:
+    first, other = snippets(root, "js")[:2]
+    head, body = first.split("\n", 1)
+    run = f"{head}\nexport async function run(link, shippedKeys, show) {{\n{body}\nreturn receipt.status; }}"
+    head, body = other.split("\n", 1)
+    old = f"{head}\nimport {{ Client }} from '@frankly/sdk';\nexport const open = (link) =>\n{body}"
+    page = context.new_page()
+    with_map(wire, page, first=run.encode(), other=old.encode(), noble=NOBLE)
+    assert page.evaluate(
+        "link => import('/other.js').then(({open}) => open(link)).then((c) => c.trust.pinned)", site.link
+    )
+    keys = list(requests.get(f"{site.origin}/v1/keys", timeout=5).content)
+    said = page.evaluate(
+        """async ([link, keys]) => {
+          const {run} = await import("/first.js"), shown = [];
+          return [await run(link, new Uint8Array(keys), (words) => shown.push(String(words))), shown];
+        }""",
+        [site.link, keys],
+    )
+    assert said[0] == "sent"
+    assert "Have you smoked in the last 30 days?" in said[1][0]
+
+
+def test_the_element_of_the_docs(root: Path, context: BrowserContext, wire: Wire, site: Site) -> None:
+    html = snippets(root, "html")[0].replace("https://host/s/ID#sha256=…", site.link).replace("/frankly/", "/sdk/")
+    wire.pages["/element.html"] = f"<!doctype html><html lang=en><title>A</title><main>{html}</main>".encode()
+    page = context.new_page()
+    page.goto(f"{wire.origin}/element.html")
+    fill_in(page)
+    page.get_by_role("status").get_by_text("Thank you").wait_for()
 
 
 def test_the_react_component_of_the_docs(root: Path, context: BrowserContext, wire: Wire) -> None:
-    imports = {"react": "/react.js", "@frankly/sdk/element": "/sdk/element.js"}
-    wire.pages["/react.html"] = (
-        f'<!doctype html><html lang=en><title>A</title><script type="importmap">{json.dumps({"imports": imports})}'
-        "</script><main></main>"
-    ).encode()
-    wire.pages["/react.js"] = program("react").encode()
-    wire.pages["/component.js"] = react(root).encode()
+    (component,) = (text for text in snippets(root, "js") if 'from "react"' in text)
     page = context.new_page()
-    page.goto(f"{wire.origin}/react.html")
+    with_map(wire, page, react=program("react").encode(), component=component.encode())
     page.evaluate(
         """async ([link, at]) => {
           const {mount} = await import("/react.js"), {Survey} = await import("/component.js");
