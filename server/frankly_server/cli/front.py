@@ -35,6 +35,7 @@ _VERBS = {
     "measure": ("frankly_server.cli.machine:measure", "Measure a mechanism (JSON on standard input)."),
     "estimate": ("frankly_server.cli.machine:estimate", "Estimate shares from counts (JSON on standard input)."),
     "plan": ("frankly_server.cli.machine:plan", "Plan reports, level or margin (JSON on standard input)."),
+    "verify": ("frankly_server.cli.machine:verify", "Verify a claim or a document exactly (JSON on standard input)."),
     "reproduce": ("frankly_server.cli.reproduce:reproduce", "Make the papers' figures again: numbers and plots."),
     "demo": ("frankly_server.cli.demo:demo", "Run a real survey end to end: affairs, workplace or multi."),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly design|measure|estimate|plan --json`: the machine interface of DESIGN §7. One JSON object in, one out."""
+"""`frankly design|measure|estimate|plan|verify --json` (DESIGN §7): a JSON object on stdin, one on stdout."""
 
 import sys
 import time
@@ -14,6 +14,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis.planning import plan_json
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.search import search_shown, stops_at_interrupt
+from frankly_server.cli.verifying import verify_json
 from frankly_server.design.interface import design_json
 from frankly_server.design.measuring import measure_json
 from frankly_server.estimate.interface import estimate_json
@@ -87,3 +88,10 @@ def estimate(as_json: bool) -> None:
 def plan(as_json: bool) -> None:
     """Plan a survey: any two of level, reports and margin give the third; reads them on standard input."""
     _answer(lambda asked: plan_json(asked, time.monotonic), "plan", as_json)
+
+
+@click.command()
+@json_option
+def verify(as_json: bool) -> None:
+    """Verify exactly what a mechanism promises, or a survey document: reads either on standard input."""
+    _answer(verify_json, "verify", as_json)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly verify --json`: what the exact verifier says of a mechanism and a claim, or of a whole survey document."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from frankly_protocol import canonical
+from frankly_protocol.audit import Claim, Worst, ceiling, require_private, worst
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
+from frankly_protocol.mechanisms import Mechanism
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.prior import Prior
+from frankly_server.estimate.interface import read_mechanism
+from frankly_server.records import flag, record, whole
+
+_CLAIM = frozenset("level low_level prior lower_bounds attributes delta diagonal sensitive".split())
+
+
+def verify_json(obj: Any) -> dict[str, Any]:
+    """Verify a JSON request, in whole numbers alone.
+
+    In: a survey document, as its envelope or as its payload; or weights and bits (kind and params for the other kinds),
+    notion, and what the notion takes: level [p, q], low_level (alip; null for a side that is not promised), prior
+    {"joint"} (one row: the answer itself), lower_bounds of ratios and diagonal (rldp), attributes (srlip), delta [n, d]
+    (dp), sensitive (dpv, whose level is the bound α).
+
+    Out: holds, `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) as [p, q] or "inf", ceiling
+    likewise, worst with report and pair, and for srlip the condition. Of a document: holds, digest, and each block's
+    claims; signatures are not looked at.
+
+    Raises InvalidInput, naming the field; DocumentRejected for a document that is none.
+    """
+    if isinstance(obj, Mapping) and ("payloadType" in obj or "blocks" in obj):
+        return _document(obj)
+    mechanism, given = read_mechanism(obj, frozenset({"notion"}), _CLAIM)
+    claim = _claim(given)
+    return _judged(mechanism, claim) | {"ceiling": _pair(ceiling(mechanism))}
+
+
+def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
+    payload = canonical.dumps(dict(obj))
+    if "payloadType" in obj:
+        payload = Envelope.from_bytes(payload, SURVEY_TYPE).payload
+    document = SurveyDocument.parse(payload)
+    blocks: list[dict[str, Any]] = [
+        {
+            "id": block.id,
+            "ceiling": _pair(ceiling(block.mechanism)),
+            "claims": [
+                {"notion": promise.claim.notion} | _judged(block.mechanism, promise.claim) for promise in block.promises
+            ],
+        }
+        for block in document.blocks
+    ]
+    holds = all(claim["holds"] for block in blocks for claim in block["claims"])
+    return {"holds": holds, "digest": document.digest, "blocks": blocks, "signatures": "not checked"}
+
+
+def _claim(given: Mapping[str, Any]) -> Claim:
+    """Read what is claimed; whether it is definite is for the verifier to say."""
+    if not isinstance(given["notion"], str):
+        raise InvalidInput(Problem.FIELD_TYPE, "give the notion's name", "notion")
+    claim = Claim(given["notion"], _ratio(given.get("level"), "level"))
+    if "prior" in given:
+        joint = record(given["prior"], frozenset({"joint"}), field="prior")["joint"]
+        claim = replace(claim, joint=Prior.from_rows(joint).joint)
+    if "lower_bounds" in given:
+        rows = _rows(given["lower_bounds"])
+        claim = replace(claim, lower_bounds=rows)
+    if "attributes" in given:
+        sizes = given["attributes"]
+        if not isinstance(sizes, list):
+            raise InvalidInput(Problem.FIELD_TYPE, "give a list of sizes", "attributes")
+        claim = replace(claim, attributes=tuple(whole(size, "attributes") for size in sizes))
+    if "sensitive" in given:
+        claim = replace(claim, sensitive=whole(given["sensitive"], "sensitive"))
+    return replace(
+        claim,
+        low_level=_ratio(given.get("low_level"), "low_level"),
+        delta=_ratio(given.get("delta"), "delta"),
+        diagonal=flag(given.get("diagonal", False), "diagonal"),
+    )
+
+
+def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
+    try:
+        found = worst(mechanism, claim)
+    except UnsupportedDocument as error:
+        raise InvalidInput(Problem.UNSUPPORTED, error.detail, "notion") from None
+    except DocumentRejected as error:
+        raise InvalidInput(Problem.FIELD_TYPE, error.detail, error.field) from None
+    try:
+        require_private(mechanism, claim)
+        holds = True
+    except DocumentRejected:
+        holds = False
+    needed = {f"{field}_needed": _pair(ratio) for field, ratio in found.needed.items()}
+    return {"holds": holds, **needed, "worst": _place(mechanism, found)}
+
+
+def _place(mechanism: Mechanism, found: Worst) -> dict[str, Any]:
+    place: dict[str, Any] = {"report": mechanism.symbol_json(found.report), "pair": list(found.pair)}  # type: ignore[arg-type]
+    if found.condition is not None:
+        place["condition"] = list(found.condition)
+    return place
+
+
+def _pair(ratio: Fraction | None) -> list[int] | str:
+    return "inf" if ratio is None else list(ratio.as_integer_ratio())
+
+
+def _rows(value: Any) -> tuple[tuple[tuple[int, int], ...], ...]:
+    rows = []
+    for s, row in enumerate(value if isinstance(value, list) else [None]):
+        if not isinstance(row, list):
+            raise InvalidInput(Problem.FIELD_TYPE, "give rows of ratios [n, d]", f"lower_bounds[{s}]")
+        read = [_ratio(bound, f"lower_bounds[{s}][{u}]") for u, bound in enumerate(row)]
+        rows.append(tuple(bound for bound in read if bound is not None))
+    return tuple(rows)
+
+
+def _ratio(value: Any, field: str) -> tuple[int, int] | None:
+    """Read a ratio [p, q], or nothing."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a ratio [p, q] of two whole numbers", field)
+    return whole(value[0], field), whole(value[1], field)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly verify --json`: against the definitions of every notion, for claims, kinds and documents."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import Claim
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import KINDS
+from frankly_server.cli.verifying import verify_json
+
+from tests.frankly_protocol.audit.definitions import needed
+from tests.frankly_protocol.samples import ldp_block, lip_block, sealed, survey
+from tests.frankly_server.cli.conftest import Frankly
+
+ROWS = [[8, 4, 2, 2], [4, 8, 2, 2], [2, 2, 8, 4], [2, 2, 4, 8]]
+JOINT = [[40, 110, 210, 140], [90, 80, 60, 20]]
+DENSE = {"weights": ROWS, "bits": 4}
+ASKED: list[dict[str, Any]] = [
+    {**DENSE, "notion": "ldp", "level": [4, 1]},
+    {**DENSE, "notion": "ldp", "level": [399, 100]},
+    {**DENSE, "notion": "dp", "level": [2, 1], "delta": [1, 4]},
+    {**DENSE, "notion": "dp", "level": [2, 1], "delta": [1, 5]},
+    {**DENSE, "notion": "secret-ldp", "level": [2, 1], "prior": {"joint": JOINT}},
+    {**DENSE, "notion": "lip", "level": [11, 10], "prior": {"joint": JOINT}},
+    {**DENSE, "notion": "alip", "level": [2, 1], "low_level": None, "prior": {"joint": JOINT}},
+    {**DENSE, "notion": "alip", "level": [2, 1], "low_level": [11, 10], "prior": {"joint": JOINT}},
+    {**DENSE, "notion": "srlip", "level": [3, 1], "attributes": [2, 2], "prior": {"joint": JOINT}},
+    {**DENSE, "notion": "rldp", "level": [3, 1], "lower_bounds": [[[1, 4], [1, 3]], [[0, 1], [1, 2]]]},
+    {**DENSE, "notion": "dpv", "level": [1, 2], "sensitive": 1, "prior": {"joint": JOINT}},
+    {"kind": "unary", "params": {"bits": 8, "answers": 4, "keep": 128, "flip": 64}, "notion": "ldp", "level": [3, 1]},
+    {"kind": "subset", "params": {"bits": 8, "answers": 4, "size": 2, "inside": 160}, "notion": "lip", "level": [2, 1],
+     "prior": {"joint": JOINT}},
+]  # fmt: skip
+
+
+def claim_of(asked: dict[str, Any]) -> Claim:
+    def pair(name: str) -> tuple[int, int] | None:
+        return tuple(asked[name]) if asked.get(name) else None
+
+    bounds = asked.get("lower_bounds")
+    return Claim(
+        asked["notion"],
+        pair("level"),
+        tuple(map(tuple, asked["prior"]["joint"])) if "prior" in asked else None,
+        pair("low_level"),
+        tuple(asked["attributes"]) if "attributes" in asked else None,
+        tuple(tuple(map(tuple, row)) for row in bounds) if bounds else None,
+        sensitive=asked.get("sensitive"),
+        delta=pair("delta"),
+    )
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: f"{asked.get('kind', 'dense')} {asked['notion']}")
+def test_the_answer_is_the_definition(asked: dict[str, Any]) -> None:
+    found, claim = verify_json(asked), claim_of(asked)
+    mechanism = KINDS[asked.get("kind", "dense")].from_params(asked.get("params") or {"weights": ROWS, "bits": 4})
+    by_definition = needed(mechanism, claim)
+    told = {name.removesuffix("_needed"): value for name, value in found.items() if name.endswith("_needed")}
+    assert {name: None if v == "inf" else Fraction(*v) for name, v in told.items()} == by_definition
+    promised = {name: getattr(claim, name) for name in by_definition if getattr(claim, name) is not None}
+    ratios = {name: by_definition[name] for name in promised}
+    assert found["holds"] is all(v is not None and v <= Fraction(*promised[name]) for name, v in ratios.items())
+    assert set(found["worst"]) - {"condition"} == {"report", "pair"}
+
+
+def test_a_document_is_verified_block_by_block_whether_sealed_or_not() -> None:
+    document = survey(ldp_block(), lip_block())
+    for data in (document.payload(), sealed(document.payload())):
+        found = verify_json(json.loads(data))
+        assert (found["holds"], found["digest"], found["signatures"]) == (True, document.digest, "not checked")
+        assert [block["id"] for block in found["blocks"]] == [block.id for block in document.blocks]
+        for block, own in zip(found["blocks"], document.blocks, strict=True):
+            assert [claim["notion"] for claim in block["claims"]] == [p.claim.notion for p in own.promises]
+
+
+def test_the_command_answers_and_refuses(frankly: Frankly) -> None:
+    done = frankly("verify", "--json", stdin=json.dumps(ASKED[1]))
+    assert (done.code, done.json["holds"], done.json["level_needed"]) == (0, False, [4, 1])
+    refused = frankly("verify", "--json", stdin=json.dumps({**ASKED[0], "notion": "magic"}))
+    assert refused.code == 3
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({**DENSE}, "field_missing", "notion"),
+    ({**DENSE, "notion": "magic", "level": [2, 1]}, "unsupported", "notion"),
+    ({**DENSE, "notion": 7, "level": [2, 1]}, "field_type", "notion"),
+    ({**DENSE, "notion": "ldp"}, "field_type", "level"),
+    ({**DENSE, "notion": "ldp", "level": [1, 2]}, "field_type", "level"),
+    ({**DENSE, "notion": "ldp", "level": 2}, "field_type", "level"),
+    ({**DENSE, "notion": "ldp", "level": [2.5, 1]}, "field_type", "level"),
+    ({**DENSE, "notion": "ldp", "level": [2, 1], "delta": [1, 9]}, "field_type", "delta"),
+    ({**DENSE, "notion": "lip", "level": [2, 1]}, "field_type", "prior"),
+    ({**DENSE, "notion": "lip", "level": [2, 1], "prior": {"joint": [[1, 2], [3, 4]]}}, "field_type", "prior.joint[0]"),
+    ({**DENSE, "notion": "rldp", "level": [2, 1], "lower_bounds": 3}, "field_type", "lower_bounds[0]"),
+    ({**DENSE, "notion": "srlip", "level": [2, 1], "attributes": "2"}, "field_type", "attributes"),
+    ({**DENSE, "notion": "ldp", "level": [2, 1], "levle": 1}, "field_unknown", "levle"),
+    ({"weights": ROWS, "bits": 3, "notion": "ldp", "level": [2, 1]}, "weights_invalid", "bits"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "code", "field"), BAD, ids=range(len(BAD)))
+def test_what_is_no_claim_is_refused_by_name(asked: dict[str, Any], code: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        verify_json(asked)
+    assert (refused.value.code, refused.value.field) == (code, field)
