@@ -85,12 +85,15 @@ def _curve(curve: Curve, i: int, x: Axis, y: Axis, end: float) -> list[str]:
     return [f'<polyline points="{points}" fill="none" stroke="{shade}" stroke-width="2"{dash}/>', label]
 
 
-def _apart(heights: Sequence[float], least: float = 16) -> list[float]:
-    """Move labels apart so that none covers another, keeping their order."""
+def _apart(heights: Sequence[float], least: float = 16, lowest: float = HEIGHT - BOTTOM - 8) -> list[float]:
+    """Move labels apart so that none covers another nor the axis, keeping their order."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)
     for above, below in pairwise(order):
         placed[below] = max(placed[below], placed[above] + least)
+    for i in reversed(order):
+        placed[i] = min(placed[i], lowest)
+        lowest = placed[i] - least
     return placed
 
 
