@@ -33,8 +33,8 @@ def main(results: Sequence[str]) -> None:
     """File each result and write the page."""
     for path in results:
         _file(json.loads(Path(path).read_text()))
-    for path, text in files().items():
-        path.write_text(text)
+    for home, text in files().items():
+        home.write_text(text)
 
 
 def files() -> dict[Path, str]:

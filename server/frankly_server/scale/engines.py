@@ -185,13 +185,17 @@ def _spark_cells(functions: Any, layout: Layout) -> Iterator[Any]:
 def _spark_pairs(functions: Any, layout: Layout) -> Iterator[Any]:
     """Yield, for each set whose positions are counted, the array of the structs of its pairs."""
     for block in layout.sets:
-        column = _spark_column(functions, block)
+        yield _spark_pairs_of(functions, block)
 
-        def pairs_of(x: Any, block: int = block, column: Any = column) -> Any:
-            later = functions.filter(column, lambda z: z >= x)
-            return functions.transform(later, lambda z: _struct(functions, block, block, x, z))
 
-        yield functions.flatten(functions.transform(column, pairs_of))
+def _spark_pairs_of(functions: Any, block: int) -> Any:
+    column = _spark_column(functions, block)
+
+    def pairs_from(x: Any) -> Any:  # Spark tells what to pass by how many parameters there are
+        later = functions.filter(column, lambda z: z >= x)
+        return functions.transform(later, lambda z: _struct(functions, block, block, x, z))
+
+    return functions.flatten(functions.transform(column, pairs_from))
 
 
 def _spark_column(functions: Any, block: int) -> Any:

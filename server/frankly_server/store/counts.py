@@ -19,7 +19,7 @@ from frankly_server.store.by_day import UNDATED, AllDaysKey, ByDay, DayKey
 from frankly_server.store.reports import ReportRow, Reports
 from frankly_server.store.schema import counts, counts_by_day, documents, pair_counts
 from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
-from frankly_server.store.upsert import add_to
+from frankly_server.store.upsert import add_to, add_to_each
 
 _SLOTS: Final = {counts: 64, pair_counts: 16, counts_by_day: 16}
 """Fewer for pairs and days: they have far more keys, each of which readers find in every slot."""
@@ -102,7 +102,7 @@ class Counts:
         self._days = ByDay(connection)
 
     def add(self, rows: Iterable[ReportRow], day: str = UNDATED) -> None:
-        """Count newly inserted reports, one statement a table; call it once, in the transaction that inserted them.
+        """Count newly inserted reports, in one statement; call it once, in the transaction that inserted them.
 
         day : the UTC day on which they came in, ``YYYY-MM-DD``.
         """
@@ -110,10 +110,9 @@ class Counts:
         if not rows:
             return
         first = 0 if self._connection.dialect.name == "sqlite" else int(rows[0].id[:2], 16)
-        for table, found in self._tally(rows).tables(day):
-            # Sorted: transactions that meet in a slot take its rows in one order and cannot deadlock.
-            if values := _values(found, first % _SLOTS[table]):
-                add_to(self._connection, table, values)
+        found = [(table, _values(of, first % _SLOTS[table])) for table, of in self._tally(rows).tables(day)]
+        # Sorted: transactions that meet in a slot take its rows in one order and cannot deadlock.
+        add_to_each(self._connection, [(table, values) for table, values in found if values])
 
     def of_document(self, digest: str) -> Mapping[CountKey, int]:
         """Return the counts of one document, slots added up."""
@@ -157,6 +156,8 @@ class Counts:
         """
         if self._connection.dialect.name != "sqlite":  # there a writing transaction is alone anyway
             # Nobody may stand between a report and its counts: who holds rows is waited for, and the scan begins later.
+            # `reports` first, as writers do: they take the others all at once, in an order of the database's own.
+            self._connection.exec_driver_sql("LOCK TABLE reports IN SHARE ROW EXCLUSIVE MODE")
             self._connection.exec_driver_sql("LOCK TABLE counts, pair_counts, counts_by_day IN EXCLUSIVE MODE")
         told = self._tally(Reports(self._connection).scan(survey_id))
         days: dict[DayKey, int] = {}

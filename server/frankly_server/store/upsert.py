@@ -45,14 +45,32 @@ def add_new(connection: Connection, table: Table, rows: Sequence[Row], returning
 
 def add_to(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
     """Insert one or more rows in their order; where a key exists, add the new ``n`` to the old."""
-    keys = ", ".join(column.name for column in table.primary_key.columns)
-    tail = f"ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
+    add_to_each(connection, [(table, rows)])
+
+
+def add_to_each(connection: Connection, parts: Sequence[tuple[Table, Sequence[Row]]]) -> None:
+    """Do as `add_to` for several tables, each with at least one row, in one journey where the database can."""
     if connection.dialect.name == "sqlite":
-        bound = [_bound(connection, table, row) for row in rows]
-        connection.exec_driver_sql(f"{_into(table)} VALUES {_marks(table)} {tail}", bound)
-    else:
-        # One statement whatever the number of rows: a statement a row would be a journey a row.
-        connection.exec_driver_sql(_all_at_once(table) + tail, _arrays(connection, table, rows))
+        for table, rows in parts:
+            bound = [_bound(connection, table, row) for row in rows]
+            connection.exec_driver_sql(f"{_into(table)} VALUES {_marks(table)} {_adding(table)}", bound)
+    elif parts:
+        # One statement whatever the number of rows and tables: a statement a row would be a journey a row.
+        given = tuple(column for table, rows in parts for column in _arrays(connection, table, rows))
+        connection.exec_driver_sql(_adding_each(tuple(table for table, _ in parts)), given)
+
+
+@cache
+def _adding(table: Table) -> str:
+    keys = ", ".join(column.name for column in table.primary_key.columns)
+    return f"ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
+
+
+@cache
+def _adding_each(tables: tuple[Table, ...]) -> str:
+    *first, last = [_all_at_once(table) + _adding(table) for table in tables]
+    before = ", ".join(f"w{i} AS ({statement})" for i, statement in enumerate(first))
+    return f"WITH {before} {last}" if first else last
 
 
 def _bound(connection: Connection, table: Table, row: Row) -> tuple[Any, ...]:

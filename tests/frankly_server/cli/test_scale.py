@@ -4,6 +4,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from frankly_server.store import Database
 from frankly_server.store.schema import pair_counts
 
@@ -37,6 +38,8 @@ def test_reports_are_exported_counted_and_compared(
     joint = ready("scale", "count", folder, "--estimates", *crosstab).out
     assert joint == ready("estimates", "habits", *crosstab, "--result").out
     assert "the database has the same" in ready("scale", "count", folder, "--against-database").out
+    refused = ready("scale", "partition", "habits", "--json")
+    assert (refused.code, refused.problem["code"], refused.problem["field"]) == (3, "unsupported", "database_url")
     with database.engine.begin() as connection:
         connection.execute(pair_counts.update().values(n=99))
     differs = ready("scale", "count", folder, "--against-database", "--json")
@@ -49,7 +52,19 @@ def test_bad_requests_are_told(ready: Frankly, tmp_path: Path) -> None:
     assert (unknown.code, unknown.problem["code"], unknown.problem["field"]) == (3, "survey_unknown", "NAME")
     assert ready("scale", "export", "nobody", str(tmp_path / "x"), "--rows", "0").code == 2
     assert ready("scale", "count").code == 2
+    assert ready("scale", "partition", "nobody", "--json").problem["code"] == "survey_unknown"
     nothing = ready("scale", "count", str(tmp_path), "--json")
     assert (nothing.code, nothing.problem["code"]) == (6, "integrity")
     usage = ready("scale", "count", str(tmp_path), "--crosstab", "smokes", "--json")
     assert (usage.code, usage.problem["field"]) == (2, "crosstab")
+
+
+def test_a_survey_gets_a_table_of_its_own(
+    ready: Frankly, survey_file: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FRANKLY_DATABASE_URL", postgres_url)
+    assert ready("migrate").code == 0
+    assert ready("survey", "apply", str(survey_file)).code == 0
+    first, second = (ready("scale", "partition", "habits", "--json") for _ in range(2))
+    assert (first.code, first.json["made"], second.code, second.json["made"]) == (0, True, 0, False)
+    assert "a table of its own" in ready("scale", "partition", "habits").err

@@ -90,7 +90,7 @@ def test_a_batch_takes_one_statement_a_table(database: Database) -> None:
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         every = ("counts", "pair_counts", "counts_by_day")
-        seen.extend(table for table in every if statement.startswith(f"INSERT INTO {table} "))
+        seen.extend(table for table in every if f"INSERT INTO {table} " in statement)
 
     event.listen(database.engine, "before_cursor_execute", note)
     try:

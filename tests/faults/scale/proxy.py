@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP proxy that spreads connections over several places, and cuts one of them off in the middle of anything."""
+
+import contextlib
+import itertools
+import socket
+import struct
+import threading
+from collections.abc import Sequence
+from typing import Self
+
+_RESET = struct.pack("ii", 1, 0)  # closing sends RST: what was under way is lost, both ends feel it
+
+
+class Proxy:
+    """Listens on a port of its own and passes bytes to places on this machine, taking turns among those not cut off."""
+
+    def __init__(self, places: Sequence[int]) -> None:
+        self._places = list(places)
+        self._turns = itertools.count()
+        self._guard = threading.Lock()
+        self._away: set[int] = set()
+        self._pairs: list[tuple[int, socket.socket, socket.socket]] = []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port: int = self._listener.getsockname()[1]
+        self.cut_connections = 0
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for place in self._places:
+            self.cut(place)
+
+    def cut(self, place: int) -> None:
+        """Break every connection to a place at once, and make none until `mend`."""
+        with self._guard:
+            self._away.add(place)
+            broken = [pair for pair in self._pairs if pair[0] == place]
+            self._pairs = [pair for pair in self._pairs if pair[0] != place]
+            self.cut_connections += len(broken)
+        for _, *ends in broken:
+            for end in ends:
+                _break(end)
+
+    def mend(self, place: int) -> None:
+        """Let new connections reach a place again."""
+        with self._guard:
+            self._away.discard(place)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            self._connect(near)
+
+    def _connect(self, near: socket.socket) -> None:
+        with self._guard:
+            here = [place for place in self._places if place not in self._away]
+            if not here:
+                _break(near)
+                return
+            place = here[next(self._turns) % len(here)]
+            try:
+                far = socket.create_connection(("127.0.0.1", place), timeout=5)
+            except OSError:
+                _break(near)
+                return
+            far.settimeout(None)
+            self._pairs.append((place, near, far))
+        for source, target in ((near, far), (far, near)):
+            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=_pump, args=(source, target), daemon=True).start()
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def _break(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two server processes on one PostgreSQL behind a proxy; one is cut off mid-load, from devices and from the database.
+
+What was acknowledged is stored, once; what is stored was sent; the counts are a recount.
+"""
+
+import copy
+from pathlib import Path
+
+from tests.faults.scale.proxy import Proxy
+from tests.faults.server.running import Devices, Running, check_kept
+from tests.postgres import PostgresServer, free_port
+
+
+def another(first: Running, home: Path, database_port: int) -> Running:
+    """A second process of the same survey, which reaches the database by another port."""
+    second = copy.copy(first)
+    second.port, second.process, second.log = free_port(), None, home / "second.log"
+    second.database_url = first.database_url.replace(f":{_port(first.database_url)}/", f":{database_port}/")
+    return second
+
+
+def _port(url: str) -> int:
+    return int(url.rpartition("/")[0].rpartition(":")[2])
+
+
+def test_a_server_is_cut_off(tmp_path: Path, postgres: PostgresServer, postgres_url: str, full: bool) -> None:
+    cuts, wanted = (20, 100_000) if full else (2, 240)
+    first = Running(tmp_path, postgres_url, production=True)
+    with Proxy([postgres.port]) as to_database:
+        second = another(first, tmp_path, to_database.port)
+        try:
+            first.start()
+            second.start()
+            with Proxy([first.port, second.port]) as front:
+                site = copy.copy(first)
+                site.port = front.port
+                with Devices(site, threads=8) as devices:
+                    for i in range(cuts):
+                        devices.wait_for((2 * i + 1) * wanted // (2 * cuts + 1), within_s=3600)
+                        # In turn: devices lose the server with requests under way; it loses the database.
+                        proxy, place = (front, second.port) if i % 2 == 0 else (to_database, postgres.port)
+                        proxy.cut(place)
+                        devices.wait_for((2 * i + 2) * wanted // (2 * cuts + 1), within_s=3600)
+                        proxy.mend(place)
+                    devices.wait_for(wanted, within_s=3600)
+                assert front.cut_connections >= 1
+        finally:
+            first.end()
+            second.end()
+        assert to_database.cut_connections >= 1
+    assert len(devices.acknowledged) >= wanted
+    assert any(sent.status == 0 for sent in devices.attempts)  # the cut was felt
+    check_kept(first, devices)
