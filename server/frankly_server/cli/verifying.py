@@ -11,14 +11,16 @@ from frankly_protocol.audit import Claim, Worst, ceiling, require_private, worst
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
-from frankly_protocol.mechanisms import Mechanism
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 
+from frankly_server.design.ldp_polytope import is_extreme, loose_entries
 from frankly_server.design.prior import Prior
 from frankly_server.estimate.interface import read_mechanism
 from frankly_server.records import flag, record, whole
 
 _CLAIM = frozenset("level low_level prior lower_bounds attributes delta diagonal sensitive".split())
+_MOST_ENTRIES = 150
 
 
 def verify_json(obj: Any) -> dict[str, Any]:
@@ -30,8 +32,9 @@ def verify_json(obj: Any) -> dict[str, Any]:
     (dp), sensitive (dpv, whose level is the bound α).
 
     Out: holds, `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) as [p, q] or "inf", ceiling
-    likewise, worst with report and pair, and for srlip the condition. Of a document: holds, digest, and each block's
-    claims; signatures are not looked at.
+    likewise, worst with report and pair, and for srlip the condition; for ldp of a table of at most 150 entries also
+    extreme and loose, its loose entries [row, column] at that level  [Thesis Def 5.5]. Of a document: holds, digest, and
+    each block's claims; signatures are not looked at.
 
     Raises InvalidInput, naming the field; DocumentRejected for a document that is none.
     """
@@ -39,7 +42,17 @@ def verify_json(obj: Any) -> dict[str, Any]:
         return _document(obj)
     mechanism, given = read_mechanism(obj, frozenset({"notion"}), _CLAIM)
     claim = _claim(given)
-    return _judged(mechanism, claim) | {"ceiling": _pair(ceiling(mechanism))}
+    return _judged(mechanism, claim) | {"ceiling": _pair(ceiling(mechanism))} | _in_the_polytope(mechanism, claim)
+
+
+def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
+    """Return whether a small table is an extreme point of ε-LDP at its level, and its loose entries  [Thesis ch. 5]."""
+    if claim.notion != "ldp" or claim.level is None or not isinstance(mechanism, DenseMechanism):
+        return {}
+    if mechanism.answers * mechanism.reports > _MOST_ENTRIES:
+        return {}
+    loose = loose_entries(mechanism.weights, claim.level)
+    return {"extreme": is_extreme(mechanism.weights, claim.level), "loose": [list(entry) for entry in loose]}
 
 
 def _document(obj: Mapping[str, Any]) -> dict[str, Any]:

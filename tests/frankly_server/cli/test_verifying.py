@@ -66,6 +66,15 @@ def test_the_answer_is_the_definition(asked: dict[str, Any]) -> None:
     assert set(found["worst"]) - {"condition"} == {"report", "pair"}
 
 
+def test_extreme_points_of_ldp_and_their_loose_entries_are_told() -> None:
+    """Randomised response at its own level is one; with four in a column of 8 and 2 at E = 4, it is loose."""
+    grr = {"weights": [[8, 4, 4], [4, 8, 4], [4, 4, 8]], "bits": 4, "notion": "ldp", "level": [2, 1]}
+    assert (verify_json(grr)["extreme"], verify_json(grr)["loose"]) == (True, [])
+    found = verify_json(ASKED[0])
+    assert (found["extreme"], found["loose"]) == (False, [[0, 1], [1, 0], [2, 3], [3, 2]])
+    assert "extreme" not in verify_json(ASKED[2])
+
+
 def test_a_document_is_verified_block_by_block_whether_sealed_or_not() -> None:
     document = survey(ldp_block(), lip_block())
     for data in (document.payload(), sealed(document.payload())):
