@@ -33,7 +33,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
 
     Out: holds, `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) as [p, q] or "inf", ceiling
     likewise, worst with report and pair, and for srlip the condition; for ldp of a table of at most 150 entries also
-    extreme and loose, its loose entries [row, column] at that level  [Thesis Def 5.5]. Of a document: holds, digest, and
+    extreme and loose, its loose entries [row, column] there  [Thesis Def 5.5]. Of a document: holds, digest, and
     each block's claims; signatures are not looked at.
 
     Raises InvalidInput, naming the field; DocumentRejected for a document that is none.
