@@ -4,6 +4,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from frankly_protocol.audit import ln_up
@@ -21,6 +22,7 @@ from frankly_server.surveys.priors import asked_of
 REPORTS: Final = (500, 5_000, 50_000)
 OFFERED: Final = ("optimal", "grr", "oue", "subset-selection")
 _SECONDS: Final = 4.0
+_LEVELS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
 
 Timer = Callable[[], float]
 
@@ -51,6 +53,16 @@ class FrontierRow:
     margin: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """A level in nats, the margin at REPORTS[1] reports it gives, the information; own : it is the block's."""
+
+    epsilon: str
+    margin: float
+    information: float
+    own: bool
+
+
 def alternatives(block: BlockDefinition, timer: Timer = time.monotonic) -> list[Alternative]:
     """Return the block's own mechanism first, then the others offered, each searched for a few seconds at most."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
@@ -68,6 +80,29 @@ def frontier(block: BlockDefinition, points: int = 6, timer: Timer = time.monoto
     return [
         FrontierRow(point.information, margin_of(point.mechanism, asked.prior.shares, REPORTS[1])) for point in found
     ]
+
+
+def by_level(block: BlockDefinition, timer: Timer = time.monotonic) -> list[LevelRow]:
+    """Return what other levels would give, with the block's own among them, as many as a few seconds allow.
+
+    Empty for a block without a single level: several notions, alip, dpv. Levels at which nothing can be made are left
+    out, as are those whose shares cannot all be estimated.
+    """
+    if block.epsilon is None or block.notions:
+        return []
+    deadline, found = timer() + _SECONDS, {}
+    for level in (block.epsilon, *_LEVELS):
+        if timer() > deadline or Decimal(level) in found:
+            continue
+        asked = {"epsilon": level, "accept_identity": True, "accept_unidentifiable": True}
+        try:
+            drafted = draft_block(block.model_copy(update=asked), block.id, a_while(timer, _SECONDS / 4))
+            margin = margin_of(drafted.block.mechanism, drafted.block.design_prior, REPORTS[1])
+        except InvalidInput:
+            continue
+        if margin is not None:
+            found[Decimal(level)] = LevelRow(level, margin, drafted.design.information, own=level == block.epsilon)
+    return [found[level] for level in sorted(found)]
 
 
 def planned(mechanism: Mechanism, prior: tuple[int, ...] | None) -> Plan | None:

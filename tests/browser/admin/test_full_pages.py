@@ -64,7 +64,9 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full_only if name == "all" else ()) for name in VIEWS]
+)
 def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None:
     query, words = VIEWS[name]
     desk.open(f"/admin/surveys/{survey}/estimates{query}")

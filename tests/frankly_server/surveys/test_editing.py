@@ -12,7 +12,7 @@ from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
 from frankly_server.surveys.live import live, needed, shown
-from frankly_server.surveys.preview import REPORTS, alternatives, frontier
+from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier
 from frankly_server.surveys.protecting import Protection, protect
 
 PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
@@ -100,6 +100,22 @@ def test_margins_told_beforehand_are_those_of_the_formula() -> None:
     for one in found[:2]:
         assert one.margins == pytest.approx([1.959964 / (2 * (2 * p - 1) * math.sqrt(n)) for n in REPORTS], rel=1e-5)
     assert found[0].certified
+
+
+def test_other_levels_give_the_margins_of_the_formula() -> None:
+    rows = by_level(parse_value(draft()).blocks[0])
+    assert [row.epsilon for row in rows if row.own] == ["1"]
+    assert len(rows) >= 2
+    for row in rows:
+        p = math.exp(float(row.epsilon)) / (1 + math.exp(float(row.epsilon)))
+        assert row.margin == pytest.approx(1.959964 / (2 * (2 * p - 1) * math.sqrt(REPORTS[1])), rel=1e-5)
+    assert [row.margin for row in rows] == sorted((row.margin for row in rows), reverse=True)
+    asked = iter([0.0] + [9.0] * 1000)  # time is over at once: nothing beyond what has begun
+    assert by_level(parse_value(draft()).blocks[0], lambda: next(asked)) == []
+    several = parse_value(draft() | {"blocks": [
+        {key: value for key, value in draft()["blocks"][0].items() if key in ("id", "questions")}
+        | {"notions": [{"notion": "ldp", "epsilon": "1"}]}]})  # fmt: skip
+    assert by_level(several.blocks[0]) == []
 
 
 def test_a_mechanism_that_does_not_exist_is_said_and_not_shown() -> None:

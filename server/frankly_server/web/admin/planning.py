@@ -12,7 +12,16 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.preview import REPORTS, Alternative, alternatives, chances, frontier, previewed
+from frankly_server.surveys.preview import (
+    REPORTS,
+    Alternative,
+    LevelRow,
+    alternatives,
+    by_level,
+    chances,
+    frontier,
+    previewed,
+)
 from frankly_server.surveys.trial import drafted, everybody, rehearse
 from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show
@@ -31,7 +40,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         block = _definition(survey)
         found = alternatives(block)
         return show("margins.html", survey, "margins", block=block, found=found, reports=REPORTS,
-                    **_frontier(block, found))  # fmt: skip
+                    levels=by_level(block), level_plot=_level_plot, **_frontier(block, found))  # fmt: skip
 
     @routes.get("/surveys/<survey_id>/try")
     @needs("viewer")
@@ -101,5 +110,12 @@ def _frontier(block: BlockDefinition, found: Sequence[Alternative]) -> dict[str,
     return {"frontier": rows, "no_frontier": None, "frontier_plot": plot}
 
 
+def _level_plot(rows: Sequence[LevelRow]) -> str:
+    curve = [(float(row.epsilon), row.margin * 100) for row in rows]
+    own = [Mark("chosen", float(row.epsilon), row.margin * 100) for row in rows if row.own]
+    return curve_plot("Margin against the level", curve, own, _LEVEL, _MARGIN)
+
+
+_LEVEL = Axis("level ε, in nats", lambda nats: f"{nats:.3g}")
 _INFORMATION = Axis("information about the answer, in nats", lambda nats: f"{nats:.3g}")
 _MARGIN = Axis(f"margin at {REPORTS[1]:,} answers, ± points", lambda points: f"{points:.3g}")
