@@ -176,7 +176,14 @@ def test_the_hosted_page_names_the_hash_of_every_module(site: Site) -> None:
     assert f"'{integrity(text.encode(), 'sha256')}'" in answer.headers["Content-Security-Policy"]
 
 
-@pytest.mark.parametrize("name", ["hosted.js", "rational.js", "hosted.css", "words.ar.js"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rational.js",
+        "words.ar.js",
+        *(pytest.param(one, marks=pytest.mark.full_only) for one in ("hosted.js", "hosted.css")),
+    ],
+)
 def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site, name: str) -> None:
     context = browser.new_context(locale="ar" if name == "words.ar.js" else "en")
     page, said = context.new_page(), []

@@ -97,7 +97,7 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
     random = Random(9)
     originals = [document.payload() for document in DOCUMENTS.values()]
     envelopes = [sealed(payload) for payload in originals]
-    envelopes += [sealed(mutated(random.choice(originals), random)) for _ in range(10_000 if full else 300)]
+    envelopes += [sealed(mutated(random.choice(originals), random)) for _ in range(10_000 if full else 200)]
     expected = [verdict(envelope) for envelope in envelopes]
     assert expected[: len(originals)] == [None] * len(originals)
     assert {
@@ -197,7 +197,7 @@ def table(random: Random, bits: int, answers: int, reports: int) -> DenseMechani
 
 def test_every_draw_of_every_table_gives_pythons_symbol(page: Page, full: bool) -> None:
     random = Random(16)
-    for bits in [16] * 200 if full else [16, 8, 8, 8, 10, 12]:
+    for bits in [16] * 200 if full else [16, 8, 10]:
         mechanism = table(random, bits, random.randint(2, 5), random.randint(2, 6))
         given = {"kind": "dense", "params": mechanism.params_json(), "tape": bits}
         assert page.evaluate(DRAWS, given) == drawn(mechanism, bits), mechanism
