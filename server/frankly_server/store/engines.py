@@ -2,17 +2,21 @@
 """SQLite and PostgreSQL, each set up so that what is committed stays, and checked before anything is promised."""
 
 import os
+import time
 from contextlib import suppress
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 
 from frankly_server.store.errors import UnsafeStore
 
 _WRITES: Final = "frankly_writes"
 _POOL = {"pool_size": 16, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 _BUSY_TIMEOUT_S: Final = 10
+_USED: Final = "frankly_used"
+_FRESH_S: Final = 1.0
+"""A pooled connection that was used so lately is taken without asking whether it still stands."""
 _POSTGRESQL_SESSION: Final = (
     "SET lock_timeout = '5s'",
     "SET statement_timeout = '30s'",
@@ -91,9 +95,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _postgresql(url: URL) -> Engine:
-    engine = create_engine(
-        url, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args={"connect_timeout": 5}, **_POOL
-    )
+    engine = create_engine(url, isolation_level="READ COMMITTED", connect_args={"connect_timeout": 5}, **_POOL)
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
@@ -102,7 +104,26 @@ def _postgresql(url: URL) -> Engine:
                 cursor.execute(statement)
         connection.commit()
 
+    @event.listens_for(engine, "checkin")
+    def _note(_connection: Any, record: Any) -> None:
+        record.info[_USED] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _look(connection: Any, record: Any, _proxy: Any) -> None:
+        # A journey to the database that transactions close after each other need not pay for: one of them would notice.
+        now = time.monotonic()
+        if now - record.info.get(_USED, now) >= _FRESH_S and not _answers(engine, connection):
+            raise InvalidatePoolError
+
     return engine
+
+
+def _answers(engine: Engine, connection: Any) -> bool:
+    """Tell whether the database is still at the other end."""
+    try:
+        return bool(engine.dialect.do_ping(connection))
+    except engine.dialect.loaded_dbapi.Error:
+        return False
 
 
 def _scalar(connection: Connection, statement: str) -> Any:
