@@ -78,10 +78,10 @@ class Session:
         return "".join(f"{text.rstrip()}\n" for text in told.splitlines())
 
     def close(self) -> None:
-        if self._server is not None:
-            self._server.terminate()
-            assert self._server.wait(timeout=60) == 0
-            self._server = None
+        server, self._server = self._server, None
+        if server is not None and server.poll() is None:
+            server.terminate()
+            assert server.wait(timeout=120) == 0
 
     def _plain(self, line: str) -> bool:
         return not self._literal and not re.search(r"[|<>$`*;]", line)
@@ -110,8 +110,8 @@ class Session:
 
     def _serve(self, words: list[str]) -> None:
         environment = {**self._environment, "FRANKLY_PORT": self._port}
-        log = (self.folder / "server.log").open("wb")
-        self._server = subprocess.Popen(words, cwd=self.folder, env=environment, stdout=log, stderr=log)
+        with (self.folder / "server.log").open("wb") as log:
+            self._server = subprocess.Popen(words, cwd=self.folder, env=environment, stdout=log, stderr=log)
         for _ in range(2400):
             with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self._port}/health"):
                 return
