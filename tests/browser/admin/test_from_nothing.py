@@ -33,7 +33,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
         desk.follow(page.get_by_role("navigation", name="Main").get_by_role("link", name=place))
         desk.check(name)
     desk.follow(page.get_by_role("link", name="Frankly", exact=True))
-    desk.check("surveys")
+    desk.check("surveys", again=True)
     desk.press("Sign out")
     desk.sign_in("eve@example.org", password)
     _read(desk, link)
@@ -71,16 +71,16 @@ def _write_survey(desk: Desk) -> None:
     assert re.search(r'"y":\[[01]\],"strata":\{"where-do-you-live":"north"\}', left)
     desk.check("try")
     desk.press("Send")
-    desk.check("try-everybody")
+    desk.check("try-everybody", again=True)
 
 
 def _publish(desk: Desk) -> None:
     page = desk.page
     desk.follow(page.get_by_role("link", name="Next: publish"))
-    desk.check("publish-before")
+    desk.check("publish-before", again=True)
     desk.press("Publish")
     page.get_by_role("link", name="Get the link").wait_for()
-    desk.check("job")
+    desk.check("job", again=True)
     desk.follow(page.get_by_role("link", name="See the certificate"))
     desk.check("publish")
     desk.follow(page.get_by_role("link", name="Embed"))
@@ -156,16 +156,16 @@ def _read(desk: Desk, link: str) -> None:
     assert page.locator("svg.intervals .whisker").count() == 6
     assert "of those who answered" in page.locator("main").inner_text()
     desk.check("estimates")
-    page.get_by_label("Apart by").select_option(label="Where do you live?")
+    page.get_by_label("Apart by group").select_option(label="Where do you live?")
     page.get_by_label("Confidence").select_option("0.9")
     desk.press("Show")
     assert "North" in page.locator("svg.intervals").inner_html()
-    desk.check("estimates-apart")
+    desk.check("estimates-apart", again=True)
     page.get_by_label("Estimate", exact=True).select_option("mle")
-    page.get_by_label("Apart by").select_option("")
+    page.get_by_label("Apart by group").select_option("")
     desk.press("Show")
     assert page.locator("svg.intervals .whisker").count() == 0
-    desk.check("estimates-likeliest")
+    desk.check("estimates-likeliest", again=True)
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV").click()
     assert download.value.suggested_filename == "study-habits.csv"

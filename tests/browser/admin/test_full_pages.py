@@ -2,6 +2,7 @@
 """Pages with much on them: three questions, two regions, several days; every promise of the form with its margins."""
 
 import random
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -59,14 +60,17 @@ def _report(document: Any, answers: tuple[int, int], strata: dict[str, str], dra
 VIEWS = {
     "all": ("", "is the most common answer"),
     "apart": ("?by=where-do-you-live", "is more common in “North” than in “South”"),
-    "days": ("?period=day", "of those who answered"),
+    "days": ("?period=day", "Between the periods"),
     "table": ("?row=do-you-smoke&column=how-often-do-you-drink", "Do you smoke? × How often do you drink?"),
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.full_only if name == "all" else ()) for name in VIEWS]
-)
+def often(names: Iterable[str], default: set[str]) -> list[Any]:
+    """Return parameters of which all but the default ones are for --full."""
+    return [pytest.param(name, marks=() if name in default else pytest.mark.full_only) for name in names]
+
+
+@pytest.mark.parametrize("name", often(VIEWS, {"days", "table"}))
 def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None:
     query, words = VIEWS[name]
     desk.open(f"/admin/surveys/{survey}/estimates{query}")
@@ -75,7 +79,7 @@ def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None
     desk.check(f"full-estimates-{name}")
 
 
-@pytest.mark.parametrize("template", ["student", "census", "attributes"])
+@pytest.mark.parametrize("template", often(["student", "census", "attributes"], {"census"}))
 def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
     """The margins page draws the frontier; the form shows what the draft says. `survey` has signed in."""
     services = desk.services
@@ -85,10 +89,8 @@ def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
     where = f"/admin/surveys/{summary.survey_id}"
     desk.open(f"{where}/protection?block={block.id}")
     assert desk.page.locator(f"input[name=notion][value={block.notion}]").is_checked()
-    if template == "student":
-        desk.check(f"full-protection-{template}")
+    desk.check(f"full-protection-{template}")
     desk.open(f"{where}/margins?block={block.id}")
     assert desk.page.locator("svg .mark").count() >= 1
     assert desk.page.locator("svg .curve-point").count() == (6 if template == "census" else 1)
-    if template == "census":
-        desk.check(f"full-margins-{template}")
+    desk.check(f"full-margins-{template}")
