@@ -66,3 +66,13 @@ def test_what_is_not_run_has_its_reason_and_its_stand_in(root: Path) -> None:
         tests = re.findall(r"tests/[\w/]+\.py", block.why)
         assert tests, f"{name}: name the test that shows the same: {block.why}"
         assert all((root / test).is_file() for test in tests), name
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "RELEASING.md"])
+def test_links_of_pages_that_are_not_in_the_site(root: Path, name: str) -> None:
+    text = (root / name).read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", text)
+    wanted = [link.partition("#")[0] for pair in links for link in pair if link and "://" not in link]
+    assert [link for link in wanted if not (root / link).exists()] == []
+    quoted = re.findall(r"`((?:docs|tests|examples|server|shared|requirements)/[\w./-]+)`", text)
+    assert [place for place in quoted if not (root / place).exists()] == []
