@@ -5,6 +5,7 @@ By hand means: the very commands of its services, over the PostgreSQL of the tes
 of Caddy. What this cannot show: that the image builds, Caddy's own behaviour and certificates, and Docker's networks.
 """
 
+import json
 import re
 import subprocess
 import time
@@ -19,7 +20,7 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from pydantic import SecretStr
 
-from tests.deploy.containers import serving
+from tests.deploy.containers import PORT, instructions, serving
 from tests.deploy.proxy import TcpProxy
 from tests.faults.server.running import Devices, check_kept, open_today
 from tests.postgres import free_port
@@ -118,6 +119,13 @@ class Site:
         return Services.open(Settings(home=self.home, database_url=SecretStr(self.database_url)), SystemClock())
 
 
+def health(image: list[tuple[str, str]], port: int) -> list[str]:
+    """The image's own check of a server, at a port of ours."""
+    [check] = instructions(image, "HEALTHCHECK")
+    command: list[str] = json.loads(check.partition("CMD ")[2])
+    return [*command[:-1], command[-1].replace(PORT, str(port))]
+
+
 def publish(deployment: dict[str, str], home: Path) -> Site:
     """A survey that is open today, published by the deployment's own keys; where it answers is not known yet."""
     site = Site(0, "", "", deployment["FRANKLY_DATABASE_URL"], home)
@@ -130,19 +138,17 @@ def publish(deployment: dict[str, str], home: Path) -> Site:
 
 
 def test_the_whole_deployment_by_hand(
-    deployment: dict[str, str], compose: dict[str, Any], tmp_path: Path, full: bool
+    deployment: dict[str, str], image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path, full: bool
 ) -> None:
-    """Keys, migration, replicas, load through the proxy while each is replaced in turn, and a witness of the log."""
-    services, wanted = compose["services"], 5_000 if full else 300
+    """Keys, migration, replicas, load through the proxy while they are replaced in turn, and a witness of the log."""
+    services, wanted = compose["services"], 5_000 if full else 200
     replicas = int(services["server"]["deploy"]["replicas"])
+    assert json.loads(instructions(image, "CMD")[-1]) == services["server"]["command"]
 
-    def run(*command: str, **more: str) -> str:
-        done = subprocess.run(command, env=deployment | more, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def run(*command: str) -> int:
+        return subprocess.run(command, env=deployment, cwd=tmp_path, capture_output=True).returncode
 
-    for name in ("keys", "migrate"):
-        run(*services[name]["command"])
+    assert run(*services["keys"]["command"]) == run(*services["migrate"]["command"]) == 0
     site = publish(deployment, tmp_path / "home")
     ports = [free_port() for _ in range(replicas)]
 
@@ -155,12 +161,15 @@ def test_the_whole_deployment_by_hand(
             one.enter_context(replica(port))
         site.port = proxy.port
         with Devices(site, threads=6) as devices:  # type: ignore[arg-type]  # as much of a server as devices need
-            for i, port in enumerate(ports):  # a new release: one replica after the other, each told to stop
+            # A new release: one replica after the other is told to stop, and another takes its place.
+            for i, port in enumerate(ports if full else ports[:1]):
                 devices.wait_for((i + 1) * wanted // (replicas + 1), within_s=300)
                 started[port].close()
                 started[port].enter_context(replica(port))
-            run(*services["migrate"]["command"])  # as every `up` does
+            assert run(*services["migrate"]["command"]) == 0  # as every `up` does
             devices.wait_for(wanted, within_s=300)
+        check = health(image, ports[0]), health(image, free_port())
+        assert [run(*command) == 0 for command in check] == [True, False]
         assert all(proxy.taken[port] > 0 for port in ports)
         home = {"FRANKLY_HOME": str(tmp_path / "witness")}
         *watch, _ = services["witness"]["command"]

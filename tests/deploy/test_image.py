@@ -4,7 +4,6 @@
 The commands are run by hand, as the containers would run them, against the PostgreSQL of the tests.
 """
 
-import json
 import re
 import subprocess
 import urllib.request
@@ -80,25 +79,6 @@ def test_the_home_is_the_volume_and_belongs_to_the_account(
     assert "frankly" in compose["volumes"]
 
 
-def test_the_commands_work_by_hand(
-    deployment: dict[str, str], image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path
-) -> None:
-    services = compose["services"]
-    assert json.loads(instructions(image, "CMD")[-1]) == services["server"]["command"]
-    assert set(services["server"]["depends_on"]) == {"database", "migrate"} <= set(services)
-    for name in ("keys", "migrate", "migrate"):  # migrate runs again at every `up`
-        done = subprocess.run(services[name]["command"], env=deployment, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    [check] = instructions(image, "HEALTHCHECK")
-    health = json.loads(check.partition("CMD ")[2])
-    health[-1] = health[-1].replace(PORT, deployment["FRANKLY_PORT"])
-    assert subprocess.run(health, env=deployment, cwd=tmp_path, capture_output=True).returncode != 0
-    with serving(services["server"]["command"], deployment, tmp_path):
-        assert subprocess.run(health, env=deployment, cwd=tmp_path, capture_output=True).returncode == 0
-        with urllib.request.urlopen(f"http://127.0.0.1:{deployment['FRANKLY_PORT']}/v1/keys", timeout=10) as answer:
-            assert answer.status == 200
-
-
 def test_the_database_is_found_healthy_by_its_own_check(
     deployment: dict[str, str], compose: dict[str, Any], postgres: PostgresServer
 ) -> None:
@@ -137,6 +117,6 @@ def test_a_production_wsgi_server_serves_it_too(deployment: dict[str, str], tmp_
     command = ["gunicorn", "--workers=1", "--threads=2", f"--bind={bind}", "frankly_server.app:wsgi()"]
     with (
         serving(command, environment, tmp_path),
-        urllib.request.urlopen(f"http://{bind}/health", timeout=30) as answer,
+        urllib.request.urlopen(f"http://{bind}/health", timeout=120) as answer,
     ):
         assert answer.status == 200
