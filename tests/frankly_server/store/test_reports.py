@@ -2,7 +2,7 @@
 """Reports are kept once, counted with them, and nothing else is kept."""
 
 import pytest
-from frankly_server.store import CountKey, Database, Difference, PairKey
+from frankly_server.store import AllDaysKey, CountKey, Database, Difference, PairKey
 from frankly_server.store.schema import counts, reports
 from sqlalchemy import inspect, update
 
@@ -78,6 +78,8 @@ def test_recount_finds_an_uncounted_report(database: Database) -> None:
             Difference(CountKey(document.digest, 0, "", 0), 0, 1),
             Difference(CountKey(document.digest, 1, "", 1), 0, 1),
             Difference(PairKey(document.digest, 0, 1, "", 0, 1), 0, 1),
+            Difference(AllDaysKey(document.digest, 0, "", 0, -1), 0, 1),
+            Difference(AllDaysKey(document.digest, 1, "", 1, -1), 0, 1),
         ]
 
 
