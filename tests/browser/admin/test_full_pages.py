@@ -91,6 +91,8 @@ def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
     assert desk.page.locator(f"input[name=notion][value={block.notion}]").is_checked()
     desk.check(f"full-protection-{template}")
     desk.open(f"{where}/margins?block={block.id}")
-    assert desk.page.locator("svg .mark").count() >= 1
-    assert desk.page.locator("svg .curve-point").count() == (6 if template == "census" else 1)
+    frontier = desk.page.locator("svg.intervals", has_text="Margin against information")
+    assert frontier.locator(".mark").count() >= 1
+    assert frontier.locator(".curve-point").count() == (6 if template == "census" else 1)
+    assert desk.page.get_by_text("What another level would give").count() == 1
     desk.check(f"full-margins-{template}")
