@@ -7,9 +7,10 @@ import sys
 
 def main() -> int:
     """Send standard input, write what comes back where it belongs; the exit code is the command's."""
-    with socket.socket(socket.AF_UNIX) as server:
+    given = f"{' '.join(sys.argv[2:])}\n{sys.stdin.read()}".encode("utf-8", "surrogatepass")
+    with socket.socket(socket.AF_UNIX) as server:  # only now: while one command is taken the others wait
         server.connect(sys.argv[1])
-        server.sendall(f"{' '.join(sys.argv[2:])}\n{sys.stdin.read()}".encode("utf-8", "surrogatepass"))
+        server.sendall(given)
         server.shutdown(socket.SHUT_WR)
         status, _, said = b"".join(iter(lambda: server.recv(65_536), b"")).decode().partition("\n")
     (sys.stdout if status == "0" else sys.stderr).write(said)
