@@ -83,3 +83,14 @@ def test_answering_nine_times(root: Path) -> None:
     truth = math.e / (1 + math.e)
     nine = sum(math.comb(9, k) * truth**k * (1 - truth) ** (9 - k) for k in range(5, 10))
     assert f"right with {truth:.0%}, nine independent ones with {nine:.0%}" in text(root)
+
+
+def test_what_one_percent_of_fakes_can_do(root: Path) -> None:
+    """beta/(1 - beta) times the largest score, for a share that is really 0."""
+    told = re.search(
+        r"yes/no share by ([\d.]+) points at ε = 1, and that of one choice\s+among 16 by ([\d.]+)", text(root)
+    )
+    assert told is not None
+    for choices, shown in zip((2, 16), told.groups(), strict=True):
+        p, q = math.e / (math.e + choices - 1), 1 / (math.e + choices - 1)
+        assert float(shown) == pytest.approx(100 * 0.01 / 0.99 * (1 - q) / (p - q), abs=0.05)
