@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import frankly_sdk
 import pytest
@@ -77,8 +77,16 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> tuple[set[bytes], bool]:
-    """Kill a device at one point, start it again, finish; return the values ever seen, and whether a seal was made."""
+class Death(NamedTuple):
+    """The values ever seen, and whether there was a seal, and a value on the wire, when the device died."""
+
+    values: set[bytes]
+    sealed: bool
+    told: bool
+
+
+def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> Death:
+    """Kill a device at one point, start it again, finish."""
     folder.mkdir()
     shutil.copy(opened, folder / "s.db")
     wire = Wire(folder / "wire")
@@ -91,6 +99,7 @@ def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> tuple[set[by
         finally:
             os._exit(3)  # the point was not reached
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    told = bool(wire.values())
     store = Store(folder / "s.db")
     sealed = store.answer(DOCUMENT.survey)
     store.close()
@@ -105,7 +114,7 @@ def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> tuple[set[by
         assert sealed.body in wire.values(), "an answer was lost after its seal"
     values = wire.values()
     shutil.rmtree(folder)
-    return values, sealed is not None
+    return Death(values, sealed is not None, told)
 
 
 def spread(points: int, full: bool) -> range:
@@ -127,8 +136,9 @@ def test_killed_at_any_point_there_is_one_value_and_it_arrives(full: bool, opene
     points = count_points(tmp_path, opened)
     assert points > 150
     found = [die_at(point, tmp_path / str(point), opened, lambda _wire: None) for point in spread(points, full)]
-    assert {len(values) for values, _ in found} == {1}
-    sealed = [was for _, was in found]
+    assert {len(death.values) for death in found} == {1}
+    assert all(death.sealed for death in found if death.told), "nothing is told before the seal"
+    sealed = [death.sealed for death in found]
     assert sealed == sorted(sealed), "once sealed, it stays sealed"
     assert set(sealed) == {False, True}, "both sides of the seal were looked at"
 
@@ -147,11 +157,12 @@ def test_sending_before_the_seal_is_durable_would_be_caught(full: bool, opened: 
 
     points = count_points(tmp_path, opened)
     found = [die_at(point, tmp_path / str(point), opened, send_first) for point in spread(points, full)]
-    assert max(len(values) for values, _ in found) == 2
+    caught = [len(death.values) == 2 for death in found]
+    assert caught == [death.told and not death.sealed for death in found], "at every point between the two"
+    assert any(caught)
 
 
 def test_every_killed_value_is_a_report_of_the_document(opened: Path, tmp_path: Path) -> None:
-    values, _ = die_at(count_points(tmp_path, opened) - 1, tmp_path / "last", opened, lambda _wire: None)
-    (body,) = values
+    (body,) = die_at(count_points(tmp_path, opened) - 1, tmp_path / "last", opened, lambda _wire: None).values
     assert json.loads(body)["doc"] == DOCUMENT.digest
     assert len(body) == DOCUMENT.report_length
