@@ -176,6 +176,11 @@ def test_after_the_end_nothing_is_drawn(install: Install) -> None:
             {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "policy": {"cap": "NaN"}},
             "eps_not_finite",
         ),
+        (
+            "init",
+            {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "policy": {"cap": "65"}},
+            "eps_out_of_range",
+        ),
         ("init", {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "keys": "?"}, "field_type"),
         ("refresh", {"store": "/nowhere/at/all"}, "field_type"),
         ("answer", {"store": "/nowhere/at/all", "answers": {}, "patience_s": True}, "field_type"),

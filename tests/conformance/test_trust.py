@@ -13,7 +13,7 @@ from frankly_protocol.trust import Role
 
 from tests.conformance.conftest import Install
 from tests.conformance.site import JSON, KEYS, Site, problem
-from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, ldp_block, lip_block, sealed
+from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, dp_block, ldp_block, lip_block, sealed
 from tests.frankly_protocol.trust.samples import FakeLog
 from tests.vectors.from_documents import put
 
@@ -232,6 +232,9 @@ def test_10_the_apps_limits_hold(install: Install) -> None:
     site = install.site
     install.init(cap="0.9")
     assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_cap")
+    site.show(site.make(dp_block(), survey_id="aa" * 16))
+    install.init(cap="64")
+    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_cap")  # δ is not taken unasked
     site.show(site.make(lip_block(), survey_id="cd" * 16))
     install.init(pin=False)
     assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_ceiling")

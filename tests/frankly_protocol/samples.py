@@ -51,6 +51,19 @@ def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.
     return Block(name, asked, mechanism, (promise,), (110, 90), None, "optimal", None)
 
 
+def dp_block(name: str = "affair", epsilon: str = "1", delta: Fraction = Fraction(1, 1 << 20)) -> Block:
+    """A yes/no question that gives the true answer away with chance δ: (ε, δ) kept, and no finite ceiling."""
+    D, told = 1 << 48, int(delta * (1 << 48))
+    off = warner(epsilon)[0].weights[0][1] * (D - told) // D
+    on = D - told - off
+    # The truth in clear with chance δ, by symbols of its own; otherwise Warner's mechanism.
+    mechanism = DenseMechanism(48, ((on, off, told, 0), (off, on, 0, told)))
+    level = level_for(Fraction(epsilon) + Fraction(1, 10**6))  # the tables' rounding
+    promise = Promise(Claim("dp", level, delta=delta.as_integer_ratio()))
+    asked = (question(name, "no", "yes"),)
+    return Block(name, asked, mechanism, (promise,), (1, 1), ceiling(mechanism), "binary", None)
+
+
 def at(block: Block, level: tuple[int, int], notion: str | None = None) -> tuple[Promise, ...]:
     """The block's promise at another level, of another notion with the same data."""
     (promise,) = block.promises

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cap on δ: 0 unless the app says otherwise, over all surveys of an install, in exact arithmetic."""
 
+import io
+import json
 import sqlite3
 from decimal import Decimal
 from fractions import Fraction
@@ -8,40 +10,23 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from frankly_protocol.audit import Claim, FormLevel, chance_up, ledger_total, level_for, parse_chance, stated_ceiling
-from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.audit import FormLevel, chance_up, ledger_total, parse_chance
+from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism
-from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
+from frankly_sdk import BudgetExceeded, Policy, PolicyRefused, conformance
 from frankly_sdk.store import Store
 
-from tests.frankly_protocol.samples import ldp_block, question, survey, warner
+from tests.frankly_protocol.samples import dp_block, ldp_block, survey
 from tests.frankly_sdk.fakes import FakeServer
 
-D = 1 << 48
-UNIT = 2**-20
-"""The δ of the blocks here: a power of two, which tables and floats hold exactly."""
+UNIT = Fraction(1, 1 << 20)
+"""The δ of the blocks here: a power of two, which tables hold exactly."""
 
 
 def times(n: int) -> str:
     """So many δ as the plain decimal that they are."""
-    return f"{n * Decimal(UNIT):f}"
-
-
-def approximate(name: str, epsilon: str = "1", delta: Fraction = Fraction(UNIT)) -> Block:
-    """A yes/no question that gives the true answer away with chance δ: (ε, δ), and no finite ceiling."""
-    told = int(delta * D)
-    (on, off), _ = warner(epsilon)[0].weights
-    # The truth in clear with chance δ, under names of its own; otherwise randomised response.
-    rows = tuple(
-        tuple(w * (D - told) // D for w in row) + tail for row, tail in (((on, off), (told, 0)), ((off, on), (0, told)))
-    )
-    rows = tuple((D - sum(row[1:]), *row[1:]) for row in rows)
-    mechanism = DenseMechanism(48, rows)
-    promise = Promise(Claim("dp", level_for(Fraction(epsilon) + Fraction(1, 10**6)), delta=delta.as_integer_ratio()))
-    asked = (question(name, "no", "yes"),)
-    return Block(name, asked, mechanism, (promise,), (1, 1), stated_ceiling(mechanism), "binary", None)
+    return f"{n * Decimal(1) / (1 << 20):f}"
 
 
 def server(i: int, *blocks: Block) -> FakeServer:
@@ -52,24 +37,24 @@ def server(i: int, *blocks: Block) -> FakeServer:
 
 def test_without_a_cap_on_delta_such_a_block_counts_its_ceiling(tmp_path: Path) -> None:
     with pytest.raises(PolicyRefused) as caught:
-        server(1, approximate("q")).open(tmp_path / "s.db", policy=Policy(cap="64"))
+        server(1, dp_block("q")).open(tmp_path / "s.db", policy=Policy(cap="64"))
     assert caught.value.code == "policy_cap"
     assert "inf nats" in caught.value.detail
-    assert f"fail with a chance of up to {chance_up(Fraction(UNIT))}" in caught.value.detail
+    assert f"fail with a chance of up to {chance_up(UNIT)}" in caught.value.detail
     assert "this app allows 0)" in caught.value.detail
 
 
 @pytest.mark.parametrize(("cap", "fits"), [("0.00000095367431640625", True), ("0.00000095367431640624", False)])
 def test_the_line_is_exact(cap: str, fits: bool, tmp_path: Path) -> None:
-    asked, policy = server(1, approximate("q")), Policy(cap="2", delta_cap=cap)
-    assert (Fraction(cap) >= Fraction(UNIT)) == fits
+    asked, policy = server(1, dp_block("q")), Policy(cap="2", delta_cap=cap)
+    assert (Fraction(cap) >= UNIT) == fits
     if not fits:
         with pytest.raises(PolicyRefused):
             asked.open(tmp_path / "s.db", policy=policy)
         return
     with asked.open(tmp_path / "s.db", policy=policy) as client:
         told = client.survey.explain()
-        assert (told.form_nats, told.form_delta) == ("1.0001", Fraction(UNIT))
+        assert (told.form_nats, told.form_delta) == ("1.0001", UNIT)
         assert "This fails with a chance of at most 0.001%, which this app allows." in told.words
         assert client.answer({"q": "yes"}).status == "sent"
 
@@ -78,25 +63,25 @@ def test_delta_adds_over_surveys_and_starts_and_never_renews(tmp_path: Path) -> 
     """A cap of three times δ: three answers at ε = 1, and then none that needs a δ, while others still fit."""
     policy = Policy(cap="5", delta_cap=times(3))
     for i in range(3):
-        with server(i, approximate("q")).open(tmp_path / "s.db", policy=policy) as client:
+        with server(i, dp_block("q")).open(tmp_path / "s.db", policy=policy) as client:
             assert client.answer({"q": "no"}).status == "sent"
     for i in range(3, 6):
         with pytest.raises(BudgetExceeded) as caught:
-            server(i, approximate("q")).open(tmp_path / "s.db", policy=policy)
+            server(i, dp_block("q")).open(tmp_path / "s.db", policy=policy)
         assert "inf nats" in caught.value.detail
     with server(9, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=policy) as client:
         assert client.answer({"affair": "no"}).status == "sent"
     with pytest.raises(BudgetExceeded):
         server(10, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=policy)
     store = Store(tmp_path / "s.db")
-    assert sum(form.free_delta for form in store.spent()) == 3 * Fraction(UNIT)
+    assert sum(form.free_delta for form in store.spent()) == 3 * UNIT
     store.close()
     with pytest.raises(BudgetExceeded):  # an app that lowers its cap no longer stands by what was spent
         server(11, ldp_block(epsilon="0.1")).open(tmp_path / "s.db", policy=Policy(cap="5"))
 
 
 def test_within_a_form_deltas_add_too(tmp_path: Path) -> None:
-    both = server(1, approximate("p"), approximate("q"))
+    both = server(1, dp_block("p"), dp_block("q"))
     once, twice = (Policy(cap="3", delta_cap=times(n)) for n in (1, 2))
     with pytest.raises(PolicyRefused):
         both.open(tmp_path / "s.db", policy=once)
@@ -106,8 +91,8 @@ def test_within_a_form_deltas_add_too(tmp_path: Path) -> None:
 def test_the_ledger_is_asked_again_under_the_lock(tmp_path: Path) -> None:
     policy = Policy(cap="5", delta_cap=times(1))
     with (
-        server(1, approximate("q")).open(tmp_path / "s.db", policy=policy) as first,
-        server(2, approximate("q")).open(tmp_path / "s.db", policy=policy) as second,
+        server(1, dp_block("q")).open(tmp_path / "s.db", policy=policy) as first,
+        server(2, dp_block("q")).open(tmp_path / "s.db", policy=policy) as second,
     ):
         assert first.answer({"q": "no"}).status == "sent"
         with pytest.raises(BudgetExceeded):
@@ -131,6 +116,13 @@ def test_a_store_of_the_version_before_counts_ceilings(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded):
         server(2, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=Policy(cap="1.5"))
     server(3, ldp_block(epsilon="0.4")).open(tmp_path / "s.db", policy=Policy(cap="1.5")).close()
+
+
+def test_a_suite_may_set_it(tmp_path: Path) -> None:
+    link = f"https://a.example/s/{'ab' * 16}"
+    for cap, status in (("0.000001", 0), ("1", conformance.BAD_INPUT)):
+        given = {"store": str(tmp_path / "device"), "link": link, "policy": {"delta_cap": cap}}
+        assert conformance.main(["init"], io.StringIO(json.dumps(given)), io.StringIO(), io.StringIO()) == status
 
 
 BAD = ["nan", "-0.1", "1", "1.5", "1e-6", "", " 0", "ten", None, True, 0.1, "2", "inf", "1e999999999"]
