@@ -24,6 +24,8 @@ from tests.postgres import free_port
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 PORT = "8000"
+_PLAIN = re.compile(r"(?:echo '(?P<input>[^']*)' \| )?frankly (?P<verb>[^|<>$`*;&]+?)(?: > (?P<file>[\w.]+))?")
+"""Commands that can be run without a shell: perhaps with an input, perhaps into a file."""
 
 
 class Session:
@@ -73,7 +75,8 @@ class Session:
         if words[-1] == "&":
             self._serve(words[:-1])
             return ""
-        printed = self._front(words) if words[0] == "frankly" and self._plain(line) else self._bash(line)
+        plain = None if self._literal else _PLAIN.fullmatch(line)
+        printed = self._front(plain) if plain is not None else self._bash(line)
         told = printed.replace(f":{self._port}", f":{PORT}").replace(str(self.folder), "~")
         return "".join(f"{text.rstrip()}\n" for text in told.splitlines())
 
@@ -83,22 +86,24 @@ class Session:
             server.terminate()
             assert server.wait(timeout=120) == 0
 
-    def _plain(self, line: str) -> bool:
-        return not self._literal and not re.search(r"[|<>$`*;]", line)
-
-    def _front(self, words: list[str]) -> str:
-        outer = dict(os.environ)
+    def _front(self, line: re.Match[str]) -> str:
+        outer, outer_stdin = dict(os.environ), sys.stdin
         out, err = io.StringIO(), io.StringIO()
         try:
             os.environ.clear()
             os.environ.update(self._environment)
+            sys.stdin = io.TextIOWrapper(io.BytesIO((line["input"] or "").encode()))
             with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = front.run(words[1:])
+                code = front.run(shlex.split(line["verb"]))
         finally:
             os.environ.clear()
             os.environ.update(outer)
-        assert code == 0, f"{' '.join(words)}\n{err.getvalue()}"
-        return out.getvalue()
+            sys.stdin = outer_stdin
+        assert code == 0, f"{line[0]}\n{err.getvalue()}"
+        if line["file"] is None:
+            return out.getvalue()
+        (self.folder / line["file"]).write_text(out.getvalue(), encoding="utf-8")
+        return ""
 
     def _bash(self, line: str) -> str:
         command = ["bash", "-euo", "pipefail", "-c", self._local(line)]

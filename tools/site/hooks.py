@@ -40,6 +40,7 @@ def on_page_content(html: str, **_: Any) -> str:
     def boxed(match: re.Match[str]) -> str:
         nonlocal number
         number += 1
-        return f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0">{match.group()}</div>'
+        table = match.group().replace("<th></th>", "<td></td>")  # a corner without words heads nothing
+        return f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0">{table}</div>'
 
     return _TABLE.sub(boxed, html)
