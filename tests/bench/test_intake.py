@@ -48,7 +48,7 @@ def test_rows_are_copied(postgres_url: str) -> None:
 @pytest.mark.usefixtures("path")
 def test_a_survey_that_grows(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     growing: Any = importlib.import_module("_intake.growing")
-    for name, value in {"SIZE": 10, "TOGETHER": 2, "ROUNDS": 1}.items():
+    for name, value in {"SIZE": 10, "TOGETHER": 2, "ROUNDS": 1, "CASE": "two_tables"}.items():
         monkeypatch.setattr(growing, name, value)
     figures = growing.grown(sqlite_url, 100, few=60)
     assert figures["reports"] == 100
