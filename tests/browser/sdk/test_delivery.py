@@ -75,8 +75,8 @@ def test_requests_carry_no_cookie_referrer_or_credential(page: Page, context: Br
 
 
 def test_a_page_that_dies_between_seal_and_acknowledgement(context: BrowserContext, wire: Wire, full: bool) -> None:
-    every = product(("close", "reload", "leave"), ("drop", "lose", "503", "hold"), range(0, 50, 10))
-    some = [("close", "hold", 0), ("reload", "lose", 10), ("leave", "drop", 20)]
+    every = product(("close", "reload", "leave", "crash"), ("drop", "lose", "503", "hold"), range(0, 50, 10))
+    some = [("close", "hold", 0), ("reload", "lose", 10), ("leave", "drop", 20), ("crash", "503", 0)]
     for i, (how, step, delay) in enumerate(every if full else some):
         link, own = wire.publish(survey_id=f"{i:032x}"), {"store": f"install {i}"}
         wire.posted.clear()
@@ -91,6 +91,9 @@ def test_a_page_that_dies_between_seal_and_acknowledgement(context: BrowserConte
             page.reload()
         elif how == "leave":
             page.goto("about:blank")
+        elif how == "crash":
+            with pytest.raises(PageError, match="crash"):  # the tab's process dies
+                page.goto("chrome://crash")
         page.close()
         wire.steps.clear()
         after = context.new_page()
