@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 from frankly_protocol.audit import Claim
@@ -101,13 +102,23 @@ def _rows(prior: PriorDefinition) -> list[list[int | Decimal]]:
     return [[int(cell) if "." not in cell else Decimal(cell) for cell in row] for row in prior.joint]
 
 
+def prior_columns(block: BlockDefinition) -> tuple[str, ...]:
+    """Return the names of a prior's columns: joint answers, or, where answers are pairs (s, u), those of u."""
+    if not block.in_pairs or block.prior is None:
+        return block.joint_answers
+    rest = product(*([choice.id for choice in question.choices] for question in block.questions[1:]))
+    names = tuple("-".join(ids) for ids in rest)
+    width = len(block.prior.joint[0])  # a file may cut its questions into pairs in another way
+    return names if len(names) == width else tuple(str(x) for x in range(width))
+
+
 def small_cells(block: BlockDefinition) -> list[tuple[str, str, str]]:
     """Return a prior's counts of 1 to 4, which could point at single people, as (secret, answer, count)."""
     rows = block.prior.joint if block.prior else ()
     if block.prior is None or any("." in cell for row in rows for cell in row):
         return []  # shares
     secrets = block.prior.secrets or ("answer",) * len(rows)
-    answers = [name.partition("-")[2] for name in block.joint_answers] if block.in_pairs else block.joint_answers
+    answers = prior_columns(block)
     return [(s, answers[x], n) for s, row in zip(secrets, rows, strict=True) for x, n in enumerate(row) if n in _SMALL]
 
 

@@ -126,6 +126,11 @@ def test_small_counts_are_named() -> None:
     assert small_cells(block) == [("low", "yes", "3"), ("high", "no", "1")]
     robust = replace(wanted, secret=None, other="pay", notion="rldp", sample="800")
     assert small_cells(parse_value(protect(draft(), "ill", robust)).blocks[0]) == small_cells(block)
+    more = read_counts(b",no-own,no-rent,yes-own,yes-rent\nlow,30,18,20,2\nhigh,60,90,80,17\n")
+    made = protect(draft(), "ill", replace(robust, counts=more, together=("home",)))
+    made["blocks"][0]["questions"][0]["choices"][0]["id"] = "very-low"  # ids may hold hyphens
+    made["blocks"][0]["prior"]["secrets"][0] = "very-low"
+    assert small_cells(parse_value(made).blocks[0]) == [("very-low", "yes-rent", "2")]
     shares = replace(wanted, counts=read_counts(b",yes,no\nlow,0.25,0.25\nhigh,0.25,0.25\n"))
     assert small_cells(parse_value(protect(draft(), "ill", shares)).blocks[0]) == []
 

@@ -12,7 +12,7 @@ from frankly_server.surveys import editing
 from frankly_server.surveys.csv_prior import MAX_BYTES, read_counts
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import OFFERED
-from frankly_server.surveys.priors import small_cells
+from frankly_server.surveys.priors import prior_columns, small_cells
 from frankly_server.surveys.protecting import BACKSTOP, Protection, cannot, main_question, protect
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show, store
@@ -48,7 +48,7 @@ def _page(survey: Opened, block_id: str, form: Any, refused: InvalidInput | None
     return show(
         "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=others,
         offered=OFFERED, form=form, cannot=cannot(block), secret=_secret(block, others),
-        small=small_cells(block),
+        small=small_cells(block), columns=prior_columns(block),
         together=form.getlist("together") if form else [q.id for q in block.questions if q.id != main.id],
     )  # fmt: skip
 
