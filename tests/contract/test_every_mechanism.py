@@ -21,6 +21,8 @@ from frankly_server.design.request import MECHANISMS
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import parse_definition
+from frankly_server.surveys.drafting import draft_blocks
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
@@ -210,3 +212,23 @@ def test_what_has_no_level_at_all_has_no_place_in_a_ledger(
     with pytest.raises((InvalidInput, DocumentRejected)) as refused:
         services.surveys.publish(slug(name))
     assert (refused.value.code, refused.value.field) == ("budget_exceeded", "budget")
+
+
+OWN: list[tuple[dict[str, Any], str, str]] = [
+    ({"p00": "0.7", "p11": "0.6", "epsilon": "0.1"}, "mechanism_not_certified", "blocks[0].mechanism"),
+    ({"p00": "1.7", "p11": "0.6"}, "field_type", "blocks[0].p00"),
+    ({"p00": "0.7"}, "field_missing", "blocks[0].p11"),
+    ({"p00": "many", "p11": "0.6"}, "prior_value", "blocks[0].p00"),
+    ({"alpha": "nan"}, "eps_not_finite", "blocks[0].alpha"),
+    ({"region": "some"}, "definition_invalid", "blocks[0].region"),
+]
+
+
+@pytest.mark.parametrize(("given", "code", "field"), OWN, ids=range(len(OWN)))
+def test_parameters_that_do_not_fit_are_named(
+    given: dict[str, Any], code: str, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CASES, "binary badly", {"notion": "ldp", "epsilon": "1", "choices": [2], **given})
+    with pytest.raises(InvalidInput) as refused:
+        draft_blocks(parse_definition(file_of("binary badly")))
+    assert (refused.value.code, refused.value.field) == (code, field)
