@@ -67,6 +67,7 @@ class Sealed:
     document: SurveyDocument
     body: bytes
     acknowledged: bool = False
+    day: str = ""  # the UTC day on which it was kept
 
 
 @dataclass
@@ -139,6 +140,7 @@ class World:
         assert self.tell(report.body) == wanted
         if wanted == "accepted":
             self.kept[report.id] = report
+            report.day = f"{self.now:%Y-%m-%d}"
         if wanted in ("accepted", "duplicate") and not lost:
             report.acknowledged = True
 
@@ -163,8 +165,8 @@ class World:
         elif self.expected(report) in ("accepted", "duplicate"):
             real: Any = intake_module.keep
 
-            def dying(tx: Any, rows: Any) -> Any:
-                real(tx, rows)
+            def dying(*arguments: Any) -> Any:
+                real(*arguments)
                 raise Crash
 
             intake_module.keep = dying  # type: ignore[assignment]
@@ -182,11 +184,15 @@ class World:
         with self.services.database.reading("check") as tx:
             stored = [(row.id, row.symbols, row.document) for row in tx.reports.scan(SURVEY)]
             counted: Counter[tuple[str, int]] = Counter()
+            by_day: Counter[tuple[str, int, str]] = Counter()
             for document in self.versions:
                 for key, n in tx.counts.of_document(document.digest).items():
                     counted[document.digest, key.symbol] += n
+                for on, n in tx.counts.by_day(document.digest).items():
+                    by_day[document.digest, on.symbol, on.day] += n
             assert tx.counts.recount(SURVEY) == []
         kept = self.kept.values()
         assert sorted(stored) == sorted((r.id, (r.symbol,), r.document.digest) for r in kept)
         assert counted == {(r.document.digest, r.symbol): 1 for r in kept}
+        assert by_day == {(r.document.digest, r.symbol, r.day): 1 for r in kept}
         assert all(r.id in self.kept for r in self.sealed if r.acknowledged)
