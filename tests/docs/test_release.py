@@ -38,9 +38,9 @@ def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
 @pytest.fixture(scope="module")
 def twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[Path]]:
     root, made = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("made")
-    first = build(made / "one", _copy(root, tmp_path_factory.mktemp("a"), mode=0o644, time=1_000_000_000))
-    second = build(made / "two", _copy(root, tmp_path_factory.mktemp("long-name-b"), mode=0o664, time=1_700_000_000))
-    return first, second
+    one = _copy(root, tmp_path_factory.mktemp("a"), mode=0o644, time=1_000_000_000)
+    other = _copy(one, tmp_path_factory.mktemp("a-longer-name"), mode=0o664, time=1_700_000_000)
+    return build(made / "one", one), build(made / "two", other)
 
 
 def test_a_second_build_is_the_same_bytes(twice: tuple[list[Path], list[Path]]) -> None:
