@@ -49,8 +49,8 @@ def verify(name: str | None, as_json: bool) -> None:
 def rebuild(name: str | None, as_json: bool) -> None:
     """Count every report of the survey called NAME (default: all) again, in place of the counts there are.
 
-    Reports that devices send meanwhile wait, or are told to come again: nothing is lost. Estimates go on. Reports do not
-    tell their days, so counts by day cannot be made again: those that fit the reports stay, the rest becomes undated.
+    Reports that devices send meanwhile wait, or are told to come again: nothing is lost. Estimates go on. Reports do
+    not tell their days, so counts by day cannot be made again: those that fit stay, the rest becomes undated.
     """
     found: dict[str, int] = {}
     with _database() as database:
