@@ -33,7 +33,9 @@ def measure() -> Result:
     figures["peers_missing"] = float(sum(places[name] is None for name in PEERS))
     limits = {"import_sdk_s": LIMIT_IMPORT_S}
     limits |= {name: LIMIT_FASTEST for name in figures if name.startswith("ratio_fastest_")}
-    limits |= {name: 1.0 for name in figures if name.startswith(("ratio_secure_", "ratio_size_"))}
+    limits |= {
+        name: 1.0 for name in figures if name.startswith(("ratio_secure_", "ratio_size_", "ratio_import_smallest"))
+    }
     return Result("sdk", figures, limits=limits)
 
 
@@ -66,6 +68,8 @@ def _imports(places: dict[str, Path | None]) -> dict[str, float]:
     figures = {f"import_{_slug(name)}_s": s - bare for name, s in seconds.items()}
     figures["import_sdk_s"] = figures.pop(f"import_{_slug(OURS)}_s")
     figures["python_s"] = bare
+    if peers := [figures[f"import_{_slug(name)}_s"] for name in PEERS if places[name] is not None]:
+        figures["ratio_import_smallest_peer"] = figures["import_sdk_s"] / min(peers)
     figures["ratio_import_requests"] = figures["import_sdk_s"] / figures["import_requests_s"]
     return figures
 

@@ -46,13 +46,16 @@ PEERS = {"pure-ldp": pure_ldp, "multi-freq-ldpy": multi_freq_ldpy, "opendp": ope
 
 
 def per_call(call: Call, calls: int, rounds: int) -> float:
-    """Return the median over rounds of the seconds one call takes; the first round warms caches and compilers."""
+    """Return the median over rounds of the seconds of CPU one call takes; the first round warms caches and compilers.
+
+    Of CPU: callers are timed one after the other, and a moment in which the machine is busy must not count for one.
+    """
     seen = []
     for _ in range(rounds + 1):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(calls):
             call()
-        seen.append((time.perf_counter() - start) / calls)
+        seen.append((time.process_time() - start) / calls)
     return statistics.median(seen[1:])
 
 
