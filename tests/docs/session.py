@@ -88,7 +88,8 @@ class Session:
 
     def _front(self, line: re.Match[str]) -> str:
         outer, outer_stdin = dict(os.environ), sys.stdin
-        out, err = io.StringIO(), io.StringIO()
+        # with a buffer below: results are written as bytes
+        out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
         try:
             os.environ.clear()
             os.environ.update(self._environment)
@@ -100,9 +101,11 @@ class Session:
             os.environ.update(outer)
             sys.stdin = outer_stdin
         assert code == 0, f"{line[0]}\n{err.getvalue()}"
+        out.seek(0)
+        printed = out.read()
         if line["file"] is None:
-            return out.getvalue()
-        (self.folder / line["file"]).write_text(out.getvalue(), encoding="utf-8")
+            return printed
+        (self.folder / line["file"]).write_text(printed, encoding="utf-8")
         return ""
 
     def _bash(self, line: str) -> str:

@@ -2,11 +2,18 @@
 """The other two surveys of the demo: their data and priors, and the run itself, seen through what it prints."""
 
 import csv
+import json
+import random
 import re
+from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design.interface import design_json
 
 from examples.demo import __main__ as demo
 from examples.demo.people import Person, joint_counts
@@ -67,6 +74,32 @@ def test_a_table_is_compared_cell_by_cell_in_row_major_order() -> None:
     assert [cell.truth for cell in question.rows] == [0.25, 0.5, 0.0, 0.25]
 
 
+def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
+    """The workplace's LIP block without a server: designed, checked by its definition, sampled, inverted."""
+    survey = SURVEYS["workplace"]
+    block = next(b for b in survey.definition.blocks if b.id == "visits")
+    assert block.prior is not None
+    joint = [[int(cell) for cell in row] for row in block.prior.joint]
+    asked = {"prior": {"joint": joint}, "notion": block.notion, "epsilon": block.epsilon, "ceiling_cap": "2"}
+    found = design_json(parse_json(json.dumps(asked).encode(), decimals=True), lambda: 0.0)
+    mechanism = DenseMechanism(found["bits"], tuple(map(tuple, found["weights"])))
+    Q = np.array(found["weights"]) / 2.0 ** found["bits"]
+    P = np.array(joint) / np.sum(joint)
+    lift = (P @ Q / P.sum(axis=1, keepdims=True)) / (P.sum(axis=0) @ Q)
+    assert np.abs(np.log(lift)).max() <= 0.5
+    assert np.log(Q.max(axis=0) / Q.min(axis=0)).max() <= 2
+
+    _, respondents = survey.split()
+    choices = survey.choices("visits")
+    bits = random.Random(3).getrandbits
+    reports = Counter(mechanism.sample(choices.index(p["visits"]), bits) for p in respondents)
+    told = np.array([reports[y] for y in range(Q.shape[1])]) / len(respondents)
+    estimated = np.linalg.lstsq(Q.T, told, rcond=None)[0]
+    truth = [sum(p["visits"] == choice for p in respondents) / len(respondents) for choice in choices]
+    assert estimated == pytest.approx(truth, abs=5 * (found["variance"] / len(respondents)) ** 0.5)
+
+
+@pytest.mark.full_only
 def test_the_demo_of_a_survey_with_a_table(tmp_path: Path) -> None:
     """Multi, with few respondents: both kinds of tables come out, and every report arrived once."""
     run = run_demo(tmp_path, "multi", 100)
