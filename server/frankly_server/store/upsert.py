@@ -78,13 +78,23 @@ def _bound(connection: Connection, table: Table, row: Row) -> tuple[Any, ...]:
     return tuple(row[name] if bind is None else bind(row[name], dialect) for name, bind in _binders(table))
 
 
-def _arrays(connection: Connection, table: Table, rows: Sequence[Row]) -> tuple[list[Any], ...]:
-    """Return a list for each column."""
+def _arrays(connection: Connection, table: Table, rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return an array for each column, as PostgreSQL writes it: the driver's own way takes longer than all the rest."""
     dialect = connection.dialect
     return tuple(
-        [row[name] for row in rows] if bind is None else [bind(row[name], dialect) for row in rows]
+        _array([row[name] if bind is None else bind(row[name], dialect) for row in rows])
         for name, bind in _binders(table)
     )
+
+
+def _array(values: Sequence[Any]) -> str:
+    """Return values of one type as an array; texts are quoted, so that nothing in them is taken for a sign."""
+    if isinstance(values[0], bytes):
+        return '{"\\\\x' + '","\\\\x'.join(map(bytes.hex, values)) + '"}'
+    if isinstance(values[0], str):
+        quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
+        return '{"' + '","'.join(quoted) + '"}'
+    return "{" + ",".join(map(str, values)) + "}"
 
 
 @cache
