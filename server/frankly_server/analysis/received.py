@@ -72,7 +72,7 @@ class Received:
     def to_json(self, shown: Collection[Key]) -> dict[str, Any]:
         """Return the envelope and the cells, the counts of those in `shown` only."""
         cells = [
-            [*key, cell.n, _listed(cell.tally) if key in shown else None]
+            [list(key[0]), *key[1:], cell.n, _listed(cell.tally) if key in shown else None]
             for key, cell in sorted(self.cells.items(), key=lambda item: item[0])
         ]
         return {"envelope": base64.b64encode(self.envelope).decode(), "cells": cells}
