@@ -143,7 +143,7 @@ def shape(text: str) -> str:
     if not re.search(r"% ±|\bmargin\b|\bbytes of it", text):
         return text
     text = re.sub(r"[−-]?\d+(\.\d+)?", "N", text)
-    text = re.sub(r"\[[a-z_, ]+\]", "", text)  # flags come and go with the numbers
+    text = re.sub(r"\b(imprecise|[a-z]+(_[a-z]+)+)\b,?|[][]", "", text)  # flags come and go with the numbers
     return re.sub(r"[\s━─═┃│┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╈]+", " ", text).strip()
 
 
