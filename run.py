@@ -45,6 +45,11 @@ TEST: dict[str, Callable[[], bool]] = BUILD | {
     "strace": lambda: shutil.which("strace") is not None,
     "postgresql": lambda: "FRANKLY_PG_BIN" in os.environ or _has("/usr/lib/postgresql/*/bin/initdb"),
 }
+FULL: dict[str, Callable[[], bool]] = TEST | {
+    "default-jre-headless": lambda: shutil.which("java") is not None,
+    "firefox-esr": lambda: shutil.which("firefox-esr") is not None,
+}
+PACKAGES = {"demo": BUILD, "test": TEST, "full": FULL}
 
 
 def step(words: str, *commands: Sequence[str]) -> None:
@@ -84,7 +89,7 @@ def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
 
 
 def environment(lock: str) -> None:
-    """Bring .venv to the state of a lock (`demo` or `test`); a stamp named by its content skips what is done."""
+    """Bring .venv to the state of a lock (`demo`, `test` or `full`); a stamp named by its content skips what is done."""
     parts = ["build.txt", f"{lock}.txt"]
     inputs = [ROOT / "requirements" / name for name in parts] + [ROOT / name / "pyproject.toml" for name in OWN]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()
@@ -105,8 +110,8 @@ def environment(lock: str) -> None:
 
 
 def setup(lock: str) -> None:
-    """Install everything for the demo (`demo`) or for the tests as well (`test`); quick if it is there."""
-    system_packages(TEST if lock == "test" else BUILD)
+    """Install everything for the demo, for the tests as well, or for these at full counts; quick if it is there."""
+    system_packages(PACKAGES[lock])
     environment(lock)
 
 
@@ -122,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="setup|demo|test|bench")
     verbs.add_parser("setup", help="install what the demo needs, nothing else")
-    verbs.add_parser("demo", help="the main job, end to end, on real answers to a sensitive question")
+    verbs.add_parser("demo", help="the main job, end to end, on real answers; [affairs|workplace|multi]")
     verbs.add_parser("test", help="every test; [--full] the counts the issues name; further options go to pytest")
     benches = sorted(path.stem for path in (ROOT / "bench").glob("[a-z]*.py"))
     bench = verbs.add_parser("bench", help=f"one of: {', '.join(benches)}; [--json]")
@@ -130,9 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen, extra = parser.parse_known_args(arguments)
     if extra and chosen.verb == "setup":
         parser.error(f"setup takes no options: {' '.join(extra)}")
-    setup("test" if chosen.verb == "test" else "demo")
+    full = "--full" in extra
+    setup("demo" if chosen.verb != "test" else "full" if full else "test")
     if chosen.verb == "demo":
-        become("-m", "examples.affairs.demo", *extra)
+        become("-m", "examples.demo", *extra)
     elif chosen.verb == "test":
         become("-m", "pytest", "-n", str(min(os.cpu_count() or 1, 4)), "--dist", "worksteal", *extra)
     elif chosen.verb == "bench":

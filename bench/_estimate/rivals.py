@@ -70,7 +70,8 @@ def _ours(folder: Path) -> tuple[Figures, dict[str, float]]:
         "grr": (symbols, _table_counts, lambda counts: estimate(reports.grr(), counts)),
         "unary": (vectors, SetCounts.of_vectors, lambda counts: estimate(reports.unary(), counts)),
     }
-    seconds, errors = {}, {}
+    seconds: dict[str, float] = {}
+    errors: dict[str, float] = {}
     for kind, (data, count, told) in sources.items():
         counts = count(data)
         seconds[f"{kind}_counts"] = _least(lambda told=told, counts=counts: told(counts), 20)  # type: ignore[misc]

@@ -88,6 +88,7 @@ def test_nothing_missing_does_nothing(programs: Callable[..., None], steps: list
 
 def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
     assert set(run.TEST) - set(run.BUILD) == {"chromium", "postgresql", "strace"}
+    assert set(run.FULL) - set(run.TEST) == {"default-jre-headless", "firefox-esr"}
 
 
 @pytest.fixture
@@ -134,10 +135,11 @@ def test_a_failed_step_shows_what_was_said(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("arguments", "lock", "started"),
     [
-        (["demo"], "demo", ["-m", "examples.affairs.demo"]),
-        (["demo", "--port", "0"], "demo", ["-m", "examples.affairs.demo", "--port", "0"]),
+        (["demo"], "demo", ["-m", "examples.demo"]),
+        (["demo", "--port", "0"], "demo", ["-m", "examples.demo", "--port", "0"]),
         (["bench", "sdk", "--json"], "demo", ["bench/sdk.py", "--json"]),
-        (["test", "--full", "-k", "a or b"], "test", ["--full", "-k", "a or b"]),
+        (["test", "--full", "-k", "a or b"], "full", ["--full", "-k", "a or b"]),
+        (["test", "-x"], "test", ["-x"]),
         (["setup"], "demo", None),
     ],
 )
