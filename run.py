@@ -89,7 +89,7 @@ def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
 
 
 def environment(lock: str) -> None:
-    """Bring .venv to the state of a lock (`demo`, `test` or `full`); a stamp named by its content skips what is done."""
+    """Bring .venv to the state of a lock (`demo`, `test`, `full`); a stamp named by its content skips what is done."""
     parts = ["build.txt", f"{lock}.txt"]
     inputs = [ROOT / "requirements" / name for name in parts] + [ROOT / name / "pyproject.toml" for name in OWN]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()
