@@ -66,8 +66,13 @@ def product(left: Sequence[Sequence[Fraction]], right: Sequence[Sequence[Fractio
 
 def whole(row: Sequence[Fraction]) -> list[int]:
     """Return whole numbers in the same proportions."""
+    return over_one_denominator(row)[0]
+
+
+def over_one_denominator(row: Sequence[Fraction]) -> tuple[list[int], int]:
+    """Return (numerators, denominator): sums and comparisons of whole numbers cost a fraction of those of Fractions."""
     scale = lcm(*(v.denominator for v in row))
-    return [v.numerator * (scale // v.denominator) for v in row]
+    return [v.numerator * (scale // v.denominator) for v in row], scale
 
 
 def _matrix(rows: Sequence[Sequence[Fraction]]) -> fmpq_mat:

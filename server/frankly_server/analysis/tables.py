@@ -14,7 +14,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.received import Blocks, Received
 from frankly_server.analysis.request import Combinations, Request
-from frankly_server.estimate.decoder import Targets
+from frankly_server.estimate.decoder import Targets, shares
 
 Words = Mapping[str, str]
 _BETWEEN = " × "
@@ -122,9 +122,9 @@ def _shares(questions: Sequence[Question]) -> tuple[Target, ...]:
         Target(
             _BETWEEN.join(choice.id for choice in cell),
             {language: _BETWEEN.join(choice.label[language] for choice in cell) for language in cell[0].label},
-            tuple(Fraction(int(i == j)) for j in range(len(cells))),
+            row,
         )
-        for i, cell in enumerate(cells)
+        for cell, row in zip(cells, shares(len(cells)), strict=True)
     )
 
 

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
@@ -21,7 +21,7 @@ MAX_CELLS = 1 << 20
 """Joint answers times joint reports of a product that is decoded; 3 questions of 10 choices are just below."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Decoder:
     """For each target w the exact row v with E[v·(counts/n)] = w·p for every p, or None if there is none.
 
@@ -42,11 +42,19 @@ class Decoder:
         """Return the exact unbiased estimates from counts per report; None if not identifiable or without reports."""
         n = sum(counts)
         return tuple(
-            None if row is None or n == 0 else sum((v * c for v, c in zip(row, counts, strict=True)), Fraction(0)) / n
-            for row in self.rows
+            None
+            if row is None or n == 0
+            else Fraction(sum(v * c for v, c in zip(row[0], counts, strict=True)), row[1] * n)
+            for row in self.whole
         )
 
+    @cached_property
+    def whole(self) -> tuple[tuple[list[int], int] | None, ...]:
+        """The rows as (numerators, one denominator)."""
+        return tuple(None if row is None else rational.over_one_denominator(row) for row in self.rows)
 
+
+@lru_cache(maxsize=16)
 def shares(answers: int) -> Targets:
     """Return the identity: every answer's share is a target."""
     return tuple(tuple(Fraction(int(i == x)) for i in range(answers)) for x in range(answers))

@@ -8,9 +8,11 @@ its counts give the mean (exactly) and the second moments of d; nothing else of 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from frankly_protocol.mechanisms import DenseMechanism
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Decoder, decoder, shares, weights_of
@@ -101,25 +103,32 @@ class TableEvidence:
         mechanism = found.mechanism
         self.n, self.answers, self.rank, self.fallback = sum(counts), mechanism.answers, found.rank, found.fallback
         self.known = [t for t, row in enumerate(found.rows) if row is not None]
-        self._rows = [row for row in found.rows if row is not None]
+        self._rows = [row for row in found.whole if row is not None]
         self.W = _floats([found.targets[t] for t in self.known], mechanism.answers)
-        self._V = _floats(self._rows, mechanism.reports)
+        self._V = np.array([[v / scale for v in row] for row, scale in self._rows]).reshape(-1, mechanism.reports)
         denominator = mechanism.denominator
         self._Q = np.array([[w / denominator for w in row] for row in weights_of(mechanism)])
         self._rates = np.array([c / max(self.n, 1) for c in self._counts])
         self.exact: Exact = found.apply(self._counts)
 
-    @property
+    @cached_property
     def shares(self) -> Exact | None:
         """See Evidence."""
         if not self.n or self.rank < self.answers:
             return None
+        if self._found.targets is shares(self.answers):
+            return self.exact
         return decoder(self._found.mechanism, shares(self.answers), self._found.design_prior).apply(self._counts)
 
     @property
     def condition(self) -> float:
         """See Evidence."""
-        return float(np.linalg.cond(self._Q)) if self.rank == self.answers else np.inf
+        if self.rank < self.answers:
+            return np.inf
+        # singular values of a Kronecker product are the products of its factors'
+        mechanism = self._found.mechanism
+        factors = [mechanism] if isinstance(mechanism, DenseMechanism) else mechanism.factors
+        return float(np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]))
 
     def moment(self) -> FloatArray:
         """See Evidence."""
@@ -140,16 +149,16 @@ class TableEvidence:
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
-        return [(min(row), max(row)) for row in self._rows]
+        return [(Fraction(min(row), scale), Fraction(max(row), scale)) for row, scale in self._rows]
 
     def two_values(self) -> list[TwoValues | None]:
         """See Evidence."""
         found: list[TwoValues | None] = []
-        for row in self._rows:
+        for row, scale in self._rows:
             low, high = min(row), max(row)
             two = low < high and all(v in (low, high) for v in row)
             count = sum(c for c, v in zip(self._counts, row, strict=True) if v == high)
-            found.append(TwoValues(low, high, count) if two else None)
+            found.append(TwoValues(Fraction(low, scale), Fraction(high, scale), count) if two else None)
         return found
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:

@@ -8,7 +8,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.estimate.decoder import MAX_CELLS, Targets
+from frankly_server.estimate.decoder import MAX_CELLS, Targets, shares
 from frankly_server.estimate.joint import Joint, Source
 from frankly_server.estimate.sets import SetCounts
 
@@ -67,7 +67,9 @@ def checked_targets(mechanism: Source, targets: Sequence[Sequence[Fraction | int
             raise InvalidInput(Problem.TARGETS_INVALID, words, f"targets[{t}]")
         if any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in row):
             raise InvalidInput(Problem.TARGETS_INVALID, "targets hold finite numbers", f"targets[{t}]")
-    return tuple(tuple(Fraction(v) for v in row) for row in targets)
+    wanted = tuple(tuple(v if isinstance(v, Fraction) else Fraction(v) for v in row) for row in targets)
+    everything = shares(mechanism.answers)
+    return everything if wanted == everything else wanted
 
 
 def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:

@@ -42,14 +42,16 @@ def likeliest(Q: FloatArray, counts: FloatArray, unbiased: FloatArray | None) ->
     Otherwise expectation-maximisation from the projected shares, in squared steps [Varadhan and Roland 2008].
     """
     rates = counts / counts.sum()
+    seen = rates > 0
+    sent, how_often = Q[:, seen], rates[seen]
     for p in _closed_forms(Q, rates, unbiased):
-        gap = _gap(Q, rates, p)
+        gap = _gap(sent, how_often, p)
         if gap <= GAP:
             return Likeliest(p, gap, closed_form=True)
     answers = len(Q)
     start = np.full(answers, 1 / answers) if unbiased is None else onto_simplex(unbiased)
     p = 0.9 * start + 0.1 / answers  # EM never leaves zero
-    return _iterated(Q, rates, p)
+    return _iterated(sent, how_often, p)
 
 
 def fit_p(Q: FloatArray, counts: FloatArray, best: FloatArray, rank: int) -> float | None:
@@ -86,7 +88,7 @@ def fisher_bound(Q: FloatArray, W: FloatArray, p: FloatArray) -> FloatArray | No
     if np.any(frequencies <= 0):
         return None
     information = (Q / frequencies) @ Q.T
-    if np.linalg.matrix_rank(information) < len(p):
+    if np.linalg.matrix_rank(information, hermitian=True) < len(p):
         return None
     covariance = np.linalg.inv(information) - np.outer(p, p)
     return np.asarray(np.maximum(0.0, np.einsum("tx,xz,tz->t", W, covariance, W)), dtype=np.float64)
@@ -117,8 +119,7 @@ def _randomised_response(on: float, off: float, rates: FloatArray) -> FloatArray
 
 
 def _gradient(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray:
-    seen = rates > 0
-    return np.asarray(Q[:, seen] @ (rates[seen] / np.maximum(p @ Q[:, seen], 1e-300)), dtype=np.float64)
+    return np.asarray(Q @ (rates / np.maximum(p @ Q, 1e-300)), dtype=np.float64)
 
 
 def _gap(Q: FloatArray, rates: FloatArray, p: FloatArray) -> float:
@@ -127,8 +128,7 @@ def _gap(Q: FloatArray, rates: FloatArray, p: FloatArray) -> float:
 
 
 def _objective(Q: FloatArray, rates: FloatArray, p: FloatArray) -> float:
-    seen = rates > 0
-    return float(rates[seen] @ np.log(np.maximum(p @ Q[:, seen], 1e-300)))
+    return float(rates @ np.log(np.maximum(p @ Q, 1e-300)))
 
 
 def _iterated(Q: FloatArray, rates: FloatArray, p: FloatArray) -> Likeliest:

@@ -18,6 +18,11 @@ def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 
     ----------
     linear, target : shape (a,). factor : ≥ 0; at 0 the maximum is the largest entry of `linear`.
     """
+    # Of answers with the same w only the largest entry can be at a maximum; shares, 0 or 1, leave two answers.
+    target, where = np.unique(target, return_inverse=True)
+    most = np.full(len(target), -np.inf)
+    np.maximum.at(most, where, linear)
+    linear = most
     best = float(np.max(linear - factor * target**2))  # the corners
     for i in range(len(linear)):
         slope, step = linear - linear[i], target - target[i]
