@@ -78,7 +78,7 @@ def test_without_a_token_there_are_none(site: Site) -> None:
 def test_a_database_that_is_away_makes_the_server_unready_not_dead(
     site: Site, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away() -> None:
+    def away(**_: bool) -> None:
         raise StoreUnavailable("start")
 
     assert [client.get(path).status_code for path in ("/health/live", "/health/ready", "/health")] == [200, 200, 200]
