@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly counts`: compare what is counted with the reports, or count them again."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import click
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
 
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.settings import Settings
-from frankly_server.store import Database, Difference, SurveyRow, Transaction
+from frankly_server.cli.opening import open_database, survey_named
+from frankly_server.store import Difference, SurveyRow, Transaction
 
 _SHOWN = 20
 
@@ -29,7 +24,7 @@ def verify(name: str | None, as_json: bool) -> None:
 
     It sees one moment and keeps nobody waiting. What differs is shown by document, block and how many, not by symbol.
     """
-    with _database() as database, database.reading("verify counts") as tx:
+    with open_database() as database, database.reading("verify counts") as tx:
         found = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
     if as_json:
         write_json({"surveys": [{"name": survey, "wrong": len(wrong)} for survey, wrong in found.items()]})
@@ -53,7 +48,7 @@ def rebuild(name: str | None, as_json: bool) -> None:
     not tell their days, so counts by day cannot be made again: those that fit stay, the rest becomes undated.
     """
     found: dict[str, int] = {}
-    with _database() as database:
+    with open_database() as database:
         with database.reading("list surveys") as tx:
             surveys = _surveys(tx, name)
         for each in surveys:
@@ -66,23 +61,10 @@ def rebuild(name: str | None, as_json: bool) -> None:
         remarks().print(f"Survey {survey}: {n} reports are counted again.", markup=False)
 
 
-@contextmanager
-def _database() -> Iterator[Database]:
-    database = Database(Settings.load().store_url())
-    try:
-        database.check()
-        yield database
-    finally:
-        database.close()
-
-
 def _surveys(tx: Transaction, name: str | None) -> list[SurveyRow]:
     if name is None:
         return tx.surveys.all()
-    found = tx.surveys.by_name(name)
-    if found is None:
-        raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no survey of this name: see `frankly survey list`", "NAME")
-    return [found]
+    return [survey_named(tx, name)]
 
 
 def _places(wrong: list[Difference]) -> str:

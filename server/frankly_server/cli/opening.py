@@ -10,6 +10,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.settings import Settings
+from frankly_server.store import Database, SurveyRow, Transaction
 
 
 @contextmanager
@@ -24,3 +25,22 @@ def open_services(settings: Settings | None = None) -> Iterator[Services]:
         yield services
     finally:
         services.close()
+
+
+@contextmanager
+def open_database() -> Iterator[Database]:
+    """Give the database of the environment's settings, which must be safe and have our schema."""
+    database = Database(Settings.load().store_url())
+    try:
+        database.check()
+        yield database
+    finally:
+        database.close()
+
+
+def survey_named(tx: Transaction, name: str) -> SurveyRow:
+    """Return the survey of this name. Raises InvalidInput(survey_unknown)."""
+    found = tx.surveys.by_name(name)
+    if found is None:
+        raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no survey of this name: see `frankly survey list`", "NAME")
+    return found

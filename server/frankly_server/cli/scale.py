@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly scale`: reports out as Parquet segments, and counts and estimates from such segments, past one database."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,9 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis import encode
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.cli.opening import open_database, survey_named
 from frankly_server.scale import Counted, DuckDB, Spark, count, export
 from frankly_server.scale.export import ROWS
-from frankly_server.settings import Settings
 from frankly_server.store import Database, Layout, PairKey
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -37,7 +35,7 @@ def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
     A run that was stopped is taken up where it was. Servers may run meanwhile. `frankly survey erase` does not reach
     what was exported: remove the folder too.
     """
-    with _database() as database:
+    with open_database() as database:
         manifest = export(database, _survey(database, name), folder, rows=rows)
     segments = sum(1 for _ in manifest.files())
     if as_json:
@@ -55,7 +53,7 @@ def partition(name: str, as_json: bool) -> None:
     Erasing the survey then drops the table instead of deleting row by row. Reports that devices send meanwhile wait, or
     are told to come again: do it before the survey is large, or while it is paused.
     """
-    with _database() as database:
+    with open_database() as database:
         survey = _survey(database, name)
         with database.transaction("make partition") as tx:
             made = tx.partitions.make(survey)
@@ -106,7 +104,7 @@ def count_command(
 def _differences(found: Counted) -> list[str]:
     """Return the digests of documents whose counts are not the database's."""
     wrong = []
-    with _database() as database, database.reading("compare counts") as tx:
+    with open_database() as database, database.reading("compare counts") as tx:
         for each in found.documents:
             layout = Layout.of(each.document())
             pairs: dict[PairKey, int] = {}
@@ -147,19 +145,6 @@ def _show(found: Counted, differs: list[str] | None) -> None:
     remarks().print(f"{found.rows - found.reports} duplicates were counted once.", markup=False)
 
 
-@contextmanager
-def _database() -> Iterator[Database]:
-    database = Database(Settings.load().store_url())
-    try:
-        database.check()
-        yield database
-    finally:
-        database.close()
-
-
 def _survey(database: Database, name: str) -> str:
     with database.reading("find survey") as tx:
-        row = tx.surveys.by_name(name)
-    if row is None:
-        raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no survey of this name: see `frankly survey list`", "NAME")
-    return row.id
+        return survey_named(tx, name).id
