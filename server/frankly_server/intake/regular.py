@@ -25,6 +25,8 @@ _SPACE: Final = b" \t\r\n"
 _DEPTH: Final = 3
 _MOST: Final = 20_000
 """Texts that are remembered; then all are forgotten and learnt again."""
+_LONGEST: Final = 1024
+"""Bytes of symbols and strata worth remembering: JSON allows any spaces, so anybody could fill the memory with them."""
 _FEW: Final = 64
 
 
@@ -66,6 +68,8 @@ class Memory:
 
     def add(self, report: Regular, known: Known) -> None:
         """Remember a text that was let in and needs no token."""
+        if len(report.y) + len(report.strata) > _LONGEST:
+            return
         if len(self._known) >= _MOST:
             self._known = {}
         self._known[report.doc, report.y, report.strata] = known
@@ -99,5 +103,5 @@ def _is_json(report: Regular) -> bool:
     try:
         report.parsed()
     except InvalidInput as error:
-        return error.code != "json_invalid"
+        return error.code not in ("json_invalid", "eps_not_finite")
     return True

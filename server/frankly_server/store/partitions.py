@@ -61,15 +61,16 @@ class Partitions:
     def empty(self, survey: str) -> int | None:
         """Remove all reports of a survey with its partition; return how many there were, None without a partition.
 
-        Dropping takes no longer for a billion reports than for one; counting them first does. Later reports are kept in
-        the default partition.
+        Dropping takes no longer for a billion reports than for one; counting them first does, and keeps nobody waiting:
+        reports that come meanwhile go too, uncounted. Later ones are kept in the default partition.
         """
         if survey not in self.surveys():
             return None
         own = _table(survey)
-        # Locked first: what is counted is what goes.
-        self._connection.exec_driver_sql(f"LOCK TABLE {own} IN ACCESS EXCLUSIVE MODE")
+        self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         n = int(self._connection.exec_driver_sql(f"SELECT count(*) FROM {own}").scalar_one())  # noqa: S608
+        # The parent first, as readers and writers do: the other way round they would wait for each other for ever.
+        self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN ACCESS EXCLUSIVE MODE")
         self._connection.exec_driver_sql(f"DROP TABLE {own}")
         return n
 

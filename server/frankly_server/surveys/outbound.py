@@ -83,11 +83,14 @@ class Post:
             plain = self._dial(address, 443, _STEP_S)
         except OSError as error:
             raise Undelivered(f"{host} cannot be reached ({type(error).__name__})") from None
-        cut = threading.Timer(_WHOLE_S, _cut, (plain,))
+        context = self._context or ssl.create_default_context()
+        # From here on the socket belongs to `secure`; its handshake is within the limit too.
+        secure = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
+        cut = threading.Timer(_WHOLE_S, _cut, (secure,))
         cut.start()
         try:
-            context = self._context or ssl.create_default_context()
-            with context.wrap_socket(plain, server_hostname=host) as secure:
+            with secure:
+                secure.do_handshake()
                 connection.sock = secure
                 path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
                 connection.request("POST", path, body=body, headers={"Host": host, "Connection": "close", **headers})
@@ -96,7 +99,6 @@ class Post:
             raise Undelivered(f"{host} did not answer ({type(error).__name__})") from None
         finally:
             cut.cancel()
-            plain.close()
 
     def _public(self, host: str) -> str:
         """Return an address of a host all of whose addresses are public."""
@@ -122,12 +124,16 @@ def is_public(address: str) -> bool:
         carried = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
         if carried is not None:
             return is_public(str(carried))
+        if any(found in network for network in _OLD_OR_LOCAL):
+            return False
         if found in _NAT64:
             return is_public(str(ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)))
     return found.is_global and not found.is_multicast
 
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_OLD_OR_LOCAL: Final = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b:1::/48", "fec0::/10")))
+"""IPv4-compatible, NAT64 of one's own and site-local addresses: not every Python knows them as private."""
 
 
 def _resolve(host: str, port: int) -> list[str]:
@@ -138,9 +144,10 @@ def _dial(address: str, port: int, seconds: float) -> socket.socket:
     return socket.create_connection((address, port), timeout=seconds)
 
 
-def _cut(connection: socket.socket) -> None:
+def _cut(connection: ssl.SSLSocket) -> None:
     """End an answer that never ends."""
     try:
-        connection.shutdown(socket.SHUT_RDWR)
+        # That of the plain socket: the TLS one's own takes the session away from under whoever reads.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
     except OSError:
         return

@@ -38,7 +38,9 @@ class ProductMechanism:
 
     factors: tuple[DenseMechanism, ...]
     # For each answer the factors' thresholds with the rows of its parts.
-    _rows: list[tuple[tuple[Thresholds, int], ...]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _rows: list[tuple[tuple[tuple[Thresholds, int], ...], ...]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.factors) <= MAX_FACTORS:
@@ -93,11 +95,11 @@ class ProductMechanism:
         The rows are looked up in a list of all answers: to find an answer's parts takes a few nanoseconds more or less
         from one answer to the next.
         """
-        if not self._rows:
+        if not self._rows:  # whole at once: other threads see all rows or none
             known = [factor.thresholds for factor in self.factors]
-            self._rows.extend(product(*([(own, row) for row in own.rows] for own in known)))
+            self._rows.append(tuple(product(*([(own, row) for row in own.rows] for own in known))))
         bits = self.bits
-        return tuple([thresholds.passed(draw(bits, randbits), row) for thresholds, row in self._rows[truth]])
+        return tuple([thresholds.passed(draw(bits, randbits), row) for thresholds, row in self._rows[0][truth]])
 
     def probability(self, symbol: tuple[int, ...], x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""

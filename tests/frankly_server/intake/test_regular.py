@@ -2,6 +2,7 @@
 """What is recognised gets the verdict that parsing gives, report by report, and is stored as the same."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from random import Random
@@ -162,6 +163,23 @@ def test_few_texts_are_remembered(sqlite: Database, monkeypatch: pytest.MonkeyPa
     for i in range(8):
         intake.accept(SURVEY, body(document, i % 2, i // 2 % 2))
         assert len(intake._memory._known) <= 2
+
+
+def test_long_texts_are_not_remembered(sqlite: Database) -> None:
+    """Any number of spaces is JSON: nobody fills the memory with them."""
+    document = published(sqlite)
+    intake = Intake(sqlite, CLOCK)
+    spaced = re.sub(rb'"strata":\{', b'"strata":{' + b" " * 3000, body(document, 1, 0))
+    assert regular.single(spaced) is not None
+    assert intake.accept(SURVEY, spaced).status == "accepted"
+    assert not intake._memory._known
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity"])
+def test_a_batch_with_a_number_that_is_none_is_left_to_parsing(sqlite: Database, number: bytes) -> None:
+    document = published(sqlite)
+    bent = re.sub(rb'"strata":\{', b'"strata":{"a":' + number + b",", body(document, 1, 0))
+    assert Intake(sqlite, CLOCK).recognised(joined([bent, body(document, 0, 0)])) is None
 
 
 def test_new_texts_are_left_to_parsing(sqlite: Database, monkeypatch: pytest.MonkeyPatch) -> None:

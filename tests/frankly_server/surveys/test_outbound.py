@@ -4,6 +4,7 @@
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_server.surveys import outbound
 from frankly_server.surveys.outbound import Post, Undelivered, allowed, is_public
 
 HOST = "hooks.example.org"
@@ -26,7 +28,7 @@ ADDRESSES = {
     "::ffff:169.254.169.254": False, "64:ff9b::a00:1": False, "2002:7f00:1::": False, "2001:db8::1": False,
     "fe80::1%eth0": False, "localhost": False, "": False,
     PUBLIC: True, "8.8.8.8": True, "2606:2800:21f:cb07:6820:80da:af6b:8b2c": True, "::ffff:8.8.8.8": True,
-    "64:ff9b::808:808": True,
+    "64:ff9b::808:808": True, "64:ff9b:1::7f00:1": False, "fec0::1": False, "::127.0.0.1": False,
 }  # fmt: skip
 
 
@@ -96,6 +98,7 @@ class Receiver:
             + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                                 serialization.NoEncryption())
         )  # fmt: skip
+        self.slowly = b""
         self.got, self.answer, self.dialled = b"", b"HTTP/1.1 204 No Content\r\n\r\n", [""]
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -129,6 +132,9 @@ class Receiver:
                             break
                         data += part
                     self.got = data
+                    for byte in self.slowly:
+                        secure.sendall(bytes([byte]))
+                        time.sleep(0.05)
                     secure.sendall(self.answer)
             except OSError:
                 continue
@@ -152,6 +158,14 @@ def test_a_body_arrives_at_the_address_that_was_judged(receiver: Receiver) -> No
     assert receiver.dialled[-1] == PUBLIC
     assert head.startswith(b"POST /hook?a=b HTTP/1.1\r\n")
     assert (body, head.count(b"Host: hooks.example.org"), b"X-Test: 1" in head) == (b'{"x":1}', 1, True)
+
+
+def test_an_answer_that_never_ends_is_cut_off(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Byte by byte, each well within the time of a step."""
+    monkeypatch.setattr(outbound, "_WHOLE_S", 0.5)
+    receiver.slowly = b"HTTP/1.1 204 No Content\r\n" + b"X: y\r\n" * 500
+    with pytest.raises(Undelivered):
+        send(receiver, receiver.trusting())
 
 
 def test_a_redirect_is_an_answer_and_not_followed(receiver: Receiver) -> None:

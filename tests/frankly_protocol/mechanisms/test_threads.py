@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several threads draw first from one mechanism: every one sees its tables whole."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """Threads take turns as often as Python lets them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def drawn_together(mechanism: SubsetMechanism | ProductMechanism, threads: int = 4) -> list[object]:
+    """Return what threads drew at the same time, for the truth of their number, with every random bit zero."""
+    start = threading.Barrier(threads)
+    found: dict[int, object] = {}
+
+    def draw(truth: int) -> None:
+        start.wait()
+        try:
+            found[truth] = mechanism.sample(truth, lambda _bits: 0)
+        except IndexError:
+            found[truth] = "half a table"
+
+    running = [threading.Thread(target=draw, args=(truth,)) for truth in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return [found[truth] for truth in range(threads)]
+
+
+def subsets() -> SubsetMechanism:
+    return SubsetMechanism(answers=64, size=8, inside=9, bits=4)
+
+
+def products() -> ProductMechanism:
+    factor = DenseMechanism(bits=4, weights=((12, 4), (4, 12)))
+    return ProductMechanism(factors=(factor,) * 6)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("make", [subsets, products])
+def test_first_draws_of_many_threads_are_those_of_one(make: Callable[[], SubsetMechanism | ProductMechanism]) -> None:
+    alone = make()
+    expected = [alone.sample(truth, lambda _bits: 0) for truth in range(4)]
+    for _ in range(60):
+        assert drawn_together(made := make()) == expected
+        assert [made.sample(truth, lambda _bits: 0) for truth in range(4)] == expected
