@@ -95,18 +95,89 @@ def test_versions_agree_wherever_one_is_written(root: Path) -> None:
     assert json.loads((root / "client_sdk/browser/package.json").read_text())["version"] == __version__
 
 
+SNIPPET = """\
+import frankly_server.app, frankly_server.client
+from frankly_protocol.audit import Claim
+from frankly_sdk import Client, Policy
+
+with Client.open("x", store="y.db", policy=Policy(cap="5")) as client:
+    reveal_type(client.answer({"smokes": "no"}).status)
+    client.answer("no")
+"""
+
+
+def _pip(python: Path, *arguments: str) -> str:
+    """The pip of the interpreter that the tests' environment was made from, with that machine's registry."""
+    base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    command = [str(base), "-m", "pip", "--disable-pip-version-check", "--python", str(python), *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.full_only
-def test_wheels_install_in_an_empty_environment(twice: tuple[list[Path], list[Path]], tmp_path: Path) -> None:
-    """With the dependencies a user gets, from the registry that pip is set up for."""
+@pytest.mark.parametrize("ending", [".whl", ".tar.gz"])
+def test_archives_install_in_an_empty_environment(
+    root: Path, twice: tuple[list[Path], list[Path]], tmp_path: Path, ending: str
+) -> None:
+    """With the dependencies a user gets; they start, bring their licences, and a type checker elsewhere reads them."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
     python = tmp_path / "empty/bin/python"
-    wheels = [str(file) for file in twice[0] if file.suffix == ".whl"]
-    uv = Path(sys.executable).with_name("uv")
-    subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), *wheels], check=True)
-    code = "import frankly_sdk, frankly_server.app, frankly_server.client; print(frankly_sdk.__version__)"
-    done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout == f"{__version__}\n"
-    listed = subprocess.run(
-        [python.with_name("frankly"), "survey", "template"], check=True, capture_output=True, text=True
+    _pip(python, "install", "--quiet", "--no-input", *(str(f) for f in twice[0] if f.name.endswith(ending)))
+    listed = {
+        one["name"].replace("_", "-"): one["version"] for one in json.loads(_pip(python, "list", "--format=json"))
+    }
+    assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "server")} == {__version__}
+    _pip(python, "check")
+    [site] = (tmp_path / "empty/lib").glob("python3*/site-packages")
+    kept = [*site.glob("frankly_*.dist-info/licenses/LICENSE")]
+    assert [file.read_bytes() for file in kept] == 3 * [(root / "LICENSE").read_bytes()]
+    told = [
+        subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+        for command in (
+            [
+                python,
+                "-c",
+                "import frankly_sdk, frankly_server.app, frankly_server.client; print(frankly_sdk.__file__)",
+            ],
+            [python.with_name("frankly"), "--version"],
+            [python.with_name("frankly"), "survey", "template", "health"],
+        )
+    ]
+    assert told[0].startswith(str(site))
+    assert told[1] == f"frankly {__version__}\n"
+    assert "blocks:" in told[2]
+    (tmp_path / "snippet.py").write_text(SNIPPET)
+    checker = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", os.devnull]
+    done = subprocess.run([*checker, "snippet.py"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert 'Revealed type is "str"' in done.stdout, done.stdout + done.stderr
+    assert re.findall(r"^snippet\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.MULTILINE) == [("7", "arg-type")]
+
+
+BILLS = "cyclonedx-python-lib[json-validation]==11.12.0"
+"""OWASP's own library, which carries the schema; it is not among the tests' locked packages."""
+
+
+@pytest.mark.full_only
+def test_the_bill_of_materials_is_cyclonedx(root: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
+    python = tmp_path / "empty/bin/python"
+    _pip(python, "install", "--quiet", "--no-input", BILLS)
+    code = """\
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read()))"""
+    bill = bill_of_materials(root / "requirements" / "runtime.txt")
+    wrong = (
+        bill.replace('"specVersion": "1.6"', '"specVersion": 1.6'),
+        bill.replace('"type": "library"', '"type": "lib"'),
     )
-    assert "attributes" in listed.stdout
+    told = [
+        subprocess.run(
+            [python, "-c", code], input=text, check=True, capture_output=True, text=True, cwd=tmp_path
+        ).stdout
+        for text in (bill, *wrong)
+    ]
+    assert told[0] == "None\n"
+    assert "None\n" not in told[1:]

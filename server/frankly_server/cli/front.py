@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import click
+from frankly_protocol import __version__
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -63,6 +64,7 @@ class Verbs(click.Group):
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="frankly %(version)s", help="Show the version, which all packages share.")
 def cli() -> None:
     """Ask sensitive questions without ever holding the answers.
 

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,11 @@ def test_every_verb_explains_itself(frankly: Frankly, verb: list[str]) -> None:
     done = frankly(*verb, "--help")
     assert done.code == 0
     assert done.out.startswith(f"Usage: frankly {' '.join(verb)}".rstrip())
+
+
+def test_the_version_is_that_of_the_packages(frankly: Frankly) -> None:
+    done = frankly("--version")
+    assert (done.code, done.out, done.err) == (0, f"frankly {metadata.version('frankly-server')}\n", "")
 
 
 def test_an_unknown_setting_is_refused(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
