@@ -58,6 +58,20 @@ class Partitions:
             self._connection.exec_driver_sql(statement)
         return True
 
+    def hold(self, survey: str) -> None:
+        """Wait for reports that are on their way, and let none in until the transaction ends: before erasing.
+
+        Reports of other surveys wait as well, unless the survey has a partition of its own, which `empty` holds by
+        itself. On SQLite a writing transaction is alone anyway.
+        """
+        if not self.supported:
+            return
+        self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        # One at a time: a partition that is seen here is still there when it is dropped.
+        self._connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('frankly erase'))")
+        if survey not in self.surveys():
+            self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN SHARE ROW EXCLUSIVE MODE")
+
     def empty(self, survey: str) -> int | None:
         """Remove all reports of a survey with its partition; return how many there were, None without a partition.
 

@@ -204,14 +204,16 @@ class Surveys:
     def erase(self, name_or_id: str) -> Erased:
         """Delete every report, count and counter of a survey; its draft and signed documents stay, as does its link.
 
-        Raises InvalidInput(survey_unknown).
+        A report that comes meanwhile goes with its counts, or stays with them. Raises InvalidInput(survey_unknown).
         """
         row, _ = self._find(name_or_id)
         with self._database.transaction("erase survey") as tx:
+            tx.partitions.hold(row.id)
+            # Reports before counts, as intake takes them: the other way round each could wait for the other.
+            reports = tx.reports.erase(row.id)
             for version in tx.documents.versions(row.id):
                 tx.counts.erase(version.digest)
             tx.days.erase(row.id)
-            reports = tx.reports.erase(row.id)
         self._database.forget_erased()
         return Erased(row.id, row.name, reports)
 

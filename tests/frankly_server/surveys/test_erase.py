@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Erasing while reports come in: each goes with its counts or stays with them, and nobody waits for ever."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_server.intake import Intake
+from frankly_server.keys import Keyring
+from frankly_server.settings import Settings
+from frankly_server.store import Database
+from frankly_server.store.counts import Counts
+from frankly_server.store.reports import Reports
+from frankly_server.surveys import Surveys
+
+from tests.frankly_protocol.samples import NOW
+from tests.frankly_server.samples import SURVEY, body, published
+
+PATIENCE_S = 0.3
+
+
+def surveys_of(database: Database, home: Path) -> Surveys:
+    clock = FixedClock(NOW)
+    return Surveys(Settings(home=home), database, Keyring(home / "keys", clock), clock)
+
+
+def told(database: Database) -> tuple[int, int, list[Any]]:
+    """How many reports there are, how many are counted, and where the two differ."""
+    with database.reading("check") as tx:
+        counted = sum(n for row in tx.documents.versions(SURVEY) for key, n in tx.counts.of_document(row.digest).items()
+                      if key.block == 0)  # fmt: skip
+        return tx.reports.number(SURVEY), counted, tx.counts.recount(SURVEY)
+
+
+@pytest.mark.parametrize("partition", [False, True], ids=["default", "partition"])
+def test_reports_that_come_between_its_steps_stay_whole(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: bool
+) -> None:
+    """A report is sent just before every single deletion; whichever way each goes, counts are a recount."""
+    document = published(database)
+    intake, sent = Intake(database, FixedClock(NOW)), []
+    if partition:
+        with database.transaction("make") as tx:
+            if tx.partitions.supported:
+                tx.partitions.make(SURVEY)
+    intake.accept(SURVEY, body(document, 0, 0))
+
+    def beside(step: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            one = threading.Thread(target=intake.accept, args=(SURVEY, body(document, 1, 0)))
+            one.start()
+            one.join(PATIENCE_S)
+            sent.append(one)
+            return step(*arguments)
+
+        return run
+
+    monkeypatch.setattr(Reports, "erase", beside(Reports.erase))
+    monkeypatch.setattr(Counts, "erase", beside(Counts.erase))
+    erased = surveys_of(database, tmp_path).erase(SURVEY)
+    for one in sent:
+        one.join(30)
+    assert len(sent) == 2
+    assert not any(one.is_alive() for one in sent)
+    assert erased.reports >= 1
+    number, counted, wrong = told(database)
+    assert wrong == []
+    assert number == counted == 1 + len(sent) - erased.reports
+
+
+def test_a_report_on_its_way_is_waited_for(database: Database, tmp_path: Path) -> None:
+    """It is stored and not yet counted when erasing begins: both are gone afterwards."""
+    document = published(database)
+    surveys = surveys_of(database, tmp_path)
+    done: list[int] = []
+    eraser = threading.Thread(target=lambda: done.append(surveys.erase(SURVEY).reports))
+    with database.reading("look") as tx:
+        names = tx.partitions.surveys()
+    assert names == set()
+    intake = Intake(database, FixedClock(NOW))
+    intake.accept(SURVEY, body(document, 0, 0))
+    with database.reading("look") as tx:
+        [example] = list(tx.reports.scan(SURVEY))
+    with database.transaction("on its way") as tx:
+        row = type(example)(SURVEY, "f" * 32, example.document, example.symbols, example.strata)
+        assert tx.reports.add(row)
+        eraser.start()
+        eraser.join(PATIENCE_S)
+        assert eraser.is_alive()
+        tx.counts.add([row])
+    eraser.join(30)
+    assert (done, told(database)) == ([2], (0, 0, []))
+
+
+def test_erasing_in_the_midst_of_many_reporters(database: Database, tmp_path: Path, full: bool) -> None:
+    document, surveys = published(database), surveys_of(database, tmp_path)
+    intake, failed = Intake(database, FixedClock(NOW)), []
+    each, rounds = (200, 20) if full else (15, 3)
+
+    def report() -> None:
+        try:
+            for i in range(each):
+                intake.accept(SURVEY, body(document, i % 2, 0))
+        except BaseException as error:  # noqa: BLE001 - shown by the test's own thread
+            failed.append(error)
+
+    threads = [threading.Thread(target=report) for _ in range(6)]
+    for one in threads:
+        one.start()
+    gone = sum(surveys.erase(SURVEY).reports for _ in range(rounds))
+    for one in threads:
+        one.join()
+    assert not failed
+    number, counted, wrong = told(database)
+    assert wrong == []
+    assert number == counted == each * len(threads) - gone
