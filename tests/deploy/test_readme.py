@@ -1,82 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's commands and snippets, run as they stand: an admin's first survey, an answer, a first query."""
+"""The README's commands and snippets, run as they stand, from an admin's keys to an analyst's query and a backup.
 
-import json
+What installs is left out here, where everything is installed; under --full an empty Debian runs these lines as well.
+"""
+
 import os
-import re
 import subprocess
-import time
-import urllib.error
-import urllib.request
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.postgres import free_port
+from tools.follow import Failed, Reader, Shell
+
+INSTALLS = ("run.py", "frankly demo", "mkdocs", "python3 -m venv", "pip ")
 
 
-def _blocks(root: Path, language: str) -> list[str]:
-    text = (root / "README.md").read_text(encoding="utf-8")
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [block for name, block in fenced if name == language]
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> dict[str, str]:
-    """The environment of somebody who follows the README, with a home and a port of this test's own."""
-    port = free_port()
-    settings = {"FRANKLY_HOME": str(tmp_path / "frankly"), "FRANKLY_PORT": str(port)}
-    return {**os.environ, **settings, "FRANKLY_PUBLIC_URL": f"http://127.0.0.1:{port}"}
-
-
-def _run(root: Path, script: str, shell: dict[str, str]) -> str:
-    done = subprocess.run(["bash", "-euc", script], cwd=root, env=shell, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{script}\n{done.stderr}"
-    return done.stdout
-
-
-def _wait_for(url: str) -> None:
-    for _ in range(200):
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=1):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.05)
-    raise AssertionError("the server did not start")
-
-
-def _answer(snippet: str, link: str, store: Path) -> str:
-    """Run the three-line start as it stands, with a real link and a store of its own; return the receipt's status."""
-    names: dict[str, Any] = {}
-    snippet = snippet.replace("https://ask.example.org/s/ID#sha256=…", link).replace("answers.db", str(store))
-    exec(snippet, names)
-    return str(names["receipt"].status)
-
-
-def test_the_readme_can_be_followed_from_keys_to_estimates(
-    root: Path, tmp_path: Path, shell: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    admin, analyst, machine = (block for block in _blocks(root, "") if ".venv/bin/frankly " in block)
-    start, query = _blocks(root, "python")
-    lines = [line for line in admin.splitlines() if not line.startswith("export")]
-    assert lines.pop() == ".venv/bin/frankly serve"
-    _run(root, "\n".join(lines), shell)
-    (survey,) = json.loads(_run(root, ".venv/bin/frankly survey list --json", shell))["surveys"]
-
-    serving = subprocess.Popen([root / ".venv" / "bin" / "frankly", "serve"], cwd=root, env=shell)
+def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "app").symlink_to(root / ".venv")  # the app's environment that the README has its reader make
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+    shell = Shell(root, {**kept, "HOME": str(tmp_path)}, free_port())
+    reader = Reader(shell, without=INSTALLS)
     try:
-        _wait_for(shell["FRANKLY_PUBLIC_URL"])
-        statuses = [_answer(start, survey["link"], tmp_path / f"{i}.db") for i in range(100)]
-        assert statuses == ["sent"] * 100
-        assert "Have you had an affair while married?" in capsys.readouterr().out
-
-        assert "Teacher, nurse, artist, technician" in _run(root, analyst, shell)
-        key = _run(root, ".venv/bin/frankly keys api --role analyst --label me", shell).strip()
-        names: dict[str, Any] = {"key": key, "survey_id": survey["survey"]}
-        exec(query.replace("http://127.0.0.1:8000", shell["FRANKLY_PUBLIC_URL"]), names)
-        assert len(capsys.readouterr().out.splitlines()) == 2 + 6 + 5 + 6
+        reader.follow((root / "README.md").read_text(encoding="utf-8"))
+        assert "Teacher, nurse, artist, technician" in shell.run(".venv/bin/frankly estimates affairs")
     finally:
-        serving.terminate()
-        assert serving.wait(timeout=20) == 0
-    assert json.loads(_run(root, machine, shell))["rank"] == 2
+        shell.close()
+    assert len(reader.left_out) == 7
+    assert "99 others answer by the same lines" in reader.done
+    assert {path.name for path in tmp_path.iterdir()} >= {"frankly", "frankly-backup.zip", "answers.db"}
+    for verb in ("keys init", "publish", "serve", "estimates", "audit", "doctor", "backup verify"):
+        assert [line for line in reader.done if verb in line], verb
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("```sh\ntrue\necho lost >&2; exit 3\n```\n", "exit code 3\n\nlost"),
+        ("```sh\nfalse | cat\n```\n", "exit code 1"),
+        ("```sh\nfalse &\n```\n", "the server did not start"),
+        ("```yaml\na: b\n```\n", "what is this block for"),
+        ("```python\nimport frankly_sdk\n```\n", "no link was published"),
+    ],
+)
+def test_what_does_not_succeed_ends_the_reading(tmp_path: Path, page: str, words: str) -> None:
+    shell = Shell(tmp_path, os.environ, free_port())
+    with pytest.raises(Failed, match=words):
+        Reader(shell).follow(f"{page}```sh\ntouch reached\n```\n")
+    assert not (tmp_path / "reached").exists()
+
+
+def test_a_reader_sets_variables_and_leaves_a_server_running(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, os.environ, free_port())
+    shell.run("export PLACE=$PWD/here OTHER=~/x")
+    assert shell.environment["PLACE"] == f"{tmp_path}/here"
+    assert shell.environment["OTHER"] == str(Path("~/x").expanduser())
+    (tmp_path / "health").write_text("well")
+    shell.run(f"{sys.executable} -m http.server --bind 127.0.0.1 {shell.port} &   # in the background")
+    assert shell.run(
+        "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://127.0.0.1:8000/health\").read())'"
+    )
+    with pytest.raises(Failed, match="ended with exit code -15"):
+        shell.close()
+
+
+@pytest.mark.full_only
+def test_the_readme_in_an_empty_debian(root: Path) -> None:
+    """Needs root, debootstrap and the network; `python3 run.py test` inside it is left out: these are the tests."""
+    binds = [f"--bind={place}" for place in os.environ.get("BARE_ROOT_BINDS", "").split(":") if place]
+    copies = [f"--copy={place}" for place in os.environ.get("BARE_ROOT_COPIES", "").split(":") if place]
+    command = [sys.executable, "-m", "tools.bare_root", "--without-test", f"--port={free_port()}", *binds, *copies]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "left out: python3 run.py test" in done.stdout
+    assert "2 left out" in done.stdout.splitlines()[-1]

@@ -9,37 +9,33 @@ import io
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 
 from frankly_server.cli import front
 
-from tests.docs.blocks import blocks
 from tests.postgres import free_port
+from tools.blocks import blocks
+from tools.follow import PORT, Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
-PORT = "8000"
 _PLAIN = re.compile(r"(?:echo '(?P<input>[^']*)' \| )?frankly (?P<verb>[^|<>$`*;&]+?)(?: > (?P<file>[\w.]+))?")
 """Commands that can be run without a shell: perhaps with an input, perhaps into a file."""
 
 
-class Session:
-    """A folder, an environment and at most one server, for one page or for several that go on from each other.
+class Session(Shell):
+    """A terminal of its own, for one page or for several that go on from each other.
 
     literal : start `frankly` as a process for every command; otherwise only servers are processes of their own.
     """
 
     def __init__(self, folder: Path, *, literal: bool) -> None:
-        self.folder, self._literal = folder, literal
-        self._port = str(free_port())
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
-        self._environment = {**kept, "PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "100"}
-        self._server: subprocess.Popen[bytes] | None = None
+        own = {"PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "100"}
+        super().__init__(folder, {**kept, **own}, free_port())
+        self._literal = literal
         self.commands = 0
 
     def follow(self, page: str, *, write: Path | None = None) -> list[tuple[str, str]]:
@@ -56,35 +52,22 @@ class Session:
                 pieces += [page[done : block.start], said]
                 done, said = block.end, ""
             elif block.name is not None:
-                (self.folder / block.name).write_text(self._local(block.body), encoding="utf-8")
+                (self.folder / block.name).write_text(self.local(block.body), encoding="utf-8")
             elif block.language == "sh":
-                said = "".join(self.run(line) for line in block.commands)
+                said = "".join(self.typed(line) for line in block.commands)
+            else:
+                raise AssertionError(f"neither file nor command nor output: {block.body}")
         if write is not None:
             write.write_text("".join([*pieces, page[done:]]), encoding="utf-8")
         return found
 
-    def run(self, line: str) -> str:
+    def typed(self, line: str) -> str:
         """Run one command line and return what it printed, with the page's port and places."""
         self.commands += 1
-        words = shlex.split(line, comments=True)
-        if words[0] == "export":
-            for word in words[1:]:
-                name, _, value = word.partition("=")
-                self._environment[name] = self._expanded(self._local(value))
-            return ""
-        if words[-1] == "&":
-            self._serve(words[:-1])
-            return ""
         plain = None if self._literal else _PLAIN.fullmatch(line)
-        printed = self._front(plain) if plain is not None else self._bash(line)
-        told = printed.replace(f":{self._port}", f":{PORT}").replace(str(self.folder), "~")
+        printed = self._front(plain) if plain is not None else self.run(line)
+        told = printed.replace(f":{self.port}", f":{PORT}").replace(str(self.folder), "~")
         return "".join(f"{text.rstrip()}\n" for text in told.splitlines())
-
-    def close(self) -> None:
-        server, self._server = self._server, None
-        if server is not None and server.poll() is None:
-            server.terminate()
-            assert server.wait(timeout=120) == 0
 
     def _front(self, line: re.Match[str]) -> str:
         outer, outer_stdin = dict(os.environ), sys.stdin
@@ -92,7 +75,7 @@ class Session:
         out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
         try:
             os.environ.clear()
-            os.environ.update(self._environment)
+            os.environ.update(self.environment)
             sys.stdin = io.TextIOWrapper(io.BytesIO((line["input"] or "").encode()))
             with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = front.run(shlex.split(line["verb"]))
@@ -107,33 +90,6 @@ class Session:
             return printed
         (self.folder / line["file"]).write_text(printed, encoding="utf-8")
         return ""
-
-    def _bash(self, line: str) -> str:
-        command = ["bash", "-euo", "pipefail", "-c", self._local(line)]
-        done = subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    def _serve(self, words: list[str]) -> None:
-        environment = {**self._environment, "FRANKLY_PORT": self._port}
-        with (self.folder / "server.log").open("wb") as log:
-            self._server = subprocess.Popen(words, cwd=self.folder, env=environment, stdout=log, stderr=log)
-        for _ in range(2400):
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self._port}/health"):
-                return
-            assert self._server.poll() is None, (self.folder / "server.log").read_text()
-            time.sleep(0.05)
-        raise AssertionError("the server did not start")
-
-    def _local(self, text: str) -> str:
-        return text.replace(f"127.0.0.1:{PORT}", f"127.0.0.1:{self._port}")
-
-    def _expanded(self, value: str) -> str:
-        if "$" not in value:
-            return value
-        return self._bash(f'printf %s "{value}"')
 
 
 def shape(text: str) -> str:

@@ -161,7 +161,7 @@ def test_bad_input_is_refused_as_the_guide_says(row: list[str]) -> None:
 
 def test_the_command_of_the_readme(root: Path) -> None:
     readme = (root / "README.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^```sh\n(.*frankly design.*)\n```$", readme, re.MULTILINE)
+    (command,) = re.findall(r"^```sh\n(.*frankly design --json <.*)\n```$", readme, re.MULTILINE)
     done = subprocess.run(["bash", "-euc", command], cwd=root, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert found["certified"] is True

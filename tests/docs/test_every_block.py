@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import blocks, pages
+from tools.blocks import blocks, pages
 
 # Page → the test that runs its code. A page that is not here may have no block but for those marked “not run”.
 RUN_BY = {

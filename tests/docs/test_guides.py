@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import blocks
 from tests.docs.session import Session, shape
+from tools.blocks import blocks
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from examples.workplace import mismatch
-from tests.docs.blocks import blocks
+from tools.blocks import blocks
 
 FRAMES = ("everybody", "clinic")
 

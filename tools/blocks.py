@@ -27,6 +27,7 @@ class Block:
 
     @property
     def name(self) -> str | None:
+        """The file it is to be saved as, or None."""
         found = _NAMED.match(self.body)
         return found["name"] if found else None
 

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README, followed in an empty Debian that has python3 and pip and nothing else.
+
+As root: python3 -m tools.bare_root [--base FOLDER] [--without-test] [--bind FOLDER]... [--copy FILE]... [--keep]
+
+It makes a root by debootstrap (or copies one made before: --base), clones the checkout's last commit into it, and runs
+tools/follow.py there, in a mount and process namespace of its own. The machine's name servers, certificates and pip
+settings go with it; --bind and --copy bring what these settings need (a registry on disk, apt's sources).
+"""
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+PACKAGES: Final = ("python3", "python3-pip", "ca-certificates")
+SETTINGS: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf")
+NEEDS_TEST: Final = ("run.py test", "mkdocs")
+"""Lines that --without-test leaves out: the tests, and what only their packages bring."""
+_PASSED_ON: Final = re.compile(r"(?i)PIP_\w+|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|(https?|no)_proxy")
+
+
+def empty(base: Path) -> None:
+    """Make an empty Debian 12 with python3 and pip. Raises subprocess.CalledProcessError."""
+    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", "bookworm", str(base)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+
+
+def furnish(root: Path, copies: Sequence[str]) -> None:
+    """Bring the machine's own settings, its certificates and the checkout's last commit into a root."""
+    named = [value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)]
+    for place in [*SETTINGS, *copies, *named]:
+        source = Path(place).expanduser()
+        if source.is_absolute() and source.is_file():
+            target = root / source.relative_to("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+    no_services = root / "usr/sbin/policy-rc.d"
+    no_services.write_text("#!/bin/sh\nexit 101\n")
+    no_services.chmod(0o755)
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, root / "srv/frankly"], check=True)  # noqa: S603, S607
+
+
+def script(root: Path, binds: Sequence[str], follow: Sequence[str]) -> str:
+    """Return the shell lines that mount what a root needs and follow the README in it."""
+    home = Path("~").expanduser()
+    kept = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
+    plain = {"HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+    env = [f"{name}={value}" for name, value in {**kept, **plain}.items()]
+    inside = f"cd /srv/frankly && exec python3 -m tools.follow README.md {shlex.join(follow)}"
+    return "\n".join(
+        [
+            "set -e",
+            *_mounts(root, binds),
+            shlex.join(["exec", "chroot", str(root), "env", "-i", *env, "sh", "-c", inside]),
+        ]
+    )
+
+
+def _mounts(root: Path, binds: Sequence[str]) -> Iterator[str]:
+    yield shlex.join(["mount", "-t", "proc", "proc", f"{root}/proc"])
+    yield shlex.join(["mount", "--rbind", "/dev", f"{root}/dev"])
+    for place in binds:
+        inside = f"{root}/{Path(place).resolve().relative_to('/')}"
+        yield shlex.join(["mkdir", "-p", inside])
+        yield shlex.join(["mount", "--bind", place, inside])
+        yield shlex.join(["mount", "-o", "remount,ro,bind", inside])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make the root, follow the README in it, remove it; the exit code is the reader's."""
+    parser = argparse.ArgumentParser(description="Follow the README in an empty Debian.")
+    parser.add_argument("--base", type=Path, help="copy this root instead of making one")
+    parser.add_argument("--without-test", action="store_true", help=f"leave out: {', '.join(NEEDS_TEST)}")
+    parser.add_argument("--bind", action="append", default=[], metavar="FOLDER", help="mount FOLDER, to be read")
+    parser.add_argument("--copy", action="append", default=[], metavar="FILE", help="copy FILE")
+    parser.add_argument("--port", default="8000", help="for the server, if 8000 is taken")
+    parser.add_argument("--keep", action="store_true", help="keep the root for a second look")
+    given = parser.parse_args(arguments)
+    if os.geteuid() != 0:
+        parser.error("only root can make a root: sudo python3 -m tools.bare_root")
+    scratch = Path(tempfile.mkdtemp(prefix="bare-"))
+    root = scratch / "root"
+    try:
+        if given.base:
+            subprocess.run(["cp", "--archive", given.base, root], check=True)  # noqa: S603, S607
+        else:
+            empty(root)
+        furnish(root, given.copy)
+        without = [f"--without={words}" for words in NEEDS_TEST] if given.without_test else []
+        lines = script(root, given.bind, [*without, f"--port={given.port}"])
+        # namespaces: mounts and left-over processes end with the run, whatever happens
+        apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", lines]
+        code = subprocess.run(apart, check=False, stdin=subprocess.DEVNULL).returncode  # noqa: S603
+    finally:
+        if given.keep:
+            sys.stderr.write(f"kept: {root}\n")
+        else:
+            subprocess.run(["rm", "-rf", "--one-file-system", scratch], check=True)  # noqa: S603, S607
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
