@@ -190,7 +190,4 @@ def _root(columns: Sequence[Values]) -> Values:
 def _covariance(covariances: Sequence[tuple[Values, ...] | None]) -> FloatArray | None:
     if any(C is None for C in covariances):
         return None
-    return np.asarray(
-        np.sum([np.array([[np.nan if v is None else v for v in row] for row in C or ()]) for C in covariances], axis=0),
-        dtype=np.float64,
-    )
+    return np.asarray(np.sum([np.array(C, dtype=np.float64) for C in covariances], axis=0), dtype=np.float64)

@@ -221,7 +221,8 @@ def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
             tally[symbols] = tally.get(symbols, 0) + n
     positions = blocks_of(source.document, table.questions) or ()
     blocks = tuple(source.document.blocks[i] for i in positions)
-    targets = rational.product(part_targets(table), cell_weights(blocks, table))
+    cells = cell_weights(blocks, table)
+    targets = cells if table.shares else rational.product(part_targets(table), cells)
     return Part(blocks, n_reports, tally, targets)
 
 

@@ -144,7 +144,8 @@ def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[lis
     """Return the covariance of the rows' estimates; None where ratios are among them or it cannot be told."""
     if pooled.covariance is None or any(target.over is not None for target in table.targets):
         return None
-    return [[float(v) for v in row] for row in pooled.covariance[np.ix_(places, places)]]
+    found: list[list[float]] = pooled.covariance[np.ix_(places, places)].tolist()
+    return found
 
 
 def _products(pooled: Pooled, table: Table, told: Sequence[str]) -> dict[str, Any]:

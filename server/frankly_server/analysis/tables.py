@@ -36,7 +36,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows about one or several questions; `sources` are the documents that asked them alike, oldest first."""
+    """Rows about one or several questions; `sources` are the documents that asked them alike, oldest first.
+
+    shares : whether the rows are the shares of all cells, in order.
+    """
 
     questions: tuple[Question, ...]
     targets: tuple[Target, ...]
@@ -80,16 +83,20 @@ def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks
 def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
     """Return, for each cell of the table, the weights over the blocks' joint answers that sum to it.
 
-    Joint answers are row-major over all questions of the blocks in order, the last one fastest.
+    Joint answers are row-major over all questions of the blocks in order, the last one fastest. Where every answer is a
+    cell, in order, these are the `shares` themselves, which the estimator knows again.
     """
     asked = [question for block in blocks for question in block.questions]
     places = [next(i for i, q in enumerate(asked) if _key(q) == _key(question)) for question in table.questions]
     sizes = [len(question.choices) for question in asked]
+    if places == list(range(len(asked))):
+        return shares(prod(sizes))
+    zero, one = Fraction(0), Fraction(1)
     cells = list(product(*(range(len(question.choices)) for question in table.questions)))
     index = {cell: i for i, cell in enumerate(cells)}
-    rows = [[Fraction(0)] * prod(sizes) for _ in cells]
+    rows = [[zero] * prod(sizes) for _ in cells]
     for answer, choices in enumerate(product(*map(range, sizes))):
-        rows[index[tuple(choices[place] for place in places)]][answer] = Fraction(1)
+        rows[index[tuple(choices[place] for place in places)]][answer] = one
     return tuple(map(tuple, rows))
 
 

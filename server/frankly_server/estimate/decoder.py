@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, reduce
+from math import lcm
 
+import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
+from frankly_server.estimate.kronecker import Kronecker
 
 Targets = tuple[tuple[Fraction, ...], ...]
 Rows = Sequence[Sequence[int]]
@@ -57,7 +60,8 @@ class Decoder:
 @lru_cache(maxsize=16)
 def shares(answers: int) -> Targets:
     """Return the identity: every answer's share is a target."""
-    return tuple(tuple(Fraction(int(i == x)) for i in range(answers)) for x in range(answers))
+    zero, one = Fraction(0), Fraction(1)  # the same two throughout, so that comparing whole tables is quick
+    return tuple(tuple(one if i == x else zero for i in range(answers)) for x in range(answers))
 
 
 def weights_of(mechanism: Table) -> Rows:
@@ -67,7 +71,6 @@ def weights_of(mechanism: Table) -> Rows:
     return reduce(_kronecker, (factor.weights for factor in mechanism.factors))
 
 
-@lru_cache(maxsize=64)
 def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | None) -> Decoder:
     """Return the decoder for `targets`, D₀ = diag(Q p₀) from the published design prior (None: uniform).
 
@@ -79,27 +82,62 @@ def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
     if isinstance(mechanism, ProductMechanism):
-        if mechanism.answers * mechanism.reports > MAX_CELLS:
-            words = "so many joint answers cannot be told apart at once: ask for fewer questions together"
-            raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
-        found = _factored(mechanism, targets, design_prior)
-        if found is not None:
-            return found
+        parts = factor_decoders(mechanism, design_prior)
+        if parts is not None:
+            return _of_factors(mechanism, parts, targets, design_prior)
+    return _solved(mechanism, None if targets is shares(mechanism.answers) else targets, design_prior)
+
+
+def factor_decoders(mechanism: ProductMechanism, design_prior: tuple[int, ...] | None) -> tuple[Decoder, ...] | None:
+    """Return the decoder of each factor's shares, with its margin of the design prior; None if some rank is deficient.
+
+    Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
+    """
+    if mechanism.answers * mechanism.reports > MAX_CELLS:
+        words = "so many joint answers cannot be told apart at once: ask for fewer questions together"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
+    margins = _margins(mechanism, design_prior)
+    parts = tuple(_solved(factor, None, margin) for factor, margin in zip(mechanism.factors, margins, strict=True))
+    return parts if all(part.rank == part.mechanism.answers for part in parts) else None
+
+
+def inverse_of(parts: Sequence[Decoder]) -> tuple[Kronecker, int]:
+    """Return (V₁ ⊗ V₂ ⊗ … in whole numbers, one denominator), of the decoders of factors' shares."""
+    matrices, denominator = [], 1
+    for part in parts:
+        rows = [row for row in part.whole if row is not None]
+        scale = lcm(*(own for _, own in rows))
+        matrices.append(np.array([[v * (scale // own) for v in row] for row, own in rows], dtype=object))
+        denominator *= scale
+    return Kronecker(matrices), denominator
+
+
+def product_shares(parts: Sequence[Decoder], counts: Sequence[int]) -> tuple[Fraction, ...]:
+    """Return the exact unbiased shares of a product from its factors' decoders and counts per report, not all 0."""
+    inverse, denominator = inverse_of(parts)
+    n = sum(counts)
+    return tuple(Fraction(v, denominator * n) for v in inverse @ np.array(counts, dtype=object))
+
+
+@lru_cache(maxsize=64)
+def _solved(mechanism: Table, targets: Targets | None, design_prior: tuple[int, ...] | None) -> Decoder:
+    """Return the decoder by exact least squares on the whole matrix; targets : None for the shares."""
+    wanted_rows = shares(mechanism.answers) if targets is None else targets
     prior = design_prior if design_prior is not None else (1,) * mechanism.answers
     weights = weights_of(mechanism)
     fallback = not _reaches_all(weights, prior)
     if fallback:
         prior = (1,) * mechanism.answers
     size = rational.rank(weights)
-    known = _identifiable(weights, targets, size)
+    known = _identifiable(weights, wanted_rows, size)
     chosen = _independent_answers(weights, size)
     gram, weighted, _ = rational.normal_equations(weights, prior)
     # (QᵀΓQ)⁻¹QᵀΓ on the chosen answers: a left inverse of Q there. Weights are whole multiples of Q, hence the factor.
     inverse = rational.solve([[gram[i][j] for j in chosen] for i in chosen], [weighted[i] for i in chosen])
-    wanted = [[w[j] * mechanism.denominator for j in chosen] for w, ok in zip(targets, known, strict=True) if ok]
+    wanted = [[w[j] * mechanism.denominator for j in chosen] for w, ok in zip(wanted_rows, known, strict=True) if ok]
     decoded = iter(rational.product(wanted, inverse) if wanted else ())
     return Decoder(
-        mechanism, targets, tuple(next(decoded) if ok else None for ok in known), size, design_prior, fallback
+        mechanism, wanted_rows, tuple(next(decoded) if ok else None for ok in known), size, design_prior, fallback
     )
 
 
@@ -108,36 +146,31 @@ def estimable(mechanism: Table) -> rational.FractionRows:
     return rational.row_echelon(list(zip(*weights_of(mechanism), strict=True)))
 
 
-def _factored(mechanism: ProductMechanism, targets: Targets, design_prior: tuple[int, ...] | None) -> Decoder | None:
-    """Return the decoder by Kronecker factors, each with its margin of the design prior; None if Q is deficient."""
-    parts = []
-    for j, factor in enumerate(mechanism.factors):
-        part = decoder(factor, shares(factor.answers), _margin(mechanism, design_prior, j))
-        rows = [row for row in part.rows if row is not None]
-        if len(rows) < factor.answers:
-            return None
-        parts.append((part, rows))
-    inverse = reduce(_kronecker_fractions, (rows for _, rows in parts))
-    decoded = inverse if targets == shares(mechanism.answers) else rational.product(targets, inverse)
-    fallback = any(part.fallback for part, _ in parts)
-    return Decoder(mechanism, targets, tuple(map(tuple, decoded)), mechanism.answers, design_prior, fallback)
+def _of_factors(
+    mechanism: ProductMechanism, parts: Sequence[Decoder], targets: Targets, design_prior: tuple[int, ...] | None
+) -> Decoder:
+    inverse, denominator = inverse_of(parts)
+    rows = []
+    for target in targets:
+        row, scale = rational.over_one_denominator(target)
+        decoded = np.array(row, dtype=object) @ inverse
+        rows.append(tuple(Fraction(v, scale * denominator) for v in decoded))
+    fallback = any(part.fallback for part in parts)
+    return Decoder(mechanism, targets, tuple(rows), mechanism.answers, design_prior, fallback)
 
 
-def _margin(mechanism: ProductMechanism, prior: tuple[int, ...] | None, j: int) -> tuple[int, ...] | None:
+def _margins(mechanism: ProductMechanism, prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
     if prior is None:
-        return None
-    margin = [0] * mechanism.factors[j].answers
+        return [None] * len(mechanism.factors)
+    margins = [[0] * factor.answers for factor in mechanism.factors]
     for x, n in enumerate(prior):
-        margin[mechanism.parts(x)[j]] += n
-    return tuple(margin)
+        for margin, part in zip(margins, mechanism.parts(x), strict=True):
+            margin[part] += n
+    return list(map(tuple, margins))
 
 
 def _kronecker(left: Rows, right: Rows) -> Rows:
     return [[a * b for a in row for b in other] for row in left for other in right]
-
-
-def _kronecker_fractions(left: list[Row], right: list[Row]) -> list[Row]:
-    return [tuple(a * b for a in row for b in other) for row in left for other in right]
 
 
 def _reaches_all(weights: Rows, prior: Sequence[int]) -> bool:

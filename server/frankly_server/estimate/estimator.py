@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
-from frankly_server.estimate.decoder import Targets, decoder, shares
+from frankly_server.estimate.decoder import Targets, decoder, factor_decoders, shares
 from frankly_server.estimate.evidence import Evidence, TableEvidence
 from frankly_server.estimate.figures import Figures
 from frankly_server.estimate.inputs import (
@@ -22,6 +22,7 @@ from frankly_server.estimate.inputs import (
 from frankly_server.estimate.joint import Joint, JointEvidence, Source
 from frankly_server.estimate.margins import Margins, Values, require_level
 from frankly_server.estimate.poisoning import Poisoning, checked_beta
+from frankly_server.estimate.products import ProductEvidence
 from frankly_server.estimate.sets import SetCounts, SetEvidence
 
 
@@ -116,7 +117,7 @@ def estimate(
     prior = None if design_prior is None else checked_prior(mechanism, design_prior)
     share = checked_beta(beta)
     found = evidence_of(mechanism, tally, wanted, prior)
-    are_shares = all(all(w in (0, 1) for w in row) for row in wanted)
+    are_shares = wanted is shares(mechanism.answers) or all(all(w in (0, 1) for w in row) for row in wanted)
     figures = Figures(found, len(wanted), population, census=census, are_shares=are_shares)
     return Estimate(n=n, level=confidence, **figures.all(confidence, share))
 
@@ -128,6 +129,10 @@ def evidence_of(mechanism: Source, tally: Checked, targets: Targets, prior: tupl
         return JointEvidence(mechanism, targets, tally, prior)
     if isinstance(mechanism, DenseMechanism | ProductMechanism):
         assert isinstance(tally, list)  # noqa: S101 - checked_counts
+        if isinstance(mechanism, ProductMechanism) and targets is shares(mechanism.answers):
+            parts = factor_decoders(mechanism, prior)
+            if parts is not None:
+                return ProductEvidence(mechanism, parts, tally)
         return TableEvidence(decoder(mechanism, targets, prior), tally)
     assert isinstance(tally, SetCounts)  # noqa: S101 - checked_counts
     return SetEvidence(mechanism, targets, tally)

@@ -12,10 +12,18 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from numpy.typing import NDArray
 
-from frankly_server.estimate.decoder import Decoder, decoder, shares, weights_of
+from frankly_server.estimate.decoder import (
+    Decoder,
+    Table,
+    decoder,
+    factor_decoders,
+    product_shares,
+    shares,
+)
+from frankly_server.estimate.kronecker import Kronecker, Law
 from frankly_server.estimate.likelihood import fit_p
 
 FloatArray = NDArray[np.float64]
@@ -79,7 +87,7 @@ class Evidence(Protocol):
     def two_values(self) -> list[TwoValues | None]:
         """Return, for each known target whose score takes two values only, these."""
 
-    def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
+    def likelihood(self) -> tuple[Law, FloatArray] | None:
         """Return (columns of Q, each up to a factor, shape (answers, seen), counts), None where symbols were not kept.
 
         Symbols that nobody sent may be left out: what is likeliest does not depend on them.
@@ -95,6 +103,19 @@ class Evidence(Protocol):
         """
 
 
+def law_of(mechanism: Table) -> Law:
+    """Return Q of a table whole, of a product as its factors."""
+    if isinstance(mechanism, ProductMechanism):
+        return Kronecker([_law(factor) for factor in mechanism.factors])
+    return _law(mechanism)
+
+
+def condition_of(mechanism: Table) -> float:
+    """Return the condition number of Q: singular values of a Kronecker product are the products of its factors'."""
+    factors = [mechanism] if isinstance(mechanism, DenseMechanism) else mechanism.factors
+    return float(np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]))
+
+
 class TableEvidence:
     """Counts per report symbol of a table, or of a product of tables (symbols in row-major order)."""
 
@@ -106,8 +127,7 @@ class TableEvidence:
         self._rows = [row for row in found.whole if row is not None]
         self.W = _floats([found.targets[t] for t in self.known], mechanism.answers)
         self._V = np.array([[v / scale for v in row] for row, scale in self._rows]).reshape(-1, mechanism.reports)
-        denominator = mechanism.denominator
-        self._Q = np.array([[w / denominator for w in row] for row in weights_of(mechanism)])
+        self._law = law_of(mechanism)
         self._rates = np.array([c / max(self.n, 1) for c in self._counts])
         self.exact: Exact = found.apply(self._counts)
 
@@ -118,17 +138,16 @@ class TableEvidence:
             return None
         if self._found.targets is shares(self.answers):
             return self.exact
-        return decoder(self._found.mechanism, shares(self.answers), self._found.design_prior).apply(self._counts)
+        mechanism, prior = self._found.mechanism, self._found.design_prior
+        parts = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
+        if parts is not None:
+            return product_shares(parts, self._counts)
+        return decoder(mechanism, shares(self.answers), prior).apply(self._counts)
 
     @property
     def condition(self) -> float:
         """See Evidence."""
-        if self.rank < self.answers:
-            return np.inf
-        # singular values of a Kronecker product are the products of its factors'
-        mechanism = self._found.mechanism
-        factors = [mechanism] if isinstance(mechanism, DenseMechanism) else mechanism.factors
-        return float(np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]))
+        return np.inf if self.rank < self.answers else condition_of(self._found.mechanism)
 
     def moment(self) -> FloatArray:
         """See Evidence."""
@@ -141,11 +160,11 @@ class TableEvidence:
 
     def truth_moments(self) -> FloatArray:
         """See Evidence."""
-        return np.asarray(self._V**2 @ self._Q.T, dtype=np.float64)
+        return np.asarray(self._V**2 @ self.law().T, dtype=np.float64)
 
     def moment_at(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
-        return np.asarray((self._V * (p @ self._Q)) @ self._V.T, dtype=np.float64)
+        return np.asarray((self._V * (p @ self._law)) @ self._V.T, dtype=np.float64)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
@@ -161,17 +180,21 @@ class TableEvidence:
             found.append(TwoValues(Fraction(low, scale), Fraction(high, scale), count) if two else None)
         return found
 
-    def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
+    def likelihood(self) -> tuple[Law, FloatArray] | None:
         """See Evidence."""
-        return self._Q, np.array(self._counts, dtype=np.float64)
+        return self._law, np.array(self._counts, dtype=np.float64)
 
-    def law(self) -> FloatArray | None:
+    def law(self) -> FloatArray:
         """See Evidence."""
-        return self._Q
+        return self._law.dense if isinstance(self._law, Kronecker) else self._law
 
     def fit(self, best: FloatArray | None) -> float | None:
         """See Evidence."""
-        return None if best is None else fit_p(self._Q, np.array(self._counts, dtype=np.float64), best, self.rank)
+        return None if best is None else fit_p(self._law, np.array(self._counts, dtype=np.float64), best, self.rank)
+
+
+def _law(table: DenseMechanism) -> FloatArray:
+    return np.array([[w / table.denominator for w in row] for row in table.weights])
 
 
 def _floats(rows: Sequence[Sequence[Fraction]], width: int) -> FloatArray:

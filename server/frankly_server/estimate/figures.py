@@ -265,6 +265,8 @@ class Figures:
     def _full(self, covariance: FloatArray | None) -> tuple[Values, ...] | None:
         if covariance is None:
             return None
+        if len(self.found.known) == self.targets:
+            return tuple(map(tuple, covariance.tolist()))
         rows = dict(zip(self.found.known, covariance, strict=True))
         nothing = (None,) * self.targets
         return tuple(self._spread(list(rows[t])) if t in rows else nothing for t in range(self.targets))

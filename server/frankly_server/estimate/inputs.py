@@ -59,6 +59,8 @@ def checked_population(n: int, population: int | None, *, census: bool) -> None:
 
 def checked_targets(mechanism: Source, targets: Sequence[Sequence[Fraction | int]] | str) -> Targets:
     """Return the targets as fractions, 1 to 4096 rows. Raises InvalidInput(targets_invalid)."""
+    if isinstance(targets, tuple) and len(targets) == mechanism.answers and targets is shares(mechanism.answers):
+        return targets
     words = f'give "shares", or 1 to 4096 rows of {mechanism.answers} numbers'
     if not isinstance(targets, list | tuple) or not 1 <= len(targets) <= 4096:
         raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")

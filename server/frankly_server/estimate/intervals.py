@@ -105,9 +105,11 @@ def widest(correlation: NDArray[np.float64], level: float) -> float:
     """
     targets = len(correlation)
     bonferroni = normal_quantile(level, targets)
+    if targets > _MOST_JOINT:
+        return bonferroni
     values, vectors = np.linalg.eigh(correlation)
     used = values > 1e-9 * max(values.max(), 1e-300)
-    if not used.any() or targets > _MOST_JOINT:
+    if not used.any():
         return bonferroni
     normals = _normals(int(used.sum())) @ (vectors[:, used] * np.sqrt(values[used])).T
     largest = np.sort(np.abs(normals).max(axis=1))

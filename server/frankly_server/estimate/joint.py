@@ -23,6 +23,7 @@ from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.evidence import Exact, TwoValues, of_shares
 from frankly_server.estimate.factors import Factor, SetFactor, TableFactor
 from frankly_server.estimate.likelihood import fit_p
+from frankly_server.estimate.products import corners
 from frankly_server.estimate.set_law import SetMechanism
 from frankly_server.estimate.sets import MOST_LISTED, MOST_SEEN
 
@@ -129,7 +130,8 @@ class JointEvidence:
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence; for a sum of several cells these are bounds, since the extremes may exclude each other."""
         cells = [
-            _times([f.ends[x] for f, x in zip(self._factors, cell, strict=True)]) for cell in np.ndindex(*self._sizes)
+            reduce(corners, [f.ends[x] for f, x in zip(self._factors, cell, strict=True)])
+            for cell in np.ndindex(*self._sizes)
         ]
         found = []
         for row in self._targets:
@@ -216,14 +218,6 @@ def _check(factors: Sequence[Factor], symbols: Sequence[tuple[int, ...]]) -> Non
         if len(symbol) != len(factors) or not all(f.knows(y) for f, y in zip(factors, symbol, strict=True)):
             words = "each line holds one symbol that each of the blocks can send"
             raise InvalidInput(Problem.COUNTS_INVALID, words, "counts")
-
-
-def _times(reaches: Sequence[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
-    def one(left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        corners = [a * b for a in left for b in right]
-        return min(corners), max(corners)
-
-    return reduce(one, reaches)
 
 
 def _letters(blocks: int) -> tuple[str, str, str, str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from frankly_server.estimate.kronecker import Kronecker, Law
 from frankly_server.estimate.projection import onto_simplex
 
 FloatArray = NDArray[np.float64]
@@ -33,7 +34,7 @@ class Likeliest:
         return self.gap <= GAP
 
 
-def likeliest(Q: FloatArray, counts: FloatArray, unbiased: FloatArray | None) -> Likeliest:
+def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeliest:
     """Return the maximum-likelihood shares from counts per report; Q has row = truth, unbiased are W = I, if known.
 
     Closed forms, where valid, are tried first and certified by their gap: the unbiased shares where a square mechanism
@@ -42,8 +43,8 @@ def likeliest(Q: FloatArray, counts: FloatArray, unbiased: FloatArray | None) ->
     Otherwise expectation-maximisation from the projected shares, in squared steps [Varadhan and Roland 2008].
     """
     rates = counts / counts.sum()
-    seen = rates > 0
-    sent, how_often = Q[:, seen], rates[seen]
+    # Columns that nobody sent only cost time; taking some out would take a product's structure away.
+    sent, how_often = (Q, rates) if isinstance(Q, Kronecker) else (Q[:, rates > 0], rates[rates > 0])
     for p in _closed_forms(Q, rates, unbiased):
         gap = _gap(sent, how_often, p)
         if gap <= GAP:
@@ -54,7 +55,7 @@ def likeliest(Q: FloatArray, counts: FloatArray, unbiased: FloatArray | None) ->
     return _iterated(sent, how_often, p)
 
 
-def fit_p(Q: FloatArray, counts: FloatArray, best: FloatArray, rank: int) -> float | None:
+def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | None:
     """Return the p-value of Pearson's test of the counts against the mechanism at its likeliest shares.
 
     A mechanism of rank r leaves b − r dimensions of the frequencies that no shares reach, and every share at zero one
@@ -91,20 +92,27 @@ def fisher_bound(Q: FloatArray, W: FloatArray, p: FloatArray) -> FloatArray | No
     if np.linalg.matrix_rank(information, hermitian=True) < len(p):
         return None
     covariance = np.linalg.inv(information) - np.outer(p, p)
-    return np.asarray(np.maximum(0.0, np.einsum("tx,xz,tz->t", W, covariance, W)), dtype=np.float64)
+    return np.asarray(np.maximum(0.0, np.sum(W @ covariance * W, axis=1)), dtype=np.float64)
 
 
-def _closed_forms(Q: FloatArray, rates: FloatArray, unbiased: FloatArray | None) -> list[FloatArray]:
+def _closed_forms(Q: Law, rates: FloatArray, unbiased: FloatArray | None) -> list[FloatArray]:
     found: list[FloatArray] = []
     if unbiased is not None and Q.shape[0] == Q.shape[1]:
         if unbiased.min() >= 0:
             found.append(unbiased / unbiased.sum())
         elif len(Q) == 2:
             found.append(onto_simplex(unbiased))
-        off = Q[~np.eye(len(Q), dtype=bool)]
-        if np.ptp(off) <= 1e-12 and np.ptp(np.diagonal(Q)) <= 1e-12 and Q[0, 0] > off[0]:
-            found.append(_randomised_response(float(Q[0, 0]), float(off[0]), rates))
+        if not isinstance(Q, Kronecker):
+            found += _even_response(Q, rates)
     return found
+
+
+def _even_response(Q: FloatArray, rates: FloatArray) -> list[FloatArray]:
+    """Return the likeliest shares, by themselves, of a table with equal chances off the diagonal; else nothing."""
+    off = Q[~np.eye(len(Q), dtype=bool)]
+    if np.ptp(off) <= 1e-12 and np.ptp(np.diagonal(Q)) <= 1e-12 and Q[0, 0] > off[0]:
+        return [_randomised_response(float(Q[0, 0]), float(off[0]), rates)]
+    return []
 
 
 def _randomised_response(on: float, off: float, rates: FloatArray) -> FloatArray:
@@ -118,20 +126,20 @@ def _randomised_response(on: float, off: float, rates: FloatArray) -> FloatArray
     return np.asarray(p / p.sum(), dtype=np.float64)
 
 
-def _gradient(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray:
+def _gradient(Q: Law, rates: FloatArray, p: FloatArray) -> FloatArray:
     return np.asarray(Q @ (rates / np.maximum(p @ Q, 1e-300)), dtype=np.float64)
 
 
-def _gap(Q: FloatArray, rates: FloatArray, p: FloatArray) -> float:
+def _gap(Q: Law, rates: FloatArray, p: FloatArray) -> float:
     # rounding: at the optimum the largest entry is 1 up to floats
     return max(0.0, float(_gradient(Q, rates, p).max()) - 1)
 
 
-def _objective(Q: FloatArray, rates: FloatArray, p: FloatArray) -> float:
+def _objective(Q: Law, rates: FloatArray, p: FloatArray) -> float:
     return float(rates @ np.log(np.maximum(p @ Q, 1e-300)))
 
 
-def _iterated(Q: FloatArray, rates: FloatArray, p: FloatArray) -> Likeliest:
+def _iterated(Q: Law, rates: FloatArray, p: FloatArray) -> Likeliest:
     """Run EM steps p ← p·g, two at a time, extrapolated wherever that does not lose likelihood."""
     for _ in range(MAX_STEPS):
         g = _gradient(Q, rates, p)

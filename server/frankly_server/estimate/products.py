@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shares of a product of tables, from counts per joint symbol, factor by factor wherever that is possible.
+
+Parts of a report are independent given the parts of the answer, so means, second moments and extremes of the decoded
+values are products of those of the factors. What mixes all cells (the reports' own covariance about their mean) is not.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property, reduce
+from itertools import product
+from math import prod
+
+import numpy as np
+from frankly_protocol.mechanisms import ProductMechanism
+from numpy.typing import NDArray
+
+from frankly_server.estimate.decoder import Decoder, product_shares
+from frankly_server.estimate.evidence import Exact, TwoValues, condition_of, law_of
+from frankly_server.estimate.kronecker import Kronecker, Law
+from frankly_server.estimate.likelihood import fit_p
+
+FloatArray = NDArray[np.float64]
+
+
+class ProductEvidence:
+    """See `evidence.Evidence`; every share is a target.
+
+    parts : the decoders of the factors' shares (`decoder.factor_decoders`). counts : per joint symbol, row-major.
+    """
+
+    def __init__(self, mechanism: ProductMechanism, parts: Sequence[Decoder], counts: Sequence[int]) -> None:
+        self._mechanism, self._parts, self._counts = mechanism, parts, tuple(counts)
+        self.n, self.answers, self.rank = sum(counts), mechanism.answers, mechanism.answers
+        self.fallback, self.known = any(part.fallback for part in parts), list(range(mechanism.answers))
+        self.W = np.eye(self.answers)
+        self._sizes = [part.mechanism.answers for part in parts]
+        self._cells = list(product(*map(range, self._sizes)))
+        self._law = law_of(mechanism)
+        self._decoders = [np.array([[float(v) for v in row] for row in part.rows if row is not None]) for part in parts]
+        self._rates = np.array([c / max(self.n, 1) for c in self._counts])
+
+    @cached_property
+    def shares(self) -> Exact | None:
+        """See Evidence."""
+        return product_shares(self._parts, self._counts) if self.n else None
+
+    @property
+    def exact(self) -> Exact:
+        """See Evidence."""
+        return (None,) * self.answers if self.shares is None else self.shares
+
+    @property
+    def condition(self) -> float:
+        """See Evidence."""
+        return condition_of(self._mechanism)
+
+    def moment(self) -> FloatArray:
+        """See Evidence."""
+        return self._second(self._rates)
+
+    def spread(self) -> FloatArray:
+        """See Evidence."""
+        V = Kronecker(self._decoders)
+        centred = V.dense - (V @ self._rates)[:, None]
+        return np.asarray((centred * self._rates) @ centred.T, dtype=np.float64)
+
+    def truth_moments(self) -> FloatArray:
+        """See Evidence."""
+        laws = [np.array(factor.weights) / factor.denominator for factor in self._mechanism.factors]
+        return _whole([V**2 @ Q.T for V, Q in zip(self._decoders, laws, strict=True)])
+
+    def moment_at(self, p: FloatArray) -> FloatArray:
+        """See Evidence."""
+        return self._second(p @ self._law)
+
+    def ends(self) -> list[tuple[Fraction, Fraction]]:
+        """See Evidence."""
+        every = [[(min(row), max(row)) for row in part.rows if row is not None] for part in self._parts]
+        return [reduce(corners, cell) for cell in product(*every)]
+
+    def two_values(self) -> list[TwoValues | None]:
+        """See Evidence."""
+        own = [[sorted(set(row)) for row in part.rows if row is not None] for part in self._parts]
+        return [
+            self._two_values(cell, [values[x] for values, x in zip(own, cell, strict=True)]) for cell in self._cells
+        ]
+
+    def likelihood(self) -> tuple[Law, FloatArray] | None:
+        """See Evidence."""
+        return self._law, np.array(self._counts, dtype=np.float64)
+
+    def law(self) -> FloatArray:
+        """See Evidence."""
+        return self._law.dense if isinstance(self._law, Kronecker) else self._law
+
+    def fit(self, best: FloatArray | None) -> float | None:
+        """See Evidence."""
+        return None if best is None else fit_p(self._law, np.array(self._counts, dtype=np.float64), best, self.rank)
+
+    def _second(self, rates: FloatArray) -> FloatArray:
+        """Return V diag(rates) Vᵀ: both decoded values of a pair of cells are products over the factors."""
+        pairs = Kronecker([(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders])
+        found = (pairs @ rates).reshape([size for own in self._sizes for size in (own, own)])
+        axes = [*range(0, found.ndim, 2), *range(1, found.ndim, 2)]
+        return np.asarray(found.transpose(axes).reshape(self.answers, self.answers), dtype=np.float64)
+
+    def _two_values(self, cell: tuple[int, ...], own: Sequence[Sequence[Fraction]]) -> TwoValues | None:
+        """Return the two values of a cell's row, if there are two. own : the values of each factor's row."""
+        # No row is 0 throughout, so there are at least as many products as a factor has values.
+        values = set(map(_times, product(*own))) if max(map(len, own)) <= 2 else set()
+        if len(values) != 2:
+            return None
+        low, high = sorted(values)
+        rows = [row for part, x in zip(self._parts, cell, strict=True) if (row := part.rows[x]) is not None]
+        sent = zip(map(_times, product(*rows)), self._counts, strict=True)
+        return TwoValues(low, high, sum(count for value, count in sent if value == high))
+
+
+def _times(values: Sequence[Fraction]) -> Fraction:
+    return prod(values, start=Fraction(1))
+
+
+def _whole(factors: Sequence[FloatArray]) -> FloatArray:
+    return np.asarray(Kronecker(factors).dense, dtype=np.float64)
+
+
+def corners(left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest product of values between two pairs of ends."""
+    found = [a * b for a in left for b in right]
+    return min(found), max(found)

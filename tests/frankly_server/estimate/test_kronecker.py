@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products are worked with factor by factor, and give what the whole matrix gives."""
+
+import random
+from dataclasses import fields
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+from frankly_server.estimate import Estimate, estimate
+from frankly_server.estimate.kronecker import Kronecker
+from frankly_server.estimate.likelihood import fit_p, likeliest
+
+from tests.frankly_server.maths import random_mechanism
+
+SHAPES = [[(2, 2), (2, 2)], [(3, 4), (5, 2)], [(2, 3), (4, 4), (3, 2)], [(1, 5), (3, 3)], [(16, 16), (16, 17)]]
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_products_with_vectors_are_those_of_the_whole_matrix(shapes: list[tuple[int, int]]) -> None:
+    rng = np.random.default_rng(1)
+    factors = [rng.normal(size=shape) for shape in shapes]
+    held, whole = Kronecker(factors), reduce(np.kron, factors)
+    p, r = rng.normal(size=len(whole)), rng.normal(size=whole.shape[1])
+    assert (held.shape, len(held)) == (whole.shape, len(whole))
+    np.testing.assert_allclose(p @ held, p @ whole, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(held @ r, whole @ r, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(held.dense, whole)
+
+
+def test_whole_numbers_of_any_size_stay_exact() -> None:
+    rng = random.Random(2)
+    A, B = ([[rng.getrandbits(300) - (1 << 299) for _ in range(b)] for _ in range(a)] for a, b in ((2, 3), (4, 2)))
+    held = Kronecker([np.array(A, dtype=object), np.array(B, dtype=object)])
+    p, r = [rng.getrandbits(200) for _ in range(8)], [rng.getrandbits(200) for _ in range(6)]
+    whole = [[A[i][k] * B[j][m] for k in range(3) for m in range(2)] for i in range(2) for j in range(4)]
+    assert list(np.array(p, dtype=object) @ held) == [sum(p[x] * whole[x][y] for x in range(8)) for y in range(6)]
+    assert list(held @ np.array(r, dtype=object)) == [sum(whole[x][y] * r[y] for y in range(6)) for x in range(8)]
+
+
+def one_table(product: ProductMechanism) -> DenseMechanism:
+    """The same mechanism as one table of the joint symbols."""
+    weights = reduce(np.kron, [np.array(factor.weights, dtype=object) for factor in product.factors])
+    return DenseMechanism(product.bits * len(product.factors), tuple(map(tuple, weights.tolist())))
+
+
+def drawn(table: DenseMechanism, n: int, seed: int) -> list[int]:
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(table.answers, 0.5))
+    rates = p @ (np.array(table.weights) / table.denominator)
+    return [int(c) for c in rng.multinomial(n, rates / rates.sum())]
+
+
+CASES = {
+    "square, few reports": ([(3, 3), (4, 4)], 300, {}),
+    "square, many reports": ([(3, 3), (4, 4)], 10_000_000, {}),
+    "more symbols than answers": ([(2, 3), (3, 5)], 5_000, {}),
+    "three factors": ([(2, 2), (3, 3), (2, 3)], 5_000, {}),
+    "census": ([(3, 3), (2, 2)], 700, {"census": True}),
+    "of a population": ([(3, 3), (2, 2)], 700, {"population": 2_000}),
+    "one report": ([(3, 3), (2, 2)], 1, {}),
+    "no reports": ([(3, 3), (2, 2)], 0, {}),
+}
+SPREADS = ("covariance", "se", "se_privacy", "se_sampling", "worst_case_se", "margins", "projected", "poisoning")
+LIKELIEST = {"mle", "mle_gap", "fit_p"}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("targets", ["shares", "margins"])
+def test_a_product_is_estimated_as_the_table_of_its_joint_symbols(case: str, targets: str) -> None:
+    shapes, n, options = CASES[case]
+    rng = random.Random(case)
+    product = ProductMechanism(tuple(random_mechanism(rng, a, b, bits=10) for a, b in shapes))
+    table = one_table(product)
+    counts = drawn(table, n, len(case))
+    # With a prior that is a product too the best weights are the product's.
+    margins = [[rng.randint(1, 9) for _ in range(a)] for a, _ in shapes]
+    prior = tuple(int(v) for v in reduce(np.kron, margins))
+    if targets == "margins":
+        rest = table.answers // shapes[0][0]
+        options = options | {
+            "targets": [[Fraction(int(x // rest == c), 3) for x in range(table.answers)] for c in range(shapes[0][0])]
+        }
+    own = estimate(product, counts, design_prior=prior, **options)
+    other = estimate(table, counts, design_prior=prior, **options)
+    if all(a == b for a, b in shapes):
+        assert own.unbiased == other.unbiased  # exact fractions on both sides, rounded once
+    same(own, other)
+
+
+def same(own: Estimate, other: Estimate) -> None:
+    for each in fields(Estimate):
+        left, right = getattr(own, each.name), getattr(other, each.name)
+        if each.name == "margins":
+            for name in (f.name for f in fields(left)):
+                close(getattr(left, name), getattr(right, name), f"margins.{name}")
+        elif each.name == "poisoning":
+            close((left.up, left.down), (right.up, right.down), "poisoning")
+        elif each.name in LIKELIEST:  # both within 1e-9 nats per report of the best, not at the same place
+            close(left, right, each.name, atol=2e-3)
+        elif each.name in ("flags", "row_flags", "rank", "identifiable", "n", "level"):
+            assert left == right, each.name
+        else:
+            close(left, right, each.name)
+
+
+def close(left: object, right: object, name: str, atol: float = 1e-9) -> None:
+    found, expected = (np.array(value, dtype=np.float64) for value in (left, right))
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=atol, err_msg=name)
+
+
+def test_the_likeliest_shares_of_a_product_are_as_likely_as_the_whole_tables() -> None:
+    rng = random.Random(5)
+    product = ProductMechanism(tuple(random_mechanism(rng, 4, 5, bits=10) for _ in range(2)))
+    table = one_table(product)
+    Q = np.array(table.weights) / table.denominator
+    counts = np.array(drawn(table, 400, 3), dtype=np.float64)
+    held = Kronecker([np.array(factor.weights) / factor.denominator for factor in product.factors])
+    own, other = likeliest(held, counts, None), likeliest(Q, counts, None)
+    assert own.converged
+    values = [float(counts @ np.log(found.shares @ Q)) / counts.sum() for found in (own, other)]
+    assert values[0] == pytest.approx(values[1], abs=2e-9)
+    # The certificate, computed by itself: no share gains more than the gap.
+    gradient = Q @ (counts / counts.sum() / (own.shares @ Q))
+    assert gradient.max() - 1 == pytest.approx(own.gap, abs=1e-12)
+    assert fit_p(held, counts, own.shares, 16) == pytest.approx(fit_p(Q, counts, own.shares, 16), rel=1e-9)
