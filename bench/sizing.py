@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import secrets
+import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,23 +17,11 @@ from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from pydantic import SecretStr
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.survey_files import SMOKES, habits
+
 _BATCH = 1000
-_SURVEY = b"""
-name: sizing
-title: {en: Sizing}
-languages: [en]
-min_reports: 10
-budget: "1"
-blocks:
-  - id: smokes
-    notion: ldp
-    epsilon: "1"
-    mechanism: warner
-    questions:
-      - id: smokes
-        text: {en: "Do you smoke?"}
-        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
-"""
+_SURVEY = habits(SMOKES, budget="1", window="")
 
 
 def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
@@ -42,7 +31,7 @@ def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
     services = Services(Settings(home=home, database_url=SecretStr(url)), database, SystemClock())
     services.keys.init()
     services.surveys.apply(services.surveys.parse_definition(_SURVEY))
-    published = services.surveys.publish("sizing")
+    published = services.surveys.publish("habits")
     database.forget_erased()  # SQLite's log goes into the file, so that the file alone is measured
     before, seconds = _bytes(home), 0.0
     for _ in range(reports // _BATCH):

@@ -5,6 +5,7 @@ Reports are put in by SQL, in the rows that intake writes; whether the counts ar
 """
 
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,34 +23,11 @@ from frankly_server.store import Database, upgrade
 from frankly_server.surveys import Surveys
 from pydantic import SecretStr
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.survey_files import DRINKS, SMOKES, habits
+
 FEW, ROUNDS = 10_000, 21
-SURVEY = b"""
-name: habits
-title: {en: Habits}
-languages: [en]
-opens: 2026-05-01T00:00:00Z
-closes: 2026-07-01T00:00:00Z
-expires: 2026-08-01T00:00:00Z
-min_reports: 10
-budget: "2"
-blocks:
-  - id: smokes
-    notion: ldp
-    epsilon: "1"
-    mechanism: warner
-    questions:
-      - id: smokes
-        text: {en: "Do you smoke?"}
-        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
-  - id: drinks
-    notion: ldp
-    epsilon: "1"
-    mechanism: grr
-    questions:
-      - id: drinks
-        text: {en: "How often do you drink?"}
-        choices: [{id: never, label: {en: Never}}, {id: weekly, label: {en: Weekly}}, {id: daily, label: {en: Daily}}]
-"""
+SURVEY = habits(SMOKES, DRINKS, budget="2")
 _REPORTS = """
 INSERT INTO reports (survey, id, document, symbols, strata)
 WITH RECURSIVE row(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM row WHERE i < :n)

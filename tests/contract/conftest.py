@@ -18,54 +18,30 @@ from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from pydantic import SecretStr
 
+from tests.survey_files import HOW_OFTEN, REGION, SMOKES, habits
+
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 ORIGIN = "http://127.0.0.1:8000"
-SURVEY = """
-name: habits
-title: {en: Habits}
-languages: [en]
-opens: 2026-05-01T00:00:00Z
-closes: 2026-07-01T00:00:00Z
-expires: 2026-08-01T00:00:00Z
-min_reports: 10
-budget: "2.5"
-blocks:
-  - id: smokes
-    notion: ldp
-    epsilon: "1"
-    mechanism: warner
-    questions:
-      - id: smokes
-        text: {en: "Do you smoke?"}
-        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
+DRINKS = f"""\
   - id: drinks
     notion: lip
     epsilon: "0.5"
     mechanism: optimal
-    prior: {secret: ill, secrets: ["no", "yes"], joint: [[50, 30, 10], [10, 20, 40]], source: "a table", public: true}
+    prior: {{secret: ill, secrets: ["no", "yes"], joint: [[50, 30, 10], [10, 20, 40]], source: "a table", public: true}}
     questions:
       - id: drinks
-        text: {en: "How often do you drink?"}
-        choices:
-          - {id: never, label: {en: Never}}
-          - {id: weekly, label: {en: Weekly}}
-          - {id: daily, label: {en: Daily}}
+        text: {{en: "How often do you drink?"}}
+{HOW_OFTEN}"""
+MOVES = f"""\
   - id: moves
     notion: ldp
     epsilon: "1"
     mechanism: grr
     questions:
       - id: moves
-        text: {en: "How often do you walk?"}
-        choices:
-          - {id: never, label: {en: Never}}
-          - {id: weekly, label: {en: Weekly}}
-          - {id: daily, label: {en: Daily}}
-strata:
-  - id: region
-    text: {en: "Where do you live?"}
-    choices: [{id: north, label: {en: North}}, {id: south, label: {en: South}}]
-"""
+        text: {{en: "How often do you walk?"}}
+{HOW_OFTEN}"""
+SURVEY = habits(SMOKES, DRINKS, MOVES, budget="2.5", strata=REGION)
 ANSWERS = {"smokes": "yes", "drinks": "daily", "moves": "never"}
 STRATA = {"region": "south"}
 
@@ -138,7 +114,7 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
     upgrade(database)
     services = Services(settings, database, FixedClock(NOW))
     services.keys.init()
-    services.surveys.apply(services.surveys.parse_definition(SURVEY.encode()))
+    services.surveys.apply(services.surveys.parse_definition(SURVEY))
     published = services.surveys.publish("habits")
     yield Site(services, settings, published.link, published.survey_id, published.digest, tmp_path)
     services.close()

@@ -11,7 +11,7 @@ from tests.fuzz.parsers import PARSERS, Parser
 
 HANG_S = 1.0
 FULL_CPU_S = 600.0
-EXAMPLES = 100
+EXAMPLES = 150
 PARTS = 4  # short tests: one that takes minutes would be taken for one that hangs
 
 

@@ -46,8 +46,9 @@ class SubsetMechanism(SetSymbols):
     answers: int
     size: int
     inside: int
-    # For each answer the others, as masks; all of them at once, as one alone would be a trace of who was asked.
-    _others: list[tuple[tuple[int, ...], ...]] = field(default_factory=list, init=False, repr=False, compare=False)
+    # For each answer the others and then itself, as masks under one more bit, so that all are numbers of one length and
+    # adding them tells no answer by its size; all rows at once, as one alone would be a trace of who was asked.
+    _rows: list[tuple[tuple[int, ...], ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_whole(self.bits, MIN_BITS, MAX_BITS, "bits")
@@ -83,9 +84,9 @@ class SubsetMechanism(SetSymbols):
         truth is to be inside, it takes the place of the last. The work depends on the random bits, not on the truth:
         it is done on places 0 … answers − 2, whose answers are looked up at the end.
         """
-        if not self._others:  # whole at once: other threads see all rows or none
-            masks = [1 << x for x in range(self.answers)]
-            self._others.append(tuple(tuple(masks[:x] + masks[x + 1 :] + [masks[x]]) for x in range(self.answers)))
+        if not self._rows:  # whole at once: other threads see all rows or none
+            masks = [1 << self.answers | 1 << x for x in range(self.answers)]
+            self._rows.append(tuple(tuple(masks[:x] + masks[x + 1 :] + [masks[x]]) for x in range(self.answers)))
         last = self.answers - 1
         inside = draw(self.bits, randbits) < self.inside
         places = list(range(last))
@@ -94,7 +95,7 @@ class SubsetMechanism(SetSymbols):
             places[i], places[j] = places[j], places[i]
         chosen = places[: self.size]
         chosen[-1] = (chosen[-1], last)[inside]  # the truth stands last in its row
-        return sum(map(self._others[0][truth].__getitem__, chosen))
+        return sum(map(self._rows[0][truth].__getitem__, chosen)) - (self.size << self.answers)
 
     def probability(self, symbol: int, x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""

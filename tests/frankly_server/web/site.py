@@ -21,41 +21,10 @@ from frankly_server.store import Database, upgrade
 from frankly_server.web import logs
 from pydantic import SecretStr
 
+from tests.survey_files import DRINKS, REGION, SMOKES, habits
+
 NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
-SURVEY = b"""
-name: habits
-title: {en: Habits}
-languages: [en]
-opens: 2026-05-01T00:00:00Z
-closes: 2026-07-01T00:00:00Z
-expires: 2026-08-01T00:00:00Z
-min_reports: 10
-budget: "2"
-blocks:
-  - id: smokes
-    notion: ldp
-    epsilon: "1"
-    mechanism: warner
-    questions:
-      - id: smokes
-        text: {en: "Do you smoke?"}
-        choices: [{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]
-  - id: drinks
-    notion: ldp
-    epsilon: "1"
-    mechanism: grr
-    questions:
-      - id: drinks
-        text: {en: "How often do you drink?"}
-        choices:
-          - {id: never, label: {en: Never}}
-          - {id: weekly, label: {en: Weekly}}
-          - {id: daily, label: {en: Daily}}
-strata:
-  - id: region
-    text: {en: "Where do you live?"}
-    choices: [{id: north, label: {en: North}}, {id: south, label: {en: South}}]
-"""
+SURVEY = habits(SMOKES, DRINKS, budget="2", strata=REGION)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two answers drawn in turn, and the time of each draw beside that of its neighbour (THREATS §3.6).
+
+``python -m tests.faults.turns DEVICES ALTERNATIONS SEED`` writes what one process saw, as JSON.
+"""
+
+import json
+import random
+import secrets
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_sdk import Answer, Policy
+from frankly_sdk._sealing import Row, Sealing
+from frankly_sdk.testing import FakeServer, make_survey
+from scipy.stats import binomtest
+
+SIZE, BITS = 64, 48
+D = 1 << BITS
+NEARLY = ((D // 64 * 33, D // 64 * 31), (D // 64 * 31, D // 64 * 33))
+"""What is sent leaves anyway, and 1 may take some nanoseconds more to handle than 0. The clock is asked about answers,
+so the mechanisms here send almost the same whatever is answered."""
+
+
+def wide() -> DenseMechanism:
+    """Randomised response over 64 answers."""
+    mechanism = make_survey({"q": [f"c{i}" for i in range(SIZE)]}).blocks[0].mechanism
+    assert isinstance(mechanism, DenseMechanism)
+    return mechanism
+
+
+WIDE = wide()
+MAKERS: dict[str, Callable[[], Mechanism]] = {
+    "dense": wide,
+    "unary": lambda: UnaryMechanism(BITS, SIZE, D // 2, D // 5),
+    "subset": lambda: SubsetMechanism(BITS, SIZE, SIZE // 4, D // 2),
+    "product": lambda: ProductMechanism((wide(), DenseMechanism(BITS, NEARLY))),
+}
+Draw = Callable[[int], object]
+
+
+def alternated(draw: Draw, one: int, other: int, times: int, order: random.Random) -> float:
+    """Nanoseconds that `other` takes longer than `one`: the median over so many alternations, an even number.
+
+    Either is first as often as the other, in random order, and each half has a median of its own: what it costs to be
+    first then falls out of their mean.
+    """
+    turns = [False, True] * (times // 2)
+    order.shuffle(turns)
+    found: dict[bool, list[int]] = {False: [], True: []}
+    for swapped in turns:
+        first, second = (other, one) if swapped else (one, other)
+        start = perf_counter_ns()
+        draw(first)
+        middle = perf_counter_ns()
+        draw(second)
+        later = (perf_counter_ns() - middle) - (middle - start)
+        found[swapped].append(-later if swapped else later)
+    return statistics.fmean(statistics.median(half) for half in found.values())
+
+
+def chance(differences: Sequence[float]) -> float:
+    """The sign test's p-value: as many pairs to one side as to the other, ties left out."""
+    longer, shorter = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    return float(binomtest(longer, longer + shorter).pvalue) if longer + shorter else 1.0
+
+
+def whole_path() -> Draw:
+    """From the answer as the app gave it to the bytes that are sealed."""
+    document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
+    server = FakeServer(document)
+    sealing = Sealing(document, True, False, Policy(), None, server.clock, secrets.randbits)  # type: ignore[arg-type]
+    (question,) = document.questions.values()
+    rows = [Row("", Answer({question.id: choice.id}), Answer({})) for choice in question.choices]
+
+    def draw(x: int) -> bytes:
+        assert rows[x].fault(document) is None
+        report = sealing._draw(rows[x])
+        assert report is not None
+        return report.to_bytes(document.report_length)
+
+    return draw
+
+
+DRAWS: dict[str, Callable[[], Draw]] = {
+    **{kind: lambda make=make: make().sample for kind, make in MAKERS.items()},  # type: ignore[misc]
+    "sealed bytes": whole_path,
+}
+PAIRS = [(0, SIZE - 1), (0, 1), (SIZE // 2, SIZE // 2 + 1)]
+
+
+CASES = [(name, one, other) for name in DRAWS for one, other in PAIRS]
+
+
+def devices(name: str, one: int, other: int, number: int, times: int, seed: int) -> list[float]:
+    """The median difference on each of so many devices, each with its own place in memory, in nanoseconds.
+
+    Where a row happens to lie in memory makes it a few nanoseconds faster or slower than another while the process
+    lives. That says nothing about answers in general, so a device counts once, however often it is asked.
+    """
+    layout, order, found = random.Random(seed), random.Random(f"{seed}-{name}-{one}-{other}"), []
+    for _ in range(number):
+        holes = [bytes(layout.randrange(1, 4096)) for _ in range(layout.randrange(64))]
+        draw = DRAWS[name]()
+        del holes[:: 1 + layout.getrandbits(1)]
+        alternated(draw, one, other, 20, order)  # warms what is to be warm
+        found.append(alternated(draw, one, other, times, order))
+    return found
+
+
+if __name__ == "__main__":
+    given = [int(argument) for argument in sys.argv[1:]]
+    json.dump([statistics.median(devices(*case, *given)) for case in CASES], sys.stdout)
