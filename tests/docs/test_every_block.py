@@ -1,71 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No snippet is left out: every page with code has a test that runs it, or says block by block why not."""
+"""No snippet is left out: each block of each page is run, made again, or shown for a reason; no command is invented."""
 
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from frankly_server.cli import front
 
-from tools.blocks import blocks, pages
+from tests.docs.registry import BLOCKS, FOLLOWED
+from tools.blocks import Block, blocks, pages
 
-# Page → the test that runs its code. A page that is not here may have no block but for those marked “not run”.
-RUN_BY = {
-    "README.md": "tests/deploy/test_readme.py",
-    "docs/tour.md": "tests/docs/test_guides.py",
-    "docs/embed.md": "tests/docs/test_guides.py",
-    "docs/run_a_survey.md": "tests/docs/test_guides.py",
-    "docs/analyse.md": "tests/docs/test_guides.py",
-    "docs/choosing.md": "tests/docs/test_numbers.py",
-    "docs/design.md": "tests/docs/test_design_examples.py",
-    "docs/sdk.md": "tests/frankly_sdk/test_docs.py",
-    "docs/browser.md": "tests/browser/sdk/test_pages.py",
-    "docs/conformance.md": "tests/conformance/test_docs.py",
-    "docs/admin.md": "tests/browser/admin/test_from_nothing.py",
-}
-# Pages whose blocks show formats or commands for an operator, and why no test runs them as they stand.
-SHOWN_ONLY = {
-    "CONTRIBUTING.md": "what a contributor types; the tests are what it runs",
-    "docs/estimates.md": "a request, a fragment, a plan; the same calls are in tests/frankly_server/client",
-    "docs/operations.md": "needs Docker; tests/deploy/test_image.py runs every command of the services by hand",
-    "docs/performance.md": "benches of minutes; written by bench/_performance.py from their results",
-    "docs/protocol.md": "formats; tests/vectors holds their bytes",
-    "docs/reproduce.md": "hours; tests/frankly_server/reproduce runs the quick form of every figure",
-    "docs/scaling.md": "a cluster; tests of frankly_server.scale run the same jobs on one machine",
-    "docs/analysts.md": "pages; tests/browser/admin drives them",
-}
+WORDS = re.compile(r"(?<![\w/.-])(?:\.venv/bin/)?frankly(?: (?P<words>[^`\n]+))?")
 
 
-def named(root: Path) -> dict[str, Path]:
-    return {page.relative_to(root).as_posix(): page for page in pages(root)}
+def all_blocks(root: Path) -> Iterator[tuple[str, Block]]:
+    for page in pages(root):
+        name = page.relative_to(root).as_posix()
+        yield from ((name, block) for block in blocks(page.read_text(encoding="utf-8")))
 
 
-def test_every_page_with_code_is_run_or_says_why_not(root: Path) -> None:
-    with_code = {
-        name
-        for name, page in named(root).items()
-        if any(block.why is None for block in blocks(page.read_text(encoding="utf-8")))
-    }
-    known = RUN_BY.keys() | SHOWN_ONLY.keys()
-    assert with_code <= known, "name the test that runs them, or mark blocks: <!-- not run: why -->"
+def fates(name: str, block: Block) -> list[tuple[str, str]]:
+    return [(page, start) for page, start in BLOCKS if page == name and block.body.startswith(start)]
 
 
-@pytest.mark.parametrize("test", sorted(set(RUN_BY.values())))
-def test_the_tests_named_are_there(root: Path, test: str) -> None:
-    assert (root / test).is_file()
+def test_every_block_has_one_fate(root: Path) -> None:
+    loose = [(name, block) for name, block in all_blocks(root) if block.why is None and name not in FOLLOWED]
+    found = [(name, block.body.splitlines()[0], len(fates(name, block))) for name, block in loose]
+    assert [(name, first) for name, first, number in found if number != 1] == [], (
+        "say in tests/docs/registry.py what runs it"
+    )
+    named = {fate for name, block in loose for fate in fates(name, block)}
+    assert named == BLOCKS.keys(), "these blocks are gone"
 
 
-def test_what_is_not_run_has_its_reason_and_its_stand_in(root: Path) -> None:
-    marked = [
-        (name, block)
-        for name, page in named(root).items()
-        for block in blocks(page.read_text(encoding="utf-8"))
-        if block.why is not None
-    ]
+def test_no_block_hides_in_another_form(root: Path) -> None:
+    """Fences that are indented, of tildes, or longer, and code by indentation, would escape the tests above."""
+    for page in pages(root):
+        text = page.read_text(encoding="utf-8")
+        assert text.count("```") == 2 * len(list(blocks(text))), page.name
+        assert not re.search(r"^[ \t]+```|^[ \t]*~~~|^````", text, re.MULTILINE), page.name
+        outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert not re.search(r"\n\n {4,}(?![-*] |\d+\. )\S", outside), page.name
+
+
+@pytest.mark.parametrize("test", sorted({*FOLLOWED.values(), *(fate.test for fate in BLOCKS.values())}))
+def test_the_tests_named_are_there_and_read_the_page(root: Path, test: str) -> None:
+    source = (root / test).read_text(encoding="utf-8")
+    by_it = [page for page, runner in FOLLOWED.items() if runner == test]
+    by_it += [page for (page, _), fate in BLOCKS.items() if fate.test == test and fate.what != "shown"]
+    for page in by_it:
+        assert re.search(rf"\b{Path(page).stem}\b", source), page
+
+
+def test_what_is_only_shown_says_why(root: Path) -> None:
+    assert all((fate.what == "shown") == bool(fate.why) for fate in BLOCKS.values())
+    marked = [(name, block) for name, block in all_blocks(root) if block.why is not None]
     assert marked
     for name, block in marked:
-        tests = re.findall(r"tests/[\w/]+\.py", block.why)
+        tests = re.findall(r"tests/[\w/]+\.py", str(block.why))
         assert tests, f"{name}: name the test that shows the same: {block.why}"
         assert all((root / test).is_file() for test in tests), name
+
+
+def commands(root: Path) -> set[str]:
+    """What follows the word `frankly` wherever a page types it, in blocks and in running text."""
+    found = set()
+    for page in pages(root):
+        text = page.read_text(encoding="utf-8")
+        inside = [line for block in blocks(text) if block.language in ("", "sh", "bash") for line in block.commands]
+        typed = [
+            *inside,
+            *re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)),
+        ]
+        for line in typed:
+            if not line.startswith((".venv/bin/frankly ", "frankly ")) and "| frankly " not in line:
+                continue
+            found |= {re.split(r" [|<>#&] ?| \d?>", match["words"] or "")[0] for match in WORDS.finditer(line)}
+    return {words.strip() for words in found}
+
+
+def unknown(words: str) -> str | None:
+    """What the command line does not know in these words, or None; `a|b` stands for either, `…` for anything."""
+    command: click.Command = front.cli
+    for word in shlex.split(words):
+        name = word.partition("=")[0].rstrip(".,;:)")
+        if name.startswith("--"):
+            known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+            if name not in known and not getattr(command, "ignore_unknown_options", False):
+                return name
+        elif isinstance(command, click.Group):
+            first, *others = name.split("|")
+            for verb in (*others, first):
+                found = command.get_command(click.Context(command), verb)
+                if found is None:
+                    return None if verb in ("…", "VERB") else verb
+            assert found is not None
+            command = found
+    return None
+
+
+def test_every_command_that_a_page_types_exists(root: Path) -> None:
+    typed = commands(root)
+    assert len(typed) > 60
+    assert {words: wrong for words in sorted(typed) if (wrong := unknown(words))} == {}
+    assert [unknown(words) for words in ("dance", "keys init --nothing", "keys sign|dance")] == [
+        "dance",
+        "--nothing",
+        "dance",
+    ]
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "RELEASING.md"])

@@ -5,6 +5,7 @@ Numbers that chance decides differ from run to run; every word around them does 
 command. After a change: `python -m tests.docs.session docs/run_a_survey.md docs/analyse.md` (or another page).
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from tests.docs.session import Session, shape
 from tools.blocks import blocks
+from tools.follow import PORT
 
 
 @pytest.fixture
@@ -33,6 +35,20 @@ def test_a_survey_from_a_pilot_to_a_cross_table(session: Session, root: Path) ->
     assert (session.folder / "survey.yaml").exists()
     follow(session, root / "docs" / "analyse.md")
     assert (session.folder / "crosstab.csv").read_text().count("\n") == 1 + 2 * 4
+    the_snippets_of(session, root / "docs" / "estimates.md")
+
+
+def the_snippets_of(session: Session, page: Path) -> None:
+    """Python of a page that says `url`, `key` and `survey` for what the guides have made."""
+    names = {
+        "url": session.local(f"http://127.0.0.1:{PORT}"),
+        "key": (session.folder / "key.txt").read_text().split()[-1],
+        "survey": json.loads((session.folder / "surveys.json").read_text())["surveys"][0]["survey"],
+    }
+    snippets = [block.body for block in blocks(page.read_text(encoding="utf-8")) if block.language == "python"]
+    assert len(snippets) == 2
+    for snippet in snippets:
+        exec(compile(snippet, page.name, "exec"), names)
 
 
 @pytest.mark.parametrize("page", ["embed", "tour"])

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of every fenced block of the documentation: run, compared with what is made again, or only shown.
+
+Pages in FOLLOWED are run whole: their reader stops at a block that is neither a command, a file nor an output. Blocks
+of the other pages are named one by one, by page and first line; test_every_block.py finds what is missing here.
+"""
+
+from typing import Final, NamedTuple
+
+FOLLOWED: Final = {
+    "README.md": "tests/deploy/test_readme.py",
+    "docs/tour.md": "tests/docs/test_guides.py",
+    "docs/embed.md": "tests/docs/test_guides.py",
+    "docs/run_a_survey.md": "tests/docs/test_guides.py",
+    "docs/analyse.md": "tests/docs/test_guides.py",
+}
+"""Page → the test that follows it from its first block to its last."""
+
+
+class Fate(NamedTuple):
+    """What becomes of a block, the test that does it (or stands in), and why it is only shown."""
+
+    what: str
+    test: str
+    why: str = ""
+
+
+def _run(test: str) -> Fate:
+    return Fate("run", test)
+
+
+def _made(test: str) -> Fate:
+    return Fate("made again", test)
+
+
+def _shown(test: str, why: str) -> Fate:
+    return Fate("shown", test, why)
+
+
+_BROWSER, _SDK, _DESIGN = (
+    "tests/browser/sdk/test_pages.py",
+    "tests/frankly_sdk/test_docs.py",
+    "tests/docs/test_design_examples.py",
+)
+_HERE, _GUIDES, _DRILLS = "tests/docs/test_loose_blocks.py", "tests/docs/test_guides.py", "tests/deploy/test_drills.py"
+
+BLOCKS: Final[dict[tuple[str, str], Fate]] = {
+    ("CONTRIBUTING.md", "python3 run.py test"): _shown("tests/deploy/test_checks.py", "the checks are tests"),
+    ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protecting.py"),
+    ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),
+    ("docs/admin.md", "POST /frankly HTTP/1.1"): _made(_HERE),
+    ("docs/browser.md", '<script type="module" src="/frankly/element.js">'): _run(_BROWSER),
+    ("docs/browser.md", '<script type="importmap">'): _made(_BROWSER),
+    ("docs/browser.md", 'import { Client } from "@frankly/sdk";'): _run(_BROWSER),
+    ("docs/browser.md", "import * as ed25519"): _run(_BROWSER),
+    ("docs/browser.md", "import { createElement, useEffect, useRef }"): _run(_BROWSER),
+    ("docs/choosing.md", "Promised: 0.5 nats about the limitation"): _made("tests/docs/test_numbers.py"),
+    ("docs/conformance.md", 'echo \'{"store"'): _run("tests/conformance/test_docs.py"),
+    ("docs/conformance.md", "CONFORMANCE_COMMAND="): _shown(
+        "tests/browser/sdk/test_conformance.py", "another SDK is needed; the browser's is driven so"
+    ),
+    ("docs/design.md", '{"prior": {"joint": [[40, 110, 210, 140]'): _run(_DESIGN),
+    ("docs/design.md", '{"kind": "dense"'): _made(_DESIGN),
+    ("docs/design.md", '$ echo \'{"weights"'): _run(_HERE),
+    ("docs/design.md", "from fractions import Fraction"): _run(_DESIGN),
+    ("docs/estimates.md", "GET /v1/surveys/ID/estimates?"): _made(_HERE),
+    ("docs/estimates.md", "from frankly_server.client import Analyst"): _run(_GUIDES),
+    ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
+    ("docs/estimates.md", 'echo \'{"prior"'): _run(_HERE),
+    ("docs/operations.md", 'echo "POSTGRES_PASSWORD='): _shown(
+        "tests/deploy/test_image.py",
+        "it needs Docker; the test runs every step of the image and of each service by hand",
+    ),
+    ("docs/operations.md", "frankly backup create backup.zip"): _run(_DRILLS),
+    ("docs/operations.md", "mkdir -m 0700 drill"): _run(_DRILLS),
+    ("docs/operations.md", "frankly keys rotate --publisher"): _run(_DRILLS),
+    ("docs/protocol.md", "frankly/0123456789abcdef"): _shown(
+        "tests/vectors/test_vectors.py", "a form; vectors hold its bytes"
+    ),
+    ("docs/reproduce.md", "frankly reproduce --list"): _shown(
+        "tests/frankly_server/reproduce/test_command.py", "hours; the test runs the quick form"
+    ),
+    ("docs/scaling.md", "FOLDER/manifest.json"): _shown("tests/frankly_server/scale/test_export.py", "names of files"),
+    ("docs/sdk.md", "from frankly_sdk import Client"): _run(_SDK),
+    ("docs/sdk.md", "from frankly_sdk import AlreadyAnswered"): _run(_SDK),
+    ("docs/sdk.md", "from frankly_sdk.testing import FakeServer"): _run(_SDK),
+}
+"""(Page, how a block's first line begins) → its fate."""

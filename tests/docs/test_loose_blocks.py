@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of pages that are not followed as a whole: a setting, a request, a message, a command and its answer."""
+
+import json
+import math
+from pathlib import Path
+from statistics import NormalDist
+from urllib.parse import parse_qs
+
+import pytest
+from frankly_protocol.canonical import dumps
+from frankly_server.settings import Settings
+from frankly_server.surveys.webhooks import DELIVERY, SIGNATURE
+
+from tests.docs.session import Session
+from tests.frankly_server.surveys.test_webhooks import Ear, hooks
+from tests.frankly_server.web.site import make_site
+from tools.blocks import Block, blocks
+
+
+def block(root: Path, page: str, start: str) -> Block:
+    """The one block of a page that begins so."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    (found,) = (one for one in blocks(text) if one.body.startswith(start))
+    return found
+
+
+def test_the_admins_setting_is_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, _, value = block(root, "admin.md", "FRANKLY_WEBHOOK_HOSTS=").body.strip().partition("=")
+    monkeypatch.setenv(name, value)
+    assert Settings.load().webhook_host_list == set(value.split(","))
+
+
+def test_the_message_shown_is_of_the_form_that_is_sent(root: Path, tmp_path: Path) -> None:
+    head, _, body = block(root, "admin.md", "POST /frankly HTTP/1.1").body.partition("\n\n")
+    shown = dict(line.split(": ") for line in head.splitlines()[1:])
+    site, ear = make_site(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}"), Ear()
+    service = hooks(site, ear)
+    service.set(site.survey, "https://hooks.example.org/frankly")
+    site.services.lifecycle.move(site.survey, "close")
+    service.run_round()
+    site.services.close()
+    [(_, sent, headers)] = ear.heard
+    assert shown.keys() == headers.keys()
+    assert shown["Content-Type"] == headers["Content-Type"]
+    assert shown[DELIVERY] in body
+    for told in (shown, headers):
+        assert [part[:2] for part in told[SIGNATURE].split(",")] == ["t=", "v1"]
+    example = json.loads(body)
+    assert example.keys() == json.loads(sent).keys()
+    assert body.strip().encode() == dumps(example)
+
+
+def test_the_request_shown_names_every_parameter(root: Path) -> None:
+    """Against the machine-readable description of the route."""
+    shown = block(root, "estimates.md", "GET /v1/surveys/ID/estimates?").body.split()[1]
+    path, _, query = shown.partition("?")
+    document = json.loads((root / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    [(route, methods)] = [
+        (route, methods) for route, methods in document["paths"].items() if route.endswith("}/estimates")
+    ]
+    assert route.startswith(path.split("ID")[0])
+    described = {one["name"]: one for one in methods["get"]["parameters"] if one.get("in") == "query"}
+    asked = parse_qs(query, keep_blank_values=True)
+    assert asked.keys() == described.keys()
+    assert described["method"]["description"].endswith(f"default {asked['method'][0]}.")
+    assert {asked[name][0] for name in ("simultaneous", "census")} == {"false"}
+
+
+def test_commands_answer_as_the_pages_say(root: Path, tmp_path: Path) -> None:
+    session = Session(tmp_path, literal=False)
+    command, answer = block(root, "design.md", '$ echo \'{"weights"').body.strip().split("\n")
+    given = json.loads(session.typed(command.removeprefix("$ ")))
+    promised = json.loads(answer)
+    assert {key: given[key] for key in promised} == promised
+    (line,) = block(root, "estimates.md", 'echo \'{"prior"').commands
+    planned = json.loads(session.typed(line))
+    # k-ary randomised response: the truth with p, each other answer with q; worst where a report is as likely as not
+    p, q = math.e / (math.e + 2), 1 / (math.e + 2)
+    assert planned["n"] == math.ceil(NormalDist().inv_cdf(0.975) ** 2 / 4 / (0.05 * (p - q)) ** 2)
