@@ -25,6 +25,8 @@ export interface PolicyOptions {
   allowUnpinned?: boolean;
   /** Accept only what a watched transparency log vouches for. */
   requireLog?: boolean;
+  /** The chance, below 1, with which the cap may fail: δ of (ε, δ) promises that count as stated; "0" by default. */
+  deltaCap?: string;
 }
 
 export interface Options {
@@ -66,6 +68,8 @@ export interface Explanation {
   title: string;
   blocks: BlockExplanation[];
   formNats: string;
+  /** The chance with which `formNats` fails; 0 unless the policy allows one. */
+  formDelta: Rational;
   signedBy: string[];
   leaves: string;
   words: string;
@@ -86,8 +90,15 @@ export interface Survey {
   token: { kind: string; key: string | null } | null;
 }
 
+/** Limits as `Client.open` takes them, checked; `allowed` is the cap on δ as an exact ratio. */
+export class Policy { constructor(options?: PolicyOptions); readonly allowed: Rational; }
+
+/** What a survey's link names. */
+export function readLink(text: string): { origin: string; survey: string; digest: string | null };
+
 export class Client {
   private constructor();
+  readonly policy: Policy;
   static open(link: string, options?: Options): Promise<Client>;
   readonly survey: Survey;
   readonly signedBy: string[];
@@ -105,6 +116,7 @@ export class Client {
   close(): void;
 }
 
+/** `detail` is in words with `@frankly/sdk`; with `@frankly/sdk/core` it is a key for `describe` of `@frankly/sdk/texts`. */
 export class FranklyError extends Error { detail: string; code: string; field: string | null; }
 export class InvalidInput extends FranklyError {}
 export class DocumentRejected extends FranklyError { reason: string; }

@@ -3,7 +3,7 @@
 
 import { DocumentRejected, part } from "./errors.js";
 import { MAX_REPORTS } from "./mechanisms.js";
-import { MAX_INT, ceilDiv, compare, rational, sum } from "./rational.js";
+import { MAX_INT, ceilDiv, compare, rational } from "./rational.js";
 import * as ratios from "./ratios.js";
 import * as sets from "./sets.js";
 
@@ -24,109 +24,77 @@ import * as sets from "./sets.js";
 
 /** Multiplications that verifying one claim, and one document, may take. */
 export const MAX_WORK = 1e8;
-/** The formulas of SRLIP and RLDP, once a document has asked for them. @type {typeof import("./rare.js") | undefined} */
+/** The notions verified here; rare.js knows the others. */
+const COMMON = ["ldp", "secret-ldp", "lip", "alip"];
+const isRare = (/** @type {Claim} */ { notion }) => !COMMON.includes(notion);
+/** @type {typeof import("./rare.js")} */
 let rare;
-const product = (/** @type {number[]} */ values) => values.reduce((a, b) => a * b, 1);
 
-const refuse = (/** @type {Claim} */ claim, /** @type {string} */ detail, /** @type {string} */ field) =>
-  new DocumentRejected("privacy", `${claim.notion}: ${detail}`, field);
+/** The error for a claim that does not hold or says nothing definite. */
+export const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ key, /** @type {any[]} */ ...values) =>
+  new DocumentRejected("privacy", field, key, notion, ...values);
 
-/** Load what verifying these claims takes beyond this module; without it `requirePrivate` cannot pass. */
+/** Load what verifying these claims takes beyond this module; without it they cannot pass. */
 export async function prepare(/** @type {Claim[]} */ claims) {
-  if (claims.some(({ notion }) => notion === "srlip" || notion === "rldp")) rare = await part(() => import("./rare.js"));
+  if (claims.some(isRare)) rare = await part(() => import("./rare.js"));
 }
 
 /** Refuse a claim that says nothing definite about so many answers; its form has been read by the schema. */
-export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ answers) {
-  const { notion, joint, attributes, delta, lower_bounds: bounds } = claim;
-  for (const [field, level] of /** @type {[string, any][]} */ ([["level", claim.level], ["low_level", claim.low_level]])) {
-    if (!level) continue;
-    if (notion === "dpv" && level[0] > level[1]) throw refuse(claim, "the probability of the sensitive secret is bounded by p/q ≤ 1", field);
-    if (notion !== "dpv" && level[0] < level[1]) throw refuse(claim, "a level is a ratio p/q ≥ 1", field);
-  }
+export function requireSound(/** @type {Mechanism} */ { answers }, /** @type {Claim} */ claim) {
+  const { notion, level, low_level, joint } = claim;
+  for (const [field, ratio] of /** @type {[string, any][]} */ (Object.entries({ level, low_level })))
+    if (ratio && ratio[0] !== ratio[1] && (notion === "dpv") !== ratio[0] < ratio[1]) throw refuse(claim, field, notion === "dpv" ? "no_bound" : "level_below_1");
   if (joint) {
-    if (joint.length < 2) throw refuse(claim, "the prior needs a row for each of two or more secrets", "prior");
+    if (joint.length < 2) throw refuse(claim, "prior", "one_secret");
     for (const [s, row] of joint.entries()) {
-      if (row.length !== answers) throw refuse(claim, `every row of the prior needs ${answers} columns`, `prior.joint[${s}]`);
-      if (!row.some(Boolean)) throw refuse(claim, "a secret without mass cannot be protected", `prior.joint[${s}]`);
+      if (row.length !== answers) throw refuse(claim, `prior.joint[${s}]`, "prior_columns", answers);
+      if (!row.some(Boolean)) throw refuse(claim, `prior.joint[${s}]`, "no_mass");
     }
   }
-  if (attributes && product(attributes) !== answers)
-    throw refuse(claim, `the attributes' sizes must multiply to ${answers}, the number of answers`, "attributes");
-  if (delta && delta[0] >= delta[1]) throw refuse(claim, "delta is less than 1", "delta");
-  if (!bounds) return;
-  for (const [s, row] of bounds.entries()) {
-    if (row.length * bounds.length !== answers) throw refuse(claim, `the rows must be equally long and hold ${answers} bounds in all`, `lower_bounds[${s}]`);
-    const [scale, [own]] = ratios.scaledBounds([row]);
-    if (sum(own) > scale) throw refuse(claim, "the row's bounds on probabilities sum to more than 1", `lower_bounds[${s}]`);
-  }
+  if (isRare(claim)) rare.requireSound(claim, answers);
 }
 
+const isSet = (/** @type {Mechanism} */ { kind }) => kind === "unary" || kind === "subset";
+
 /** About how many multiplications verifying a sound claim takes. @returns {number} */
-export function work(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, joint, attributes, lower_bounds: bounds }) {
-  const secrets = (joint ?? bounds ?? []).length, cells = product((attributes ?? []).map((size) => size + 1));
-  if (m.kind === "unary" || m.kind === "subset") {
-    if (notion === "ldp" || notion === "dp") return m.answers;
-    return 8 * m.answers * (notion === "secret-ldp" || notion === "rldp" ? secrets ** 2 : 2 * secrets * cells);
-  }
+export function work(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
+  const { notion, joint = [] } = claim, secrets = joint.length;
+  if (isRare(claim)) return rare.work(m, claim, isSet(m));
+  if (isSet(m)) return notion === "ldp" ? m.answers : 8 * m.answers * (notion === "secret-ldp" ? secrets ** 2 : 2 * secrets);
   if (m.kind === "product" && notion === "ldp") return m.factors.reduce((all, f) => all + f.answers * Number(f.reports), 0);
-  if (m.kind === "product" && notion === "dp") {
-    if (m.factors.reduce((all, f) => all + f.answers ** 2 * Number(f.reports), 0) > MAX_WORK / 80) return MAX_WORK + 1;
-    return 80 * product(m.factors.map((f) => ratios.likelihoods(f).reduce((all, own) => all + own.length, 0)));
-  }
-  const reports = Number(m.reports);
-  if (notion === "dp") return m.answers ** 2 * reports;
-  return reports * (m.answers + (attributes?.length ? cells : m.answers) * (secrets || 1));
+  return Number(m.reports) * m.answers * (1 + (secrets || 1));
 }
 
 /** Raise unless the mechanism keeps the claim, in exact arithmetic; the claim is sound. */
 export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
-  const { notion } = claim;
-  if (m.kind === "product" && notion !== "ldp" && notion !== "dp" && m.reports > MAX_REPORTS)
-    throw refuse(claim, `a product of more than ${MAX_REPORTS} reports can be verified for ldp and dp only`, "notion");
-  if (work(m, claim) > MAX_WORK) throw refuse(claim, "verifying this takes too long at its size", "notion");
-  const found = [...candidates(m, claim)];
-  const least = notion === "dp" || notion === "dpv" ? 0n : 1n;
-  /** @type {[string, [number, number] | null | undefined, ratios.Candidate[]][]} */
-  const sides = notion === "alip"
-    ? [["level", claim.level, found.filter((c) => !c[2])], ["low_level", claim.low_level, found.filter((c) => c[2])]]
-    : [notion === "dp" ? ["delta", claim.delta, found] : ["level", claim.level, found]];
-  for (const [field, level, own] of sides) {
-    if (!level) continue;
-    const [n, d] = ratios.largest(own, least), [p, q] = level.map(BigInt);
-    if (n * q > p * d) throw refuse(claim, `${d ? `${n}/${d} is needed` : "no finite ratio can be promised"}, ${p}/${q} is promised`, field);
+  const { notion, level, low_level } = claim, isDp = notion === "dp";
+  if (m.kind === "product" && notion !== "ldp" && !isDp && m.reports > MAX_REPORTS) throw refuse(claim, "notion", "large_product", MAX_REPORTS);
+  if (work(m, claim) > MAX_WORK) throw refuse(claim, "notion", "too_long");
+  const found = [...candidates(m, claim)], isTwoSided = notion === "alip";
+  for (const [field, promised] of Object.entries(isDp ? { delta: claim.delta } : isTwoSided ? { level, low_level } : { level })) {
+    if (!promised) continue;
+    const own = isTwoSided ? found.filter(([, , isLow]) => isLow === (field === "low_level")) : found;
+    const [n, d] = ratios.largest(own, isDp || notion === "dpv" ? 0n : 1n), [p, q] = promised.map(BigInt);
+    if (n * q > p * d) throw refuse(claim, field, "not_kept", n, d, p, q);
   }
 }
 
 /** @returns {Iterable<ratios.Candidate>} */
 function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
-  const joint = (claim.joint ?? []).map((row) => row.map(BigInt));
-  const [p, q] = (claim.level ?? [1, 1]).map(BigInt);
-  const { notion, attributes = [], lower_bounds: bounds = [], diagonal = false, sensitive = 0 } = claim;
-  const more = /** @type {NonNullable<typeof rare>} */ (rare);
+  const { notion } = claim, joint = (claim.joint ?? []).map((row) => row.map(BigInt));
+  if (isRare(claim)) return rare.candidates(m, claim, joint);
   if (m.kind === "unary" || m.kind === "subset") {
     const shape = sets.shapeOf(m);
-    if (notion === "ldp") return sets.answerRatios(shape);
-    if (notion === "dp") return sets.excesses(shape, p, q);
-    if (notion === "secret-ldp") return sets.secretRatios(shape, joint);
-    if (notion === "srlip") return more.sideChannelRatiosOfSets(shape, joint, attributes);
-    if (notion === "rldp") return more.robustRatiosOfSets(shape, bounds, diagonal);
-    if (notion === "dpv") return sets.posteriors(shape, joint, sensitive);
-    return sets.averageRatios(shape, joint);
+    if (notion === "ldp") return [[shape.high, shape.low, false]];
+    return (notion === "secret-ldp" ? sets.secretRatios : sets.averageRatios)(shape, joint);
   }
-  if (notion === "ldp") return m.kind === "dense" ? ratios.answerRatios(m) : ratios.productAnswerRatios(m.factors);
-  if (notion === "dp") return m.kind === "dense" ? ratios.excesses(m, p, q) : ratios.productExcesses(m, p, q);
-  const columns = m.kind === "dense" ? ratios.columnsOf(m) : ratios.productColumns(m.factors);
-  if (notion === "secret-ldp") return ratios.secretRatios(columns, joint);
-  if (notion === "srlip") return more.sideChannelRatios(columns, joint, attributes);
-  if (notion === "rldp") return more.robustRatios(columns, bounds, diagonal);
-  if (notion === "dpv") return ratios.posteriors(columns, joint, sensitive);
-  return ratios.averageRatios(columns, joint);
+  if (notion === "ldp") return ratios.answerRatios(m);
+  return (notion === "secret-ldp" ? ratios.secretRatios : ratios.averageRatios)(ratios.columnsOf(m), joint);
 }
 
 /** The leakage under every prior as documents state it: rounded up to numbers below 2^53; null if it protects nothing. @returns {Rational | null} */
 export function statedCeiling(/** @type {Mechanism} */ m) {
-  const [n, d] = ratios.largest(candidates(m, { notion: "ldp", level: [1, 1] }));
+  const [n, d] = ratios.largest(candidates(m, { notion: "ldp", level: null }));
   if (!d || n > MAX_INT * d) return null;
   if (n <= MAX_INT && d <= MAX_INT) return [n, d];
   const bits = BigInt(53 - (n / d).toString(2).length);

@@ -31,26 +31,28 @@ export const digestOf = async (/** @type {Uint8Array} */ payload) => `sha256:${h
 export const sameBytes = (/** @type {Uint8Array} */ a, /** @type {Uint8Array} */ b) =>
   a.length === b.length && a.every((byte, i) => byte === b[i]);
 
-const bad = (/** @type {string} */ detail) => new DocumentRejected("canonical", detail);
+const bad = (/** @type {string} */ key) => new DocumentRejected("canonical", null, key);
+/** The error for bytes that are too many. */
+export const tooLarge = (/** @type {string | null} */ field = null) => new DocumentRejected("size", field, "too_large");
 
 /** The canonical text of a value; DocumentRejected("canonical") if it has none. @returns {string} */
 export function dumps(/** @type {any} */ value, depth = 1) {
   if (typeof value === "string") {
     const text = JSON.stringify(value);
-    if (/\\ud[89a-f]/.test(text) && /[\ud800-\udfff]/u.test(value)) throw bad("a text holds characters that UTF-8 cannot carry");
+    if (/\\ud[89a-f]/.test(text) && /[\ud800-\udfff]/u.test(value)) throw bad("surrogates");
     return text;
   }
   if (value === null || typeof value === "boolean") return String(value);
   if (typeof value === "number") {
-    if (!Number.isSafeInteger(value)) throw bad("numbers must be whole and below 2^53");
+    if (!Number.isSafeInteger(value)) throw bad("not_whole");
     return String(value);
   }
-  if (depth > MAX_DEPTH) throw bad(`the body is nested deeper than ${MAX_DEPTH} levels`);
+  if (depth > MAX_DEPTH) throw bad("too_deep");
   if (Array.isArray(value)) return `[${value.map((entry) => dumps(entry, depth + 1)).join()}]`;
   return `{${Object.keys(value)
     .sort()
     .map((key) => {
-      if (/[^\0-\x7f]/.test(key)) throw bad("object keys must be ASCII strings");
+      if (/[^\0-\x7f]/.test(key)) throw bad("key_not_ascii");
       return `${JSON.stringify(key)}:${dumps(value[key], depth + 1)}`;
     })
     .join()}}`;
@@ -61,15 +63,15 @@ export function dumps(/** @type {any} */ value, depth = 1) {
  * exponents, spellings, space) does not survive being written again and compared.
  */
 export function loads(/** @type {Uint8Array} */ bytes) {
-  if (bytes.length > MAX_BYTES) throw new DocumentRejected("size", `the payload is larger than ${MAX_BYTES} bytes`);
+  if (bytes.length > MAX_BYTES) throw tooLarge();
   let text, value;
   try {
     text = textOf(bytes);
     value = JSON.parse(text);
   } catch {
-    throw bad("the payload is not valid JSON in UTF-8");
+    throw bad("not_json_utf8");
   }
-  if (dumps(value) !== text) throw bad("the payload is not in canonical form");
+  if (dumps(value) !== text) throw bad("not_canonical");
   return value;
 }
 

@@ -2,15 +2,14 @@
 /** The client: open a pinned link, verify, answer once (docs/browser.md). */
 
 import { hex } from "./canonical.js";
-import { Delivery, closed } from "./delivery.js";
+import { Delivery, closed, receiptOf } from "./delivery.js";
 import { questionsOf, reportBytes, reportLength, requireWindow } from "./documents.js";
 import { webcryptoVerify } from "./dsse.js";
-import { AlreadyAnswered, ClockError, InsecureTransport, RandomnessError, SurveyClosed, UnknownChoice, part } from "./errors.js";
+import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, UnknownChoice, part } from "./errors.js";
 import { Policy } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
 import { openSurvey } from "./opening.js";
-import { time } from "./schema.js";
 import { Store } from "./store.js";
 import { Transport } from "./transport.js";
 
@@ -34,7 +33,7 @@ export class Client {
   static async open(/** @type {string} */ link, /** @type {import("../frankly.d.ts").Options} */ options = {}) {
     const wanted = readLink(link);
     if (!globalThis.isSecureContext || !globalThis.crypto?.subtle)
-      throw new InsecureTransport("this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)", "page");
+      throw new InsecureTransport("page", "insecure_page");
     const policy = new Policy(options.policy);
     const store = await Store.open(options.store ?? "frankly", options.allowMemory);
     const client = new this(store, policy, options);
@@ -68,10 +67,10 @@ export class Client {
       link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
       wantsLog: this.policy.wantsLog(link.digest),
     };
-    const { survey, signedBy, pinned, logged } = await openSurvey(opening, options.keys ?? null);
+    const opened = await openSurvey(opening, options.keys ?? null), { survey } = opened;
     this.survey = survey;
-    this.signedBy = signedBy;
-    this.trust = { pinned, logged };
+    this.signedBy = opened.signedBy;
+    this.trust = opened.trust;
     if (survey.token) await tokens(); // while there is a network
     if (!(await this.store.answer(survey.survey))) // (10); what has been answered is spent already
       this.policy.check(survey.blocks, { ...this.trust, spent: await this.store.spent() });
@@ -97,7 +96,7 @@ export class Client {
   async answered(respondent = "") {
     const kept = await this.store.answer(this.#accepted.survey, await this.store.respondentName(respondent));
     if (!kept) return null;
-    return kept.state === "sealed" ? /** @type {Receipt} */ ({ status: "queued", code: "sealed", detail: "sealed here; it will be sent" }) : closed(kept);
+    return kept.state === "sealed" ? receiptOf("queued", "sealed", "sealed") : closed(kept);
   }
 
   /** Randomise, seal, then send; the answers themselves are not kept anywhere. */
@@ -144,8 +143,13 @@ export class Client {
   /** Within the store's transaction: check, draw every block once, and say what to keep. @returns {Sealed} */
   #draw(/** @type {Choices} */ truth, /** @type {Choices} */ strata, /** @type {string | null} */ token, /** @type {string} */ respondent, /** @type {Sealed[]} */ spent) {
     const survey = this.#accepted, { digest, collectUrl } = survey;
-    this.#requireOpen(survey);
-    const { level, ceiling } = this.policy.check(survey.blocks, { pinned: false, logged: false, ...this.trust, spent });
+    const now = this.now();
+    try {
+      requireWindow(survey, now);
+    } catch (error) {
+      throw now >= survey.closes ? new SurveyClosed(survey.closes, now) : error;
+    }
+    const { level, ceiling, free, freeDelta } = this.policy.check(survey.blocks, { pinned: false, logged: false, ...this.trust, spent });
     let body, id;
     try {
       const y = survey.blocks.map(({ questions, mechanism }) => mechanism.sample(rowOf(questions, truth), this.draw));
@@ -154,17 +158,7 @@ export class Client {
     } catch {
       throw new RandomnessError(); // the source's own error is dropped: its frames hold the truth
     }
-    return { survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", level, ceiling };
-  }
-
-  #requireOpen(/** @type {Survey} */ survey) {
-    try {
-      requireWindow(survey, this.now());
-    } catch (error) {
-      if (error instanceof ClockError && this.now() >= survey.closes)
-        throw new SurveyClosed(`the survey closed at ${time(survey.closes)}, this device's clock says ${time(this.now())}`);
-      throw error;
-    }
+    return { survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", level, ceiling, free, freeDelta };
   }
 
   async #deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {
@@ -201,15 +195,15 @@ const tokens = () => part(() => import("./tokens.js"));
 /** The choices, copied, if exactly `questions` are answered by their choices. @returns {Choices} */
 function checked(/** @type {any} */ given, /** @type {Question[]} */ questions) {
   const names = questions.map((q) => q.id);
-  if (given === null || typeof given !== "object") throw new UnknownChoice(null, names, "answers are given as an object of question id to choice id");
+  if (given === null || typeof given !== "object") throw new UnknownChoice(null, names, "no_answers");
   const copy = { ...given };
   for (const { id, choices } of questions) {
     const valid = choices.map((choice) => choice.id);
-    if (!Object.hasOwn(copy, id)) throw new UnknownChoice(id, valid, "this question has no answer");
-    if (typeof copy[id] !== "string") throw new UnknownChoice(id, valid, "a choice is named by its id, a text");
-    if (!valid.includes(copy[id])) throw new UnknownChoice(id, valid, "the answer is not one of the choices");
+    if (!Object.hasOwn(copy, id)) throw new UnknownChoice(id, valid, "no_answer");
+    if (typeof copy[id] !== "string") throw new UnknownChoice(id, valid, "answer_no_text");
+    if (!valid.includes(copy[id])) throw new UnknownChoice(id, valid, "no_choice");
   }
-  if (Object.keys(copy).length !== names.length) throw new UnknownChoice(null, names, "there is an answer to a question that the survey does not ask");
+  if (Object.keys(copy).length !== names.length) throw new UnknownChoice(null, names, "no_question");
   return copy;
 }
 

@@ -2,7 +2,7 @@
 /** Sending sealed bytes until somebody acknowledges them: the same bytes every time (docs/protocol.md §7). */
 
 import { parse } from "./canonical.js";
-import { FranklyError, LinkError, NetworkError, StoreError } from "./errors.js";
+import { FranklyError, LinkError, NetworkError, StoreError, describe, part, unless } from "./errors.js";
 
 /**
  * @typedef {import("./store.js").Sealed} Sealed
@@ -12,30 +12,15 @@ import { FranklyError, LinkError, NetworkError, StoreError } from "./errors.js";
 
 const FIRST_WAIT = 500, LONGEST_WAIT = 3_600_000, LONGEST_RETRY_AFTER = 86_400, RECEIPT_BYTES = 64 * 2 ** 10;
 const AGAIN = [408, 425, 429];
-const LATER = "the server cannot take the answer right now; it will be sent again";
-const STRANGER = "what answered was not the survey's server; the answer will be sent again";
-
-/** What a server of ours may refuse a report with, by status; the codes of frankly_protocol/problems.py. */
-export const PROBLEMS = {
-  400: "json_invalid bad_request usage", 401: "token_invalid unauthenticated", 403: "token_foreign forbidden",
-  404: "survey_unknown not_found log_unknown", 405: "method_not_allowed", 408: "timed_out",
-  409: "too_early id_conflict token_spent prior_small_cells immutable file_exists", 410: "closed", 413: "body_too_large", 415: "content_type",
-  422: "field_unknown field_missing field_type y_type eps_not_finite symbol_unknown doc_mismatch strata_invalid eps_out_of_range eps_format " +
-    "prior_sum prior_shape prior_value secret_empty choice_unprotected choices_count choices_collide text_characters definition_invalid " +
-    "budget_exceeded identity_mechanism optimiser_limit mechanism_not_certified not_identifiable unsupported weights_invalid " +
-    "confidence_range counts_invalid targets_invalid cosignature_invalid key_file unsafe_setting",
-  429: "too_many", 500: "internal", 503: "unavailable",
-};
 
 /** @returns {Receipt} */
-const queued = (/** @type {string} */ code, /** @type {string} */ detail) => ({ status: "queued", code, detail });
+export const receiptOf = (/** @type {Receipt["status"]} */ status, /** @type {string} */ code, /** @type {import("./errors.js").Said} */ ...said) =>
+  ({ status, code, detail: describe(...said) });
+const queued = (/** @type {string} */ code, key = code) => receiptOf("queued", code, key);
 
-/** What becomes of a report that is kept as closed, or will be. @returns {Receipt} */
-export function closed(/** @type {Sealed | undefined} */ kept) {
-  return kept?.state === "refused"
-    ? { status: "refused", code: kept.code, detail: "the server refused the first answer for good" }
-    : { status: "sent", code: kept?.code || "accepted", detail: "the server has stored the first answer" };
-}
+/** What becomes of a report that is kept as closed, or will be. */
+export const closed = (/** @type {Sealed | undefined} */ kept) =>
+  kept?.state === "refused" ? receiptOf("refused", kept.code, "first_refused") : receiptOf("sent", kept?.code || "accepted", "first_stored");
 
 export class Delivery {
   /** @type {Map<string, number>} */ #notBefore = new Map();
@@ -73,7 +58,7 @@ export class Delivery {
     for (const sealed of await this.store.outbox()) {
       const server = new URL(sealed.url).host;
       if (unreachable.has(server)) {
-        receipts.push(queued("network", "the server could not be reached; it will be tried again"));
+        receipts.push(queued("network"));
         continue;
       }
       const receipt = await this.deliver(sealed, Math.max(0, deadline - this.time.timer()));
@@ -106,7 +91,7 @@ export class Delivery {
       return await locks.request(`frankly:${this.store.name}`, { signal }, work);
     } catch (error) {
       if (error instanceof FranklyError) throw error;
-      return queued("waiting", "another tab of this page is sending; the answer will be sent later");
+      return queued("waiting", "other_tab");
     }
   }
 
@@ -116,18 +101,14 @@ export class Delivery {
     const deadline = now + patienceMs;
     const asked = (this.#notBefore.get(sealed.url) ?? 0) - now, own = (this.#notBefore.get(sealed.id) ?? 0) - now;
     let pause = Math.max(0, asked, own);
-    let receipt = asked >= own
-      ? queued("waiting", "the server asked to be left alone for a while; the answer will be sent later")
-      : queued("scheduled", "sealed; it leaves at a random moment, so that the time of sending tells nothing");
+    let receipt = asked >= own ? queued("waiting", "left_alone") : queued("scheduled");
     while (now + pause <= deadline) {
       if (pause) await this.time.sleep(pause);
       const [result, retryMs] = await this.#once(sealed);
       receipt = result;
       if (receipt.status === "sent" || receipt.status === "refused") {
         // If erasing fails now, the next start sends the same bytes, hears "duplicate" and erases them then.
-        await this.store.closeAnswer(sealed, receipt.status, receipt.code).catch((error) => {
-          if (!(error instanceof StoreError)) throw error;
-        });
+        await unless(this.store.closeAnswer(sealed, receipt.status, receipt.code), StoreError, () => undefined);
         break;
       }
       now = this.time.timer();
@@ -140,15 +121,15 @@ export class Delivery {
 
   /** @returns {Promise<[Receipt, number]>} */
   async #once(/** @type {Sealed} */ { id, url, body }) {
-    if (!body) return [{ status: "refused", code: "erased", detail: "there is nothing left to send" }, 0];
+    if (!body) return [receiptOf("refused", "erased", "erased"), 0];
     this.#flying.add(id);
     try {
       const reply = await this.transport.exchange(url, body, RECEIPT_BYTES);
       const wait = /^\d{1,12}$/.test(reply.retryAfter ?? "") ? Math.min(Number(reply.retryAfter), LONGEST_RETRY_AFTER) : 0;
-      return [judge(reply, id), wait * 1000];
+      return [await judge(reply, id), wait * 1000];
     } catch (error) {
-      if (error instanceof NetworkError) return [queued(error.code, error.detail), 0];
-      if (error instanceof LinkError) return [{ status: "refused", code: error.code, detail: error.detail }, 0];
+      if (error instanceof NetworkError || error instanceof LinkError)
+        return [receiptOf(error instanceof LinkError ? "refused" : "queued", error.code, ...error.said), 0];
       throw error;
     } finally {
       this.#flying.delete(id);
@@ -156,17 +137,17 @@ export class Delivery {
   }
 }
 
-/** Say what an answer means: only what our own server says can make us erase anything. @returns {Receipt} */
-export function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /** @type {string} */ id) {
-  const found = parse(body, RECEIPT_BYTES), said = found && typeof found === "object" ? found : {};
+/** Say what an answer means: only what our own server says can make us erase anything. @returns {Promise<Receipt>} */
+async function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /** @type {string} */ id) {
+  const said = Object(parse(body, RECEIPT_BYTES)), { code } = said;
   if ((status === 200 || status === 201) && said.id === id && (said.status === "accepted" || said.status === "duplicate"))
-    return { status: "sent", code: said.status, detail: "the server has stored the randomised answer" };
-  if (status < 300) return queued("no_receipt", STRANGER);
-  const known = (/** @type {Record<number, string>} */ (PROBLEMS)[status] ?? "").split(" ").includes(said.code);
-  const busy = AGAIN.includes(status) || status >= 500;
-  if (!known) return queued(`http_${status}`, busy ? LATER : STRANGER);
-  if (busy || said.code === "too_early") return queued(said.code, LATER);
-  return { status: "refused", code: said.code, detail: said.code === "closed" ? "the survey has closed; the randomised answer was erased" : "the server refused the report for good" };
+    return receiptOf("sent", said.status, "stored");
+  if (status < 300) return queued("no_receipt", "stranger");
+  const isBusy = AGAIN.includes(status) || status >= 500;
+  const { isKnown } = await part(() => import("./problems.js"));
+  if (!isKnown(status, code)) return queued(`http_${status}`, isBusy ? "busy" : "stranger");
+  if (isBusy || code === "too_early") return queued(code, "busy");
+  return receiptOf("refused", code, code === "closed" ? "report_late" : "report_refused");
 }
 
 /** Evenly from [0, 1); no noise comes from here: what is sent was drawn and sealed before. */

@@ -7,8 +7,8 @@
  */
 
 import { AlreadyAnswered, FranklyError, NetworkError } from "./errors.js";
-import { percent } from "./explain.js";
 import { Client } from "./index.js";
+import { percent } from "./shown.js";
 import { CSS } from "./styles.js";
 import { choose, directionOf, learn, speaks, stringsFor } from "./words.js";
 

@@ -3,8 +3,10 @@
 
 import { isEndless } from "./audit.js";
 import { reportLength, textOfReport } from "./documents.js";
+import { guess as guessOf, isUnchanged } from "./guesses.js";
 import { formLevel } from "./ledger.js";
-import { ceilDiv, lnUp, rational } from "./rational.js";
+import { ZERO, rational } from "./rational.js";
+import { lnUp, percent, percentUp, times } from "./shown.js";
 
 /**
  * @typedef {import("./rational.js").Rational} Rational
@@ -18,11 +20,11 @@ const LIMITS =
   "system in strange hands sees everything; nobody can stop somebody from making you answer, and nobody can check that an answer is " +
   "true. If this app's memory is erased it no longer knows that you have answered; answering again then would tell more about you.";
 
-/** Explain a verified survey in one of its languages, the first by default. */
-export function explain(/** @type {Survey} */ survey, /** @type {string[]} */ signedBy, /** @type {string | undefined} */ language = undefined) {
+/** Explain a verified survey in one of its languages, the first by default; `deltaCap` is the policy's `allowed`. */
+export function explain(/** @type {Survey} */ survey, /** @type {string[]} */ signedBy, /** @type {string | undefined} */ language = undefined, deltaCap = ZERO) {
   const chosen = language !== undefined && survey.languages.includes(language) ? language : survey.languages[0];
   const blocks = survey.blocks.map((block) => explainBlock(block, chosen));
-  const form = formLevel(survey.blocks), shown = leaves(survey);
+  const form = formLevel(survey.blocks, deltaCap), shown = leaves(survey);
   const words = [
     survey.title[chosen],
     ...(survey.consent ? [`The survey’s own words: “${survey.consent[chosen]}”`] : []),
@@ -34,12 +36,12 @@ export function explain(/** @type {Survey} */ survey, /** @type {string[]} */ si
     `Signed by: ${signedBy.map((key) => key.slice(0, 16)).join(", ")}. A signature says who made the survey, not that a prior is true.`,
     LIMITS,
   ].join("\n\n");
-  return { title: survey.title[chosen], blocks, formNats: lnUp(form.level), signedBy, leaves: shown, words, toString: () => words };
+  return { title: survey.title[chosen], blocks, formNats: lnUp(form.level), formDelta: form.delta, signedBy, leaves: shown, words, toString: () => words };
 }
 
 function explainBlock(/** @type {Block} */ block, /** @type {string} */ language) {
   const { mechanism: m, questions } = block;
-  const guess = m.guess(), blind = rational(1, m.answers), same = sameOf(m);
+  const guess = guessOf(m), blind = rational(1, m.answers), same = sameOf(m);
   const words = [
     ...questions.map((q) => `${q.text[language]} (${q.choices.map((c) => c.label[language]).join(" / ")})`),
     ...chances(block, same, language),
@@ -50,7 +52,7 @@ function explainBlock(/** @type {Block} */ block, /** @type {string} */ language
     words.push(isEndless(block.ceiling)
       ? "Without that, there is no limit: some symbols rule out some answers for certain. The answer itself is not protected."
       : `Without that, odds change by at most ×${times(block.ceiling)}, which is also what protects the answer itself.`);
-  return { block: block.id, questions: questions.map((q) => q.text[language]), same, guess, blind, ceiling: block.ceiling, unchanged: m.unchanged, words: words.join("\n  ") };
+  return { block: block.id, questions: questions.map((q) => q.text[language]), same, guess, blind, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };
 }
 
 /** The range of the diagonal's chances if every symbol y speaks for answer y more than for any other. @returns {[Rational, Rational] | null} */
@@ -122,9 +124,11 @@ function ledger(/** @type {Survey} */ { blocks }, /** @type {import("./ledger.js
     notions.every((notion) => notion === "secret-ldp" || notion === "rldp")
       ? `Nobody’s odds about your “${secret}” change by more than ×${times(form.level)}`
       : `Nobody’s belief about your “${secret}” changes by more than ×${times(form.level)}`);
-  return `Answering everything costs ${lnUp(form.level)} nats (${counted}). ${together.length
+  const all = together.length
     ? `${together.join("; ")}, by everything that leaves taken together and if the tables are true.`
-    : `By everything that leaves, nobody’s odds about you change by more than ×${times(form.level)}.`}`;
+    : `By everything that leaves, nobody’s odds about you change by more than ×${times(form.level)}.`;
+  const fails = form.delta[0] ? ` This fails with a chance of at most ${percentUp(form.delta)}, which this app allows.` : "";
+  return `Answering everything costs ${lnUp(form.level)} nats (${counted}). ${all}${fails}`;
 }
 
 /** The report as it will look, with placeholders where random things stand. */
@@ -134,26 +138,4 @@ function leaves(/** @type {Survey} */ survey) {
   const symbols = survey.blocks.map(({ mechanism: { longest } }) =>
     typeof longest === "string" ? `<${longest.length} hex digits>` : typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`);
   return sample.replace('"id":""', '"id":<32 random hex digits>').replace('"y":[]', () => `"y":[${symbols.join()}]`);
-}
-
-/** A share in per cent, to the nearest tenth, half to even; only what is certain reads as 0 or 100. */
-export function percent(/** @type {Rational} */ [n, d]) {
-  let tenths = (n * 1000n) / d;
-  const twice = 2n * (n * 1000n - tenths * d);
-  if (twice > d || (twice === d && tenths & 1n)) tenths++;
-  if (n > 0n && n < d) tenths = tenths < 1n ? 1n : tenths > 999n ? 999n : tenths;
-  return `${tenths / 10n}.${tenths % 10n}%`;
-}
-
-/** A bound on a share in per cent, rounded up to a thousandth. */
-function percentUp(/** @type {[number, number]} */ [n, d]) {
-  const up = ceilDiv(BigInt(n) * 100_000n, BigInt(d));
-  return `${up / 1000n}.${String(up % 1000n).padStart(3, "0")}%`;
-}
-
-/** A ratio with two decimals, rounded up: a promise is never shown smaller than it is. */
-export function times(/** @type {Rational | null} */ ratio) {
-  if (!ratio) return "∞";
-  const up = ceilDiv(ratio[0] * 100n, ratio[1]);
-  return `${up / 100n}.${String(up % 100n).padStart(2, "0")}`;
 }

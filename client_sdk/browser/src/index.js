@@ -2,7 +2,11 @@
 /** Frankly in a web page: verify what is asked, randomise exactly, seal, then send one noisy report. */
 
 import { Client as Core } from "./client.js";
+import { speak } from "./errors.js";
 import { explain } from "./explain.js";
+import { inWords } from "./texts.js";
+
+speak(inWords);
 
 export class Client extends Core {
   static open(/** @type {string} */ link, /** @type {import("../frankly.d.ts").Options} */ options = {}) {
@@ -11,7 +15,7 @@ export class Client extends Core {
 
   /** Plain words about what is asked, what leaves and what it can tell; show them before asking (step 11). */
   explain(/** @type {string | undefined} */ language = undefined) {
-    return explain(/** @type {import("./documents.js").Survey} */ (this.survey), this.signedBy ?? [], language);
+    return explain(/** @type {import("./documents.js").Survey} */ (this.survey), this.signedBy ?? [], language, this.policy.allowed);
   }
 }
 export * from "./errors.js";

@@ -2,40 +2,58 @@
 /** What adds up (docs/protocol.md §6), and what the app allows (step 10): exact products of ratios, no sum of logarithms. */
 
 import { BudgetExceeded, PolicyRefused } from "./errors.js";
-import { compare, expLower, lnUp, parseNats, product, rational } from "./rational.js";
+import { ONE, ZERO, compare, expLower, parseChance, parseDecimal, plus, product, rational } from "./rational.js";
 
 /**
  * @typedef {import("./rational.js").Rational} Rational
  * @typedef {import("./documents.js").Block} Block
- * @typedef {{block: string, by: string, value: Rational | null}} Line
- * @typedef {{level: Rational | null, ceiling: Rational | null, lines: Line[]}} FormLevel
- * @typedef {{level: Rational | null, ceiling: Rational | null}} Spent
- * @typedef {{cap?: string, maxCeiling?: string | null, allowUnpinned?: boolean, requireLog?: boolean}} PolicyOptions
+ * @typedef {{block: string, by: string, value: Rational | null, delta: Rational}} Line by its level, its ceiling, or its (ε, δ) "dp"
+ * @typedef {object} Spent what a form costs
+ * @property {Rational | null} level the smallest sound sum for every secret of the form
+ * @property {Rational | null} ceiling the bound under every prior
+ * @property {Rational | null} [free] the bound that rests on no prior, with its δ, within the app's cap on δ
+ * @property {Rational} [freeDelta] absent from what an earlier version has kept: then the ceiling counts
+ * @typedef {Spent & {delta: Rational, lines: Line[]}} FormLevel
  */
 
-const least = (/** @type {Line[][]} */ all) => all.reduce((a, b) => (compare(total(b), total(a)) < 0 ? b : a));
 const total = (/** @type {Line[]} */ lines) => product(lines.map((line) => line.value));
+const deltaOf = (/** @type {Line[]} */ lines) => lines.map((line) => line.delta).reduce(plus, ZERO);
+const largest = (/** @type {Rational[]} */ bounds) => bounds.reduce((a, b) => (compare(b, a) > 0 ? b : a));
+const least = (/** @type {Rational[]} */ bounds) => bounds.reduce((a, b) => (compare(b, a) < 0 ? b : a));
 
-/** The smallest sound sum over the blocks of one document, with a δ cap of 0. @returns {FormLevel} */
-export function formLevel(/** @type {Block[]} */ blocks) {
-  const secrets = [...new Set(blocks.flatMap((b) => b.promises.flatMap((p) => p.secret ?? [])))].sort();
+/** The smallest sound sum over the blocks of one document; (ε, δ) promises count as stated while `cap` lasts. @returns {FormLevel} */
+export function formLevel(/** @type {Block[]} */ blocks, cap = ZERO) {
+  const free = linesOf(blocks, -1, null, cap);
+  const secrets = [...new Set(blocks.flatMap((b) => b.promises.flatMap(({ secret }) => secret ?? [])))].sort();
   // Let each block about a secret be the one that counts its level; keep the cheapest choice, and the dearest secret.
-  const options = secrets.map((secret) => {
-    const choices = blocks.map((b, i) => ({ i, bound: about(b, secret) })).filter(({ bound }) => bound);
-    return least([linesOf(blocks, -1, null), ...choices.map(({ i, bound }) => linesOf(blocks, i, bound))]);
-  });
-  const lines = options.length ? options.reduce((a, b) => (compare(total(b), total(a)) > 0 ? b : a)) : linesOf(blocks, -1, null);
-  return { level: total(lines), ceiling: product(blocks.map((b) => b.ceiling)), lines };
+  const options = secrets.map((secret) => blocks.reduce((best, block, i) => {
+    const bound = about(block, secret), lines = bound && linesOf(blocks, i, bound, cap);
+    return lines && compare(total(lines), total(best)) < 0 ? lines : best;
+  }, free));
+  const lines = options.length ? options.reduce((a, b) => (compare(total(b), total(a)) > 0 ? b : a)) : free;
+  return { level: total(lines), delta: deltaOf(lines), ceiling: product(blocks.map((b) => b.ceiling)), free: total(free), freeDelta: deltaOf(free), lines };
 }
 
-/** What several documents cost together: across documents every block counts its ceiling. */
-export const ledgerTotal = (/** @type {Spent[]} */ forms) => (forms.length === 1 ? forms[0].level : product(forms.map((form) => form.ceiling)));
+/**
+ * What several documents cost together: across documents every block counts what rests on no prior; (ε, δ) bounds while
+ * the cap lasts, first where the ceiling is infinite and the least δ first, the ceilings otherwise.
+ */
+export function ledgerTotal(/** @type {(Spent & {delta?: Rational})[]} */ forms, cap = ZERO) {
+  if (forms.length === 1 && compare(forms[0].delta ?? ZERO, cap) <= 0) return forms[0].level;
+  let spent = ZERO;
+  const dearestFirst = forms.map(({ ceiling, free = null, freeDelta = ZERO }) => ({ ceiling, free, freeDelta }))
+    .sort((a, b) => Number(Boolean(a.ceiling)) - Number(Boolean(b.ceiling)) || compare(a.freeDelta, b.freeDelta));
+  return product(dearestFirst.map(({ ceiling, free, freeDelta }) => {
+    const more = plus(spent, freeDelta);
+    if (!freeDelta[0] || compare(more, cap) > 0) return ceiling;
+    spent = more;
+    return free;
+  }));
+}
 
 /** E with P(y|s) / P(y) within [1/E, E] under the claim; null if it promises no such thing. @returns {Rational | null} */
-function liftBound(/** @type {import("./audit.js").Claim} */ { notion, level, low_level: low }) {
-  if (notion === "dpv" || !level || (notion === "alip" && !low)) return null;
-  const up = rational(...level), down = rational(.../** @type {[number, number]} */ (low ?? [1, 1]));
-  return compare(down, up) > 0 ? down : up;
+function liftBound(/** @type {import("./audit.js").Claim} */ { notion, level, low_level: low = [1, 1] }) {
+  return notion === "dpv" || !level || !low ? null : largest([rational(...level), rational(...low)]);
 }
 
 /** The bound a block promises about a secret: the least under each of its priors, the largest of those. */
@@ -47,26 +65,41 @@ function about(/** @type {Block} */ { promises }, /** @type {string} */ secret) 
     const key = JSON.stringify([claim.joint, claim.lower_bounds]), bound = liftBound(claim);
     under.set(key, [...(under.get(key) ?? []), ...(bound ? [bound] : [])]);
   }
-  const each = [...under.values()].map((bounds) => bounds.reduce((/** @type {Rational | null} */ a, b) => (compare(b, a) < 0 ? b : a), null));
-  return each.length && each.every(Boolean) ? each.reduce((a, b) => (compare(b, a) > 0 ? b : a)) : null;
+  const each = [...under.values()];
+  return each.length && each.every((bounds) => bounds.length) ? largest(each.map(least)) : null;
 }
 
-function linesOf(/** @type {Block[]} */ blocks, /** @type {number} */ byLevel, /** @type {Rational | null} */ level) {
-  return blocks.map((b, i) => {
-    if (i === byLevel) return { block: b.id, by: "level", value: level };
-    const exact = b.promises.filter(({ claim }) => claim.notion === "dp" && claim.delta?.[0] === 0);
-    const below = exact.map(({ claim }) => rational(.../** @type {[number, number]} */ (claim.level))).filter((bound) => compare(bound, b.ceiling) < 0);
-    if (below.length) return { block: b.id, by: "dp", value: below.reduce((a, c) => (compare(c, a) > 0 ? c : a)) };
-    return { block: b.id, by: "ceiling", value: b.ceiling };
-  });
+/** @returns {Line[]} */
+function linesOf(/** @type {Block[]} */ blocks, /** @type {number} */ byLevel, /** @type {Rational | null} */ level, /** @type {Rational} */ cap) {
+  /** @type {Line[]} */
+  const lines = blocks.map(({ id, ceiling }, i) => ({ block: id, ...(i === byLevel ? { by: "level", value: level } : { by: "ceiling", value: ceiling }), delta: ZERO }));
+  let spent = ZERO;
+  for (const { i, value, delta } of approximate(blocks)) {
+    const more = plus(spent, delta);
+    if (i === byLevel || compare(more, cap) > 0) continue;
+    spent = more;
+    lines[i] = { block: blocks[i].id, by: "dp", value, delta };
+  }
+  return lines;
+}
+
+/** The (ε, δ) promises below their block's ceiling: those of infinite ceilings first, then by δ, place and ε. */
+function approximate(/** @type {Block[]} */ blocks) {
+  const found = blocks.flatMap(({ promises, ceiling }, i) => promises.flatMap(({ claim: { level, delta } }) => {
+    const value = delta && level && rational(...level);
+    return value && compare(value, ceiling) < 0 ? [{ i, value, delta: rational(...delta), isFinite: Number(Boolean(ceiling)) }] : [];
+  }));
+  return found.sort((a, b) => a.isFinite - b.isFinite || compare(a.delta, b.delta) || a.i - b.i || compare(a.value, b.value));
 }
 
 /** Limits of one app; InvalidInput for limits that are no plain decimals. */
 export class Policy {
-  constructor(/** @type {PolicyOptions} */ { cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false } = {}) {
+  constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ { cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0" } = {}) {
     this.cap = cap;
-    this.limit = expLower(parseNats(cap, "cap"));
-    this.most = maxCeiling === null ? null : expLower(parseNats(maxCeiling, "max_ceiling"));
+    this.limit = expLower(parseDecimal(cap, "cap"));
+    this.most = maxCeiling === null ? null : expLower(parseDecimal(maxCeiling, "max_ceiling"));
+    this.deltaCap = deltaCap;
+    this.allowed = parseChance(deltaCap, "delta_cap");
     this.allowUnpinned = allowUnpinned;
     this.requireLog = requireLog;
   }
@@ -78,29 +111,19 @@ export class Policy {
 
   /** Step 10: PolicyRefused or BudgetExceeded unless the survey may be answered on top of what was spent. */
   check(/** @type {Block[]} */ blocks, /** @type {{pinned: boolean, logged: boolean, spent: Spent[]}} */ { pinned, logged, spent }) {
-    for (const [i, b] of blocks.entries()) {
-      if (!b.restsOnPrior || (pinned && !this.most)) continue;
-      if (!this.most || compare(b.ceiling, this.most) > 0)
-        throw new PolicyRefused(
-          "ceiling",
-          `this block's promise rests on a prior that nobody has vouched for, and its ceiling of ${lnUp(b.ceiling)} nats is more than this app allows`,
-          `blocks[${i}].ceiling`,
-        );
-    }
-    if (this.requireLog && !logged)
-      throw new PolicyRefused("unlogged", "no log that somebody watches vouches for this survey, as this app demands");
-    if (!(pinned || logged || this.allowUnpinned))
-      throw new PolicyRefused("unpinned", "use the link that ends in #sha256=…, so that everyone gets the same survey");
-    const form = formLevel(blocks);
-    if (compare(form.level, this.limit) > 0) {
-      const asked = `the survey costs ${lnUp(form.level)} nats, this app allows ${this.cap}`;
-      if (blocks.filter((b) => b.restsOnPrior).length > 1)
-        throw new PolicyRefused("composition", `only one promise per secret that rests on a prior counts as stated, so ${asked}`, "blocks");
-      throw new PolicyRefused("cap", asked, "blocks");
-    }
-    const together = ledgerTotal([...spent, form]);
-    if (compare(together, this.limit) > 0)
-      throw new BudgetExceeded(`with what was answered before it would cost ${lnUp(together)} nats, this app allows ${this.cap}`);
-    return form;
+    const { most, allowed, limit, cap, deltaCap } = this;
+    for (const [i, { restsOnPrior, ceiling }] of blocks.entries())
+      if (restsOnPrior && (most ? compare(ceiling, most) > 0 : !pinned)) throw new PolicyRefused("ceiling", `blocks[${i}].ceiling`, ceiling);
+    if (this.requireLog && !logged) throw new PolicyRefused("unlogged", null);
+    if (!(pinned || logged || this.allowUnpinned)) throw new PolicyRefused("unpinned", null);
+    const form = formLevel(blocks, allowed), { delta } = formLevel(blocks, ONE);
+    if (compare(form.level, limit) > 0)
+      throw new PolicyRefused(blocks.filter((b) => b.restsOnPrior).length > 1 ? "composition" : "cap", "blocks", form.level, cap, delta, deltaCap);
+    // What was answered before has used up some of the δ: the blocks of this form have the rest.
+    const rest = spent.reduce((all, { freeDelta: [n, d] = ZERO }) => plus(all, [-n, d]), allowed);
+    const left = formLevel(blocks, rest[0] > 0n ? rest : ZERO);
+    const together = ledgerTotal([...spent, left], allowed);
+    if (compare(together, limit) > 0) throw new BudgetExceeded(together, cap, delta, deltaCap);
+    return left;
   }
 }

@@ -3,30 +3,27 @@
 
 import { InsecureTransport, LinkError } from "./errors.js";
 
-const FORM = "a survey link looks like https://host/s/ID#sha256=…: copy it whole";
-
 /** @typedef {{origin: string, survey: string, digest: string | null}} SurveyLink */
 
 /** Read a link; LinkError, or InsecureTransport for http:// to anything but this machine. @returns {SurveyLink} */
 export function readLink(/** @type {string} */ text) {
   const url = requireSecure(text);
   const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})$/.exec(url.hash);
-  if (!path || url.search || (url.hash && !pin)) throw new LinkError(FORM);
+  if (!path || url.search || (url.hash && !pin)) throw new LinkError("link", "link_form");
   return { origin: url.origin, survey: path[1], digest: pin && `sha256:${pin[1]}` };
 }
 
 /** The address, if it is https, or http to this machine itself. */
 export function requireSecure(/** @type {string} */ text, field = "link") {
-  const insecure = () => new InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone", field);
   const isWeb = /^\s*https?:\/\/[^/\\?#]/i.test(text); // URL reads more into a text than is there: https:host, https:\\host
   let url;
   try {
     url = new URL(text);
   } catch {
-    throw isWeb ? new LinkError(FORM, "link", field) : insecure();
+    throw isWeb ? new LinkError(field, "link_form") : new InsecureTransport(field, "not_https");
   }
-  if (/^[^/\\?#]*\/\/[^/\\?#]*@/.test(text)) throw new LinkError("an address with a user name in it could tell devices apart", "link", field);
-  const own = url.hostname === "localhost" || url.hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(url.hostname);
-  if (isWeb && (url.protocol === "https:" || (url.protocol === "http:" && own))) return url;
-  throw insecure();
+  if (/^[^/\\?#]*\/\/[^/\\?#]*@/.test(text)) throw new LinkError(field, "link_user");
+  const isOwn = /^(localhost|\[::1]|127(\.\d{1,3}){3})$/.test(url.hostname);
+  if (!isWeb || !(url.protocol === "https:" || (url.protocol === "http:" && isOwn))) throw new InsecureTransport(field, "not_https");
+  return url;
 }

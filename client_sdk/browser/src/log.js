@@ -3,8 +3,7 @@
 
 import { bytesOf, digestOf, sameBytes, sha256, textOf, unbase64, unhex } from "./canonical.js";
 import { CLOCK_SKEW } from "./documents.js";
-import { DocumentRejected, Equivocation, LogError, NetworkError, RollbackDetected } from "./errors.js";
-import { time } from "./schema.js";
+import { DocumentRejected, Equivocation, LogError, NetworkError, RollbackDetected, unless } from "./errors.js";
 
 /** @typedef {{origin: string, size: number, root: Uint8Array, text: Uint8Array, signatures: {name: string, raw: Uint8Array}[]}} Checkpoint */
 
@@ -18,51 +17,51 @@ const node = (/** @type {Uint8Array} */ left, /** @type {Uint8Array} */ right) =
 /** Base64 in its one canonical spelling. */
 function exact(/** @type {string} */ text, /** @type {string} */ field) {
   const bytes = unbase64(text);
-  if (!bytes || btoa(String.fromCharCode(...bytes)) !== text) throw new LogError("expected base64 text", field);
+  if (!bytes || btoa(String.fromCharCode(...bytes)) !== text) throw new LogError(field, "no_base64");
   return bytes;
 }
 
 /** @returns {Checkpoint} */
 export function readNote(/** @type {Uint8Array} */ data) {
-  if (data.length > MAX_NOTE) throw new LogError(`a checkpoint has at most ${MAX_NOTE} bytes`, "checkpoint");
+  if (data.length > MAX_NOTE) throw new LogError("checkpoint", "note_size", MAX_NOTE);
   let note;
   try {
     note = textOf(data);
   } catch {
-    throw new LogError("a checkpoint is UTF-8 text", "checkpoint");
+    throw new LogError("checkpoint", "note_text");
   }
   const gap = note.lastIndexOf("\n\n");
   if (gap < 0 || !note.endsWith("\n") || gap + 2 >= note.length || /[\0-\x09\x0b-\x1f]/.test(note))
-    throw new LogError("a checkpoint is a text, an empty line and signatures", "checkpoint");
+    throw new LogError("checkpoint", "note_form");
   const text = note.slice(0, gap + 1), lines = text.split("\n"), signed = note.slice(gap + 2, -1).split("\n");
-  if (signed.length > 64) throw new LogError("a checkpoint has at most 64 signatures", "signature");
+  if (signed.length > 64) throw new LogError("signature", "note_signatures");
   const signatures = signed.map((line) => {
     const found = /^— ([^\s\x85+]{1,255}) ([A-Za-z0-9+/]+={0,2})$/u.exec(line);
     const raw = found ? exact(found[2], "signature") : new Uint8Array();
-    if (!found || raw.length < 5) throw new LogError("a signature line reads: — name base64", "signature");
+    if (!found || raw.length < 5) throw new LogError("signature", "note_signature");
     return { name: found[1], raw };
   });
   if (lines.length !== 4 || !/^[^\s\x85+\x7f]{1,255}$/u.test(lines[0]))
-    throw new LogError("a checkpoint has three lines: origin, size, root", "checkpoint");
+    throw new LogError("checkpoint", "note_lines");
   if (!/^(0|[1-9]\d{0,15})$/.test(lines[1]) || !Number.isSafeInteger(Number(lines[1])))
-    throw new LogError("the size of a tree is a whole number without leading zeroes", "size");
+    throw new LogError("size", "tree_size");
   const root = exact(lines[2], "root");
-  if (root.length !== 32) throw new LogError("the root of a tree has 32 bytes", "root");
+  if (root.length !== 32) throw new LogError("root", "tree_root");
   return { origin: lines[0], size: Number(lines[1]), root, text: bytesOf(text), signatures };
 }
 
 /** @returns {{index: number, path: Uint8Array[], note: Uint8Array, head: Checkpoint}} */
 export function readProof(/** @type {Uint8Array} */ data) {
-  if (data.length > MAX_PROOF) throw new LogError(`a proof has at most ${MAX_PROOF} bytes`, "proof");
+  if (data.length > MAX_PROOF) throw new LogError("proof", "proof_size", MAX_PROOF);
   const gap = data.findIndex((byte, i) => byte === 10 && data[i + 1] === 10);
   const lines = String.fromCharCode(...data.slice(0, Math.max(0, gap))).split("\n");
   const place = /^index (0|[1-9]\d{0,15})$/.exec(lines[1] ?? "");
   if (gap < 0 || lines[0] !== "c2sp.org/tlog-proof@v1" || !place || lines.length > 2 + MAX_PATH)
-    throw new LogError("a proof begins with the lines c2sp.org/tlog-proof@v1 and index", "proof");
+    throw new LogError("proof", "proof_form");
   const path = lines.slice(2).map((line) => exact(line, "proof"));
-  if (path.some((entry) => entry.length !== 32)) throw new LogError("a proof has one hash of 32 bytes a line", "proof");
+  if (path.some((entry) => entry.length !== 32)) throw new LogError("proof", "proof_hashes");
   const index = Number(place[1]);
-  if (!Number.isSafeInteger(index)) throw new LogError("no tree is that large", "index");
+  if (!Number.isSafeInteger(index)) throw new LogError("index", "tree_too_large");
   const note = data.slice(gap + 2);
   return { index, path, note, head: readNote(note) };
 }
@@ -77,11 +76,11 @@ async function valid(
     let value = raw.slice(4), message = head.text, seconds = 0;
     if (kind === WITNESS) {
       seconds = value.slice(0, 8).reduce((all, byte) => all * 256 + byte, 0);
-      if (value.length < 8 || seconds >= 2 ** 35) throw new LogError("a witness signs a time of 8 bytes", "signature");
+      if (value.length < 8 || seconds >= 2 ** 35) throw new LogError("signature", "witness_time");
       message = join(bytesOf(`cosignature/v1\ntime ${seconds}\n`), head.text);
       value = value.slice(8);
     }
-    if (!(await verify(key.key, value, message))) throw new LogError(`a signature of ${key.name} is false`, "signature");
+    if (!(await verify(key.key, value, message))) throw new LogError("signature", "false_signature", key.name);
     times.push(seconds * 1000);
   }
   return times;
@@ -91,19 +90,16 @@ async function valid(
 export async function requireWatched(
   /** @type {Checkpoint} */ head, /** @type {import("./keys.js").LogRole} */ role, /** @type {number} */ now, /** @type {import("./dsse.js").Verify} */ verify,
 ) {
-  if (!role.witnesses.length) throw new LogError("no witness watches this log, so nobody may rely on it", "witnesses");
-  if (head.origin !== role.log.name) throw new LogError(`this is a checkpoint of another log than ${role.log.name}`, "origin");
-  if (!(await valid(head, role.log, LOG, verify)).length) throw new LogError("the log's key did not sign this checkpoint", "signature");
+  if (!role.witnesses.length) throw new LogError("witnesses", "unwatched");
+  if (head.origin !== role.log.name) throw new LogError("origin", "other_log", role.log.name);
+  if (!(await valid(head, role.log, LOG, verify)).length) throw new LogError("signature", "log_unsigned");
   const seen = [];
   for (const witness of role.witnesses) {
     const times = await valid(head, witness, WITNESS, verify);
     if (times.length) seen.push(Math.max(...times));
   }
   const fresh = seen.filter((at) => now - CHECKPOINT_AGE <= at && at <= now + CLOCK_SKEW);
-  if (fresh.length < role.threshold) {
-    const last = seen.length ? `; the last word is of ${time(Math.max(...seen))}, this clock says ${time(now)}` : "";
-    throw new LogError(`${fresh.length} of the ${role.threshold} witnesses needed have seen this checkpoint lately${last}`, "witnesses");
-  }
+  if (fresh.length < role.threshold) throw new LogError("witnesses", "witnesses", fresh.length, role.threshold, Math.max(...seen), now);
 }
 
 /** The leaf of a document: its entry is the 32 raw bytes of the digest. */
@@ -113,12 +109,12 @@ export const documentLeaf = (/** @type {string} */ digest) => sha256(join([0], u
 export async function requireInclusion(
   /** @type {Uint8Array} */ leaf, /** @type {number} */ index, /** @type {{size: number, root: Uint8Array}} */ { size, root }, /** @type {Uint8Array[]} */ path,
 ) {
-  if (index < 0 || index >= size) throw new LogError("the index lies beyond the tree", "index");
+  if (index < 0 || index >= size) throw new LogError("index", "beyond_tree");
   let at = BigInt(index), last = BigInt(size - 1);
-  if (path.length > MAX_PATH || path.some((entry) => entry.length !== 32)) throw new LogError("a proof has at most 64 hashes of 32 bytes", "proof");
+  if (path.length > MAX_PATH || path.some((entry) => entry.length !== 32)) throw new LogError("proof", "path_hashes");
   let found = leaf;
   for (const sibling of path) {
-    if (!last) throw new LogError("the path is too long for the tree", "proof");
+    if (!last) throw new LogError("proof", "path_too_long");
     if (at & 1n || at === last) {
       found = await node(sibling, found);
       for (; !(at & 1n) && at; at >>= 1n) last >>= 1n;
@@ -126,8 +122,8 @@ export async function requireInclusion(
     at >>= 1n;
     last >>= 1n;
   }
-  if (last) throw new LogError("the path is too short for the tree", "proof");
-  if (!sameBytes(found, root)) throw new LogError("the path does not lead to the checkpoint's root: the document is not in this log", "proof");
+  if (last) throw new LogError("proof", "path_too_short");
+  if (!sameBytes(found, root)) throw new LogError("proof", "not_in_log");
 }
 
 /** The root of the first `size` leaf hashes: pairs are hashed level by level, a last one without a partner moves up. */
@@ -153,21 +149,17 @@ export async function requireLogged(/** @type {string} */ digest, /** @type {boo
     return proof;
   };
   const kept = (await store.get("proofs", digest))?.proof;
-  const keptIsGood = async () => kept && (await prove(kept).then(Boolean, (error) => {
-    if (error instanceof DocumentRejected) return false;
-    throw error;
-  }));
+  const keptIsGood = async () => kept && unless(prove(kept).then(Boolean), DocumentRejected, () => false);
   if (preferKept && (await keptIsGood())) return;
-  let data;
-  try {
-    data = await fetch(`/v1/log/proof/${digest}`, MAX_PROOF, "text/plain");
-  } catch (error) {
-    if (error instanceof NetworkError && (await keptIsGood())) return;
+  const data = await unless(fetch(`/v1/log/proof/${digest}`, MAX_PROOF, "text/plain"), NetworkError, async (error) => {
+    if (await keptIsGood()) return null;
     throw error;
-  }
+  });
+  if (!data) return;
   const { head, note } = await prove(data);
   await requireGrowth(head, note, role.log.name, store, fetch); // (8.4)
-  await store.rememberLog(role.log.name, head.size, note, digest, data);
+  await store.change("checkpoints", role.log.name, (now) => (!now || head.size >= now.size) && { size: head.size, note });
+  await store.change("proofs", digest, () => ({ proof: data }));
 }
 
 /** (8.4): the head remembered last is a beginning of this one. All leaves are asked for: a proof "since M" would name M. */
@@ -178,16 +170,16 @@ async function requireGrowth(
   const before = (await store.get("checkpoints", name))?.note;
   if (!before) return;
   const last = readNote(before);
-  if (head.size < last.size) throw new RollbackDetected(`the log shows ${head.size} entries, ${last.size} have been seen before`, "log");
+  if (head.size < last.size) throw new RollbackDetected("log", "log_shrank", head.size, last.size);
   if (head.size === last.size && sameBytes(head.root, last.root)) return;
   if (head.size > last.size) {
-    if (head.size > MAX_ENTRIES) throw new LogError(`a log of more than ${MAX_ENTRIES} entries cannot be checked here: update the app`, "size");
+    if (head.size > MAX_ENTRIES) throw new LogError("size", "log_too_large", MAX_ENTRIES);
     const data = await fetch(`/v1/log/leaves?size=${head.size}`, 32 * head.size, "application/octet-stream");
-    if (data.length !== 32 * head.size) throw new LogError("the log's leaves are not as many as its head says", "leaves");
+    if (data.length !== 32 * head.size) throw new LogError("leaves", "leaf_count");
     const leaves = Array.from({ length: head.size }, (_, i) => data.slice(32 * i, 32 * i + 32));
-    if (!sameBytes(await treeRoot(leaves), head.root)) throw new LogError("the log's leaves do not lead to its head", "leaves");
+    if (!sameBytes(await treeRoot(leaves), head.root)) throw new LogError("leaves", "leaf_root");
     if (sameBytes(await treeRoot(leaves.slice(0, last.size)), last.root)) return;
   }
   await store.keepEvidence([[await digestOf(before), before], [await digestOf(note), note]]);
-  throw new Equivocation("the log has forked: it shows another past than before", "log");
+  throw new Equivocation("log", "log_forked");
 }

@@ -20,6 +20,8 @@ export function rational(/** @type {bigint | number} */ n, /** @type {bigint | n
   return [a / common, b / common];
 }
 
+export const ZERO = rational(0), ONE = rational(1);
+
 /** Negative, zero or positive as a is less than, equal to or greater than b; null is infinite. */
 export function compare(/** @type {Rational | null} */ a, /** @type {Rational | null} */ b) {
   if (!a || !b) return Number(!a) - Number(!b);
@@ -29,7 +31,7 @@ export function compare(/** @type {Rational | null} */ a, /** @type {Rational | 
 
 /** The product; null if any factor is infinite. @returns {Rational | null} */
 export function product(/** @type {(Rational | null)[]} */ factors) {
-  return factors.reduce((/** @type {Rational | null} */ all, next) => all && next && rational(all[0] * next[0], all[1] * next[1]), rational(1));
+  return factors.reduce((/** @type {Rational | null} */ all, next) => all && next && rational(all[0] * next[0], all[1] * next[1]), ONE);
 }
 
 export const sum = (/** @type {bigint[]} */ values) => values.reduce((a, b) => a + b, 0n);
@@ -37,41 +39,38 @@ export const sum = (/** @type {bigint[]} */ values) => values.reduce((a, b) => a
 /** n/d rounded up. */
 export const ceilDiv = (/** @type {bigint} */ n, /** @type {bigint} */ d) => -(-n / d) + BigInt(n > 0n && n % d !== 0n);
 
-/** A number of nats from 0.01 to 64, read exactly from a plain decimal string. @returns {Rational} */
-export function parseNats(/** @type {unknown} */ value, /** @type {string} */ field) {
-  const found = typeof value === "string" ? /^(\d{1,6})(?:\.(\d{1,30}))?$/.exec(value) : null;
-  if (typeof value === "string" && /^[+-]?(nan|inf|infinity)$/i.test(value))
-    throw new InvalidInput('write a finite decimal such as "0.5"', "eps_not_finite", field);
-  if (!found) throw new InvalidInput('write a plain decimal string such as "0.5"', "eps_format", field);
+/** The sum. */
+export const plus = (/** @type {Rational} */ a, /** @type {Rational} */ b) => rational(a[0] * b[1] + b[0] * a[1], a[1] * b[1]);
+
+/** A number from `low` to `high` hundredths, read exactly from a plain decimal string. @returns {Rational} */
+export function parseDecimal(/** @type {any} */ value, /** @type {string} */ field, low = 1, high = 6400) {
+  const isText = typeof value === "string", found = isText && /^(\d{1,6})(?:\.(\d{1,30}))?$/.exec(value);
+  const outside = () => new InvalidInput("eps_out_of_range", field, low ? "no_level" : "no_chance");
+  if (!found) {
+    // A float tells here only which of two refusals it is.
+    if (isText && /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value) && (100 * +value < low || 100 * +value > high)) throw outside();
+    throw new InvalidInput(isText && /^[+-]?(nan|inf|infinity)$/i.test(value) ? "eps_not_finite" : "eps_format", field, "no_decimal");
+  }
   const [, whole, part = ""] = found;
   const number = rational(BigInt(whole + part), 10n ** BigInt(part.length));
-  if (compare(number, rational(1, 100)) < 0 || compare(number, rational(64)) > 0)
-    throw new InvalidInput("choose a level from 0.01 to 64 nats", "eps_out_of_range", field);
+  if (compare(number, rational(low, 100)) < 0 || compare(number, rational(high, 100)) > 0) throw outside();
   return number;
 }
 
-const ONE = 1n << 192n; // 128 bits, and 64 more for the errors of rounding and squaring
+/** A chance from 0 on and below 1. @returns {Rational} */
+export function parseChance(/** @type {unknown} */ value, /** @type {string} */ field) {
+  const chance = parseDecimal(value, field, 0, 100);
+  if (!compare(chance, ONE)) throw new InvalidInput("eps_out_of_range", field, "no_chance");
+  return chance;
+}
+
+const UNIT = 1n << 192n; // 128 bits, and 64 more for the errors of rounding and squaring
 
 /** A rational at most e^r and within a relative 2^-128 of it, for r in [0, 64]: the Python package's own bound. @returns {Rational} */
 export function expLower(/** @type {Rational} */ [n, d]) {
   const halvings = BigInt(n / d ? (n / d).toString(2).length : 0);
-  let total = ONE, term = ONE;
+  let total = UNIT, term = UNIT;
   for (let i = 1n; term > 1n; i++) total += term = (term * n) / ((d << halvings) * i);
-  for (let i = 0n; i < halvings; i++) total = (total * total) / ONE;
-  return rational(total, ONE);
-}
-
-/** ln(level) in nats with four decimals, never shown smaller than it is; null is "inf". */
-export function lnUp(/** @type {Rational | null} */ level) {
-  if (!level) return "inf";
-  let nats = BigInt(Math.max(0, Math.ceil((log(level[0]) - log(level[1])) * 1e4 - 2)));
-  if (nats > 640_000n) nats += 4n;
-  else while (compare(expLower(rational(nats, 10_000)), level) < 0) nats++;
-  return `${nats / 10_000n}.${String(nats % 10_000n).padStart(4, "0")}`;
-}
-
-/** rounding: for reading only; `lnUp` corrects it upwards by exact comparison. */
-function log(/** @type {bigint} */ n) {
-  const extra = Math.max(0, n.toString(16).length - 15);
-  return Math.log(Number(n >> BigInt(4 * extra))) + extra * Math.log(16);
+  for (let i = 0n; i < halvings; i++) total = (total * total) / UNIT;
+  return rational(total, UNIT);
 }

@@ -1,95 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Reading parsed JSON field by field: every key named, every type checked, nothing unknown let through (step 4). */
+/**
+ * Reading parsed JSON by what it must look like (step 4): a reader takes a value and the path to it and gives what was
+ * read, or refuses; readers of objects and lists are made of readers of their parts. Every key is named, every type
+ * checked, nothing unknown is let through. The order in which things are read decides which fault is reported.
+ */
 
-import { DocumentRejected } from "./errors.js";
+import { DocumentRejected, UnsupportedDocument } from "./errors.js";
 
-/** @template T @typedef {(value: any, field: string) => T} Read */
+/**
+ * Beside value and path, a reader is given what has been read of the outermost object, for rules such as "a text per
+ * language of the document", and the object that holds the value, with its path.
+ * @template T @typedef {(value: any, path: string, root?: any, holder?: any, at?: string) => T} Read
+ */
 
 /** The error for a field that does not fit the schema. */
-export const reject = (/** @type {string} */ detail, /** @type {string | null} */ field) => new DocumentRejected("schema", detail, field);
+export const reject = (/** @type {string | null} */ field, /** @type {import("./errors.js").Said} */ ...said) => new DocumentRejected("schema", field, ...said);
 
-export function record(/** @type {any} */ value, /** @type {string | null} */ field, /** @type {string[]} */ keys) {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw reject("expected an object", field);
-  const path = (/** @type {string} */ key) => (field ? `${field}.${key}` : key);
+/** The path to a part. */
+export const under = (/** @type {string} */ path, /** @type {string} */ name) => (path ? `${path}.${name}` : name);
+
+const isObject = (/** @type {any} */ value) => value !== null && typeof value === "object" && !Array.isArray(value);
+
+/** Refuse anything but an object with exactly these keys. */
+export function requireKeys(/** @type {any} */ value, /** @type {string} */ path, /** @type {string[]} */ keys) {
+  if (!isObject(value)) throw reject(path, "no_object");
   const found = Object.keys(value);
-  const wrong = [...found.filter((key) => !keys.includes(key)), ...keys.filter((key) => !Object.hasOwn(value, key))].sort()[0];
-  if (wrong !== undefined) throw reject(found.includes(wrong) ? "unknown field" : "missing field", path(wrong));
+  const wrong = [...found.filter((key) => !keys.includes(key)), ...keys.filter((key) => !found.includes(key))].sort()[0];
+  if (wrong !== undefined) throw reject(under(path, wrong), found.includes(wrong) ? "unknown_field" : "missing_field");
+}
+
+/** An object with these parts, read in this order; `more` names keys that a reader of another part takes care of. @returns {Read<any>} */
+export const object = (/** @type {Record<string, Read<any>>} */ parts, /** @type {string[]} */ more = []) => (value, path, root) => {
+  requireKeys(value, path, [...Object.keys(parts), ...more]);
+  /** @type {Record<string, any>} */
+  const read = {};
+  for (const [name, part] of Object.entries(parts)) read[name] = part(value[name], under(path, name), root ?? read, value, path);
+  return read;
+};
+
+/** What the entry `key` of an object names in a table; undefined if there is no such entry, which its reader will say. */
+export function chosen(/** @type {any} */ value, /** @type {string} */ path, /** @type {string} */ key, /** @type {Record<string, any>} */ table) {
+  if (!isObject(value) || !Object.hasOwn(value, key)) return undefined;
+  if (typeof value[key] !== "string" || !Object.hasOwn(table, value[key])) throw new UnsupportedDocument(path, "unknown_name", key);
+  return table[value[key]];
+}
+
+/** A list of entries; if `nameOf` tells their names, no two may have the same. @template T @returns {Read<T[]>} */
+export const list = (
+  /** @type {number} */ low, /** @type {number} */ high, /** @type {Read<T>} */ read, /** @type {((entry: T) => any) | undefined} */ nameOf = undefined,
+) => (value, path, root) => {
+  if (!Array.isArray(value) || value.length < low || value.length > high) throw reject(path, "no_list", low, high);
+  const entries = value.map((entry, i) => read(entry, `${path}[${i}]`, root));
+  if (nameOf) requireDistinct(entries.map(nameOf), path);
+  return entries;
+};
+
+/** Refuse names of which two are the same. */
+export function requireDistinct(/** @type {any[]} */ names, /** @type {string} */ path) {
+  if (new Set(names).size !== names.length) throw reject(path, "same_id");
+}
+
+/** A whole number. @returns {Read<number>} */
+export const integer = (low = 0, high = Number.MAX_SAFE_INTEGER, reason = "schema") => (value, path) => {
+  if (!Number.isSafeInteger(value) || value < low || value > high) throw new DocumentRejected(reason, path, "no_integer", low, high);
   return value;
-}
+};
 
-/** @template T @returns {T[]} */
-export function items(
-  /** @type {any} */ value, /** @type {string} */ field, /** @type {number} */ low, /** @type {number} */ high, /** @type {Read<T>} */ read,
-) {
-  if (!Array.isArray(value) || value.length < low || value.length > high)
-    throw reject(`expected a list of ${low} to ${high} entries`, field);
-  return value.map((entry, i) => read(entry, `${field}[${i}]`));
-}
+/** [p, q] as given: a level is never rounded. @returns {Read<[number, number]>} */
+export const ratio = (low = 1) => (value, path) => {
+  if (!Array.isArray(value) || value.length !== 2) throw reject(path, "no_ratio");
+  return [integer(low)(value[0], `${path}[0]`), integer(1)(value[1], `${path}[1]`)];
+};
 
-/** @returns {number} */
-export function integer(/** @type {any} */ value, /** @type {string} */ field, low = 0, high = Number.MAX_SAFE_INTEGER) {
-  if (!Number.isSafeInteger(value) || value < low || value > high) throw reject(`expected a whole number from ${low} to ${high}`, field);
+/** @type {Read<boolean>} */
+export const flag = (value, path) => {
+  if (typeof value !== "boolean") throw reject(path, "no_flag");
   return value;
-}
-
-/** [p, q] as given: a level is never rounded. @returns {[number, number]} */
-export function ratio(/** @type {any} */ value, /** @type {string} */ field, low = 1) {
-  if (!Array.isArray(value) || value.length !== 2) throw reject("expected a ratio of two whole numbers", field);
-  return [integer(value[0], `${field}[0]`, low), integer(value[1], `${field}[1]`, 1)];
-}
-
-/** @returns {boolean} */
-export function flag(/** @type {any} */ value, /** @type {string} */ field) {
-  if (typeof value !== "boolean") throw reject("expected true or false", field);
-  return value;
-}
+};
 
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
 const ASCII = /^[\0-\x7f]$/;
 
-/** A text of 1 to `most` characters that is safe to show. Joiners are fine between two characters not in ASCII. */
-export function text(/** @type {any} */ value, /** @type {string} */ field, most = 4000) {
+/** A text of 1 to `most` characters that is safe to show. Joiners are fine between two characters not in ASCII. @returns {Read<string>} */
+export const text = (most = 4000) => (value, path) => {
   const characters = typeof value === "string" && value.length <= 2 * most ? [...value] : [];
-  if (!characters.length || characters.length > most) throw reject(`expected a text of 1 to ${most} characters`, field);
-  const unsafe = UNSAFE.test(value) && characters.some((c, i) => {
-    if (!UNSAFE.test(c)) return false;
-    const inside = i > 0 && i < characters.length - 1 && !ASCII.test(characters[i - 1]) && !ASCII.test(characters[i + 1]);
-    return !(inside && (c === "\u200c" || c === "\u200d"));
-  });
-  if (unsafe) throw reject("the text holds a character which cannot be shown safely", field);
-  return /** @type {string} */ (value);
-}
-
-/** A text per language, for exactly the document's languages. @returns {Record<string, string>} */
-export function words(/** @type {any} */ value, /** @type {string} */ field, /** @type {string[]} */ languages) {
-  for (const [key, said] of Object.entries(record(value, field, languages))) text(said, `${field}.${key}`);
-  return value;
-}
-
-const matching = (/** @type {RegExp} */ pattern, /** @type {string} */ expected) => (/** @type {any} */ value, /** @type {string} */ field) => {
-  if (typeof value !== "string" || !pattern.test(value)) throw reject(`expected ${expected}`, field);
+  if (!characters.length || characters.length > most) throw reject(path, "no_text", most);
+  const isJoiner = (/** @type {string} */ c, /** @type {number} */ i) =>
+    (c === "\u200c" || c === "\u200d") && i > 0 && i < characters.length - 1 && !ASCII.test(characters[i - 1]) && !ASCII.test(characters[i + 1]);
+  if (UNSAFE.test(value) && characters.some((c, i) => UNSAFE.test(c) && !isJoiner(c, i))) throw reject(path, "unsafe_text");
   return value;
 };
-export const identifier = matching(/^[a-z0-9][a-z0-9_-]{0,63}$/, "an id of a-z, 0-9, - and _");
-export const digest = matching(/^sha256:[0-9a-f]{64}$/, "sha256: and 64 hex digits");
-export const hex128 = matching(/^[0-9a-f]{32}$/, "32 lower-case hex digits");
-export const hex256 = matching(/^[0-9a-f]{64}$/, "64 lower-case hex digits");
-export const language = matching(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, "a language tag such as en");
 
-/** Milliseconds since 1970 of a time written YYYY-MM-DDTHH:MM:SSZ. */
-export function moment(/** @type {any} */ value, /** @type {string} */ field) {
+/** A text per language, for exactly the document's languages. @type {Read<Record<string, string>>} */
+export const words = (value, path, root) => {
+  requireKeys(value, path, root.languages);
+  for (const [language, said] of Object.entries(value)) text()(said, under(path, language));
+  return value;
+};
+
+/** A text of a form. @returns {Read<string>} */
+const matching = (/** @type {RegExp} */ pattern, /** @type {string} */ key) => (value, path) => {
+  if (typeof value !== "string" || !pattern.test(value)) throw reject(path, key);
+  return value;
+};
+export const identifier = matching(/^[a-z0-9][a-z0-9_-]{0,63}$/, "no_id");
+export const digest = matching(/^sha256:[0-9a-f]{64}$/, "no_digest");
+export const hex128 = matching(/^[0-9a-f]{32}$/, "no_hex32");
+export const hex256 = matching(/^[0-9a-f]{64}$/, "no_hex64");
+export const language = matching(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, "no_language");
+export const base64url = matching(/^[A-Za-z0-9_-]{64,2000}$/, "no_key");
+
+/** Milliseconds since 1970 of a time written YYYY-MM-DDTHH:MM:SSZ. @type {Read<number>} */
+export const moment = (value, path) => {
   const at = typeof value === "string" && /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value) ? Date.parse(value) : NaN;
-  if (Number.isNaN(at) || time(at) !== value) throw reject("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC", field);
+  if (Number.isNaN(at) || time(at) !== value) throw reject(path, "no_time");
   return at;
-}
+};
 
 /** The only form of time in our documents. */
 export const time = (/** @type {number} */ at) => new Date(at).toISOString().replace(/\.\d+/, "");
 
-/** @template T @returns {T | null} */
-export const optional = (/** @type {any} */ value, /** @type {string} */ field, /** @type {Read<T>} */ read) =>
-  value === null ? null : read(value, field);
+/** What may be null. @template T @returns {Read<T | null>} */
+export const optional = (/** @type {Read<T>} */ read) => (value, path, root) => (value === null ? null : read(value, path, root));
 
-export function distinct(/** @type {string[]} */ names, /** @type {string} */ field) {
-  if (new Set(names).size !== names.length) throw reject("two entries have the same id", field);
-}
+/** The value as it is, which another reader looks at. @type {Read<any>} */
+export const any = (value) => value;

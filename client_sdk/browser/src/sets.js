@@ -65,17 +65,6 @@ export class Search {
 }
 
 /** @returns {Generator<Candidate>} */
-export function* answerRatios(/** @type {Shape} */ sets) {
-  yield [sets.high, sets.low, false];
-}
-
-/** @returns {Generator<Candidate>} */
-export function* excesses(/** @type {Shape} */ sets, /** @type {bigint} */ p, /** @type {bigint} */ q) {
-  const n = q * sets.high - p * sets.low;
-  yield [n > 0n ? n : 0n, q * sets.scale, false];
-}
-
-/** @returns {Generator<Candidate>} */
 export function* secretRatios(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint) {
   const search = new Search(sets);
   for (const [s, ours] of joint.entries())
@@ -102,13 +91,4 @@ export function* aroundAverage(/** @type {Search} */ upper, /** @type {Search} *
     const down = lower.better(inside.map((x, i) => [x, everybody[i], own[i]]), total, mass, true);
     if (down) yield down;
   }
-}
-
-/** @returns {Generator<Candidate>} */
-export function* posteriors(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint, /** @type {number} */ sensitive) {
-  const own = joint[sensitive], everybody = own.map((_, x) => sum(joint.map((row) => row[x])));
-  const mass = sum(own), total = sum(everybody);
-  yield [mass, total, false];
-  const found = new Search(sets).better(own.map((a, x) => [x, a, everybody[x]]), mass, total);
-  if (found) yield [found[0] * mass, found[1] * total, false];
 }

@@ -42,14 +42,12 @@ export class Transport {
     try {
       const reply = await this.fetcher(address, { ...this.#options(body), signal: giveUp.signal });
       if (reply.type === "opaqueredirect" || (reply.status >= 300 && reply.status < 400))
-        throw new NetworkError("the server answered with a redirect, which is not followed", "redirect");
+        throw new NetworkError("redirect");
       const type = (reply.headers.get("Content-Type") ?? "").split(";")[0].trim().toLowerCase();
       return { status: reply.status, type, retryAfter: reply.headers.get("Retry-After"), body: await read(reply, most) };
     } catch (error) {
       if (error instanceof NetworkError) throw error;
-      throw giveUp.signal.aborted
-        ? new NetworkError("the server's answer was too large or too slow", "limit")
-        : new NetworkError("the server could not be reached; it will be tried again");
+      throw new NetworkError(giveUp.signal.aborted ? "limit" : "network");
     } finally {
       clearTimeout(timer);
     }
@@ -64,7 +62,7 @@ async function read(/** @type {Response} */ reply, /** @type {number} */ most) {
     size += part.value.length;
     if (size > most) {
       reader?.cancel().catch(() => undefined);
-      throw new NetworkError(`the server's answer is larger than ${most} bytes`, "limit");
+      throw new NetworkError("limit");
     }
   }
   const whole = new Uint8Array(size);

@@ -9,8 +9,8 @@ from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.samples import NOW
 
 AT = NOW.timestamp() * 1000
-LATER = {"log.js", "rare.js", "tokens.js", "memory.js"}
-WORDS = {"explain.js", "words.js", "element.js", "styles.js", "words.ar.js"}
+LATER = {"log.js", "rare.js", "delta.js", "rotation.js", "problems.js", "respondents.js", "tokens.js", "memory.js"}
+WORDS = {"explain.js", "guesses.js", "shown.js", "texts.js", "words.js", "element.js", "styles.js", "words.ar.js"}
 CORE = """async ([link, at]) => {
   const {Client} = await import("/sdk/core.js");
   window.client = await Client.open(link, {now: () => at, spreadMs: 0, policy: {cap: "64", maxCeiling: null}});
@@ -32,7 +32,7 @@ def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, 
     )
     assert "only what is listed below leaves it" in said
     page.evaluate(program("open"), {"link": wire.publish(survey_id="cd" * 16), "at": AT, "options": {"store": "b"}})
-    assert loaded(wire) & (LATER | WORDS) == {"explain.js"}
+    assert loaded(wire) & (LATER | WORDS) == {"explain.js", "guesses.js", "shown.js", "texts.js"}
 
 
 RARE = ["dense srlip", "subset rldp"]
@@ -42,10 +42,13 @@ RARE = ["dense srlip", "subset rldp"]
 def test_a_notion_whose_part_cannot_be_loaded_is_never_taken_on_trust(page: Page, wire: Wire, name: str) -> None:
     link = wire.publish(documents()[name])
     page.route("**/sdk/rare.js", lambda route: route.abort())
-    opened = "([code, given]) => (0, eval)(code)(given).then(() => null, (error) => [error.code, error.detail])"
-    code, detail = page.evaluate(opened, [CORE, [link, AT]])
-    assert code == "network"
-    assert "a part of the SDK could not be loaded" in detail
+    opened = """([code, given]) => (0, eval)(code)(given).then(() => null, async (error) => {
+      const {describe} = await import("/sdk/texts.js");
+      return [error.code, error.detail, describe(error)];
+    })"""
+    code, key, words = page.evaluate(opened, [CORE, [link, AT]])
+    assert (code, key) == ("network", "no_part")
+    assert "a part of the SDK could not be loaded" in words
     page.reload()
     page.unroute("**/sdk/rare.js")
     assert page.evaluate(opened, [CORE, [link, AT]]) is None

@@ -233,7 +233,7 @@ def _region() -> Question:
 
 
 def test_problem_codes_are_those_of_the_table(page: Page) -> None:
-    found = page.evaluate("import('/sdk/delivery.js').then(({PROBLEMS}) => PROBLEMS)")
+    found = page.evaluate("import('/sdk/problems.js').then(({PROBLEMS}) => PROBLEMS)")
     ours = {(int(status), code) for status, codes in found.items() for code in codes.split()}
     assert {(problem.status, problem.code) for problem in Problem} <= ours
 
@@ -251,10 +251,10 @@ def test_levels_are_bounded_and_shown_alike(page: Page) -> None:
     ]
     found = page.evaluate(
         """async ({levels, ratios}) => {
-          const r = await import("/sdk/rational.js");
+          const [r, shown] = await Promise.all([import("/sdk/rational.js"), import("/sdk/shown.js")]);
           const pair = ([n, d]) => r.rational(BigInt(n), BigInt(d));
           const bounds = levels.map((one) => r.expLower(pair(one)).map(String));
-          return {levels: bounds, ratios: ratios.map((one) => r.lnUp(pair(one)))};
+          return {levels: bounds, ratios: ratios.map((one) => shown.lnUp(pair(one)))};
         }""",
         {"levels": [_pair(level) for level in levels], "ratios": [_pair(ratio) for ratio in ratios]},
     )

@@ -2,8 +2,8 @@
 async (given) => {
   const {Client, Policy, readLink} = await import("/sdk-under-test/index.js");
   const {unbase64} = await import("/sdk-under-test/canonical.js");
-  const {cap, max_ceiling: maxCeiling, allow_unpinned: allowUnpinned, require_log: requireLog} = given.policy;
-  const policy = {...(cap != null && {cap}), ...(maxCeiling != null && {maxCeiling}), allowUnpinned, requireLog};
+  const {cap, max_ceiling: maxCeiling, allow_unpinned: allowUnpinned, require_log: requireLog, delta_cap: deltaCap} = given.policy;
+  const policy = {...(cap != null && {cap}), ...(maxCeiling != null && {maxCeiling}), ...(deltaCap != null && {deltaCap}), allowUnpinned, requireLog};
   // A tape of random bits: one draw of many bits is that many small ones, from the lowest on. An id is the last draw.
   const tape = (given.bits ?? []).map(([size, value]) => [size, BigInt("0x" + value)]);
   const randomBits = (size) => {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/** (ε, δ) for rare.js: the δ that a level needs, of tables and of products. */
+
+import { gcd, sum } from "./rational.js";
+
+/** @typedef {import("./ratios.js").Candidate} Candidate */
+
+/** Σ_y max(0, Q(y|x) − p/q·Q(y|z)) over pairs x ≠ z: the δ for a level ln p/q. @returns {Generator<Candidate>} */
+export function* excesses(/** @type {import("./mechanisms.js").Dense} */ m, /** @type {bigint} */ p, /** @type {bigint} */ q) {
+  const ours = m.weights.map((row) => row.map((w) => q * BigInt(w))), theirs = m.weights.map((row) => row.map((w) => p * BigInt(w)));
+  for (const [x, own] of ours.entries())
+    for (const [z, other] of theirs.entries())
+      if (x !== z) {
+        let total = 0n;
+        for (let y = 0; y < own.length; y++) if (own[y] > other[y]) total += own[y] - other[y];
+        yield [total, q << BigInt(m.bits), false];
+      }
+}
+
+/** @typedef {[bigint, bigint][]} Likelihoods masses under two answers, those of one ratio added up */
+
+/** The different likelihoods over pairs of a factor's answers. @returns {Likelihoods[]} */
+export function likelihoods(/** @type {import("./mechanisms.js").Dense} */ factor) {
+  const found = new Map();
+  for (const [i, ours] of factor.weights.entries())
+    for (const [j, theirs] of factor.weights.entries())
+      if (i !== j) keep(found, ours.map((w, y) => [BigInt(w), BigInt(theirs[y])]));
+  return [...found.values()];
+}
+
+/** The same for a product: likelihoods convolve, and pairs that agree in a part show no more. @returns {Generator<Candidate>} */
+export function* productExcesses(/** @type {import("./mechanisms.js").Product} */ m, /** @type {bigint} */ p, /** @type {bigint} */ q) {
+  /** @type {Likelihoods[]} */
+  let found = [[[1n, 1n]]];
+  for (const own of m.factors.map(likelihoods)) {
+    const next = new Map();
+    for (const before of found) for (const now of own) keep(next, before.flatMap(([a, b]) => now.map(([c, d]) => [a * c, b * d])));
+    found = [...next.values()];
+  }
+  const D = q << BigInt(m.bits * m.factors.length);
+  for (const masses of found) yield [sum(masses.map(([a, b]) => (q * a > p * b ? q * a - p * b : 0n))), D, false];
+}
+
+function keep(/** @type {Map<string, Likelihoods>} */ found, /** @type {[bigint, bigint][]} */ masses) {
+  /** @type {Map<string, [bigint, bigint]>} */
+  const together = new Map();
+  for (const [a, b] of masses) {
+    const common = gcd(a, b);
+    if (!common) continue;
+    const key = `${a / common}:${b / common}`, [c, d] = together.get(key) ?? [0n, 0n];
+    together.set(key, [a + c, b + d]);
+  }
+  const all = [...together.values()];
+  found.set(all.map(([a, b]) => `${a}:${b}`).sort().join(), all);
+}

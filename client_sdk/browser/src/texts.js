@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What errors and receipts say, by the keys they are thrown with. index.js and element.js bring it along; who uses
+ * core.js loads it when something is to be shown. No text repeats an answer.
+ */
+
+import { compare, parseChance } from "./rational.js";
+import { time } from "./schema.js";
+import { chanceUp, lnUp } from "./shown.js";
+
+/** @typedef {import("./rational.js").Rational} Rational */
+
+const UPDATE = "update the app";
+const NAMES = { notion: "unknown notion", kind: "unknown kind of mechanism", token: "unknown kind of token" };
+const STRANGER = "what answered was not the survey's server";
+
+const costs = (/** @type {[Rational | null, string, Rational, string]} */ ...[level, cap, delta, allowed]) => {
+  const isSure = compare(delta, parseChance(allowed, "")) <= 0;
+  const but = isSure ? "" : ` (its promises fail with a chance of up to ${chanceUp(delta)}, and this app allows ${allowed})`;
+  return `${lnUp(level)} nats${but}, this app allows ${cap}`;
+};
+const about = (/** @type {string} */ text) => (/** @type {string} */ notion) => `${notion}: ${text}`;
+const outside = (/** @type {string} */ what) => (/** @type {number[]} */ ...[from, to, now]) =>
+  `${what} from ${time(from)} to ${time(to)}, this device's clock says ${time(now)}`;
+const choices = (/** @type {string} */ text) => (/** @type {string[]} */ valid) => `${text}; valid: ${valid.join(", ")}`;
+
+/** @type {Record<string, string | ((...values: any[]) => string)>} */
+const TEXTS = {
+  // Bytes, envelopes, keys.
+  too_large: "a payload has at most 4 MiB, an envelope a third more",
+  surrogates: "a text holds characters that UTF-8 cannot carry",
+  not_whole: "numbers must be whole and below 2^53",
+  too_deep: "the body is nested deeper than 8 levels",
+  key_not_ascii: "object keys must be ASCII strings",
+  not_json_utf8: "the payload is not valid JSON in UTF-8",
+  not_canonical: "the payload is not in canonical form",
+  no_envelope: "an envelope has exactly payload, payloadType and signatures",
+  payload_type: (type) => `expected ${type}`,
+  no_base64: "expected base64 text",
+  signature_count: "an envelope has 1 to 32 signatures",
+  no_signature: "a signature has exactly keyid and sig",
+  signed_twice: "a key may sign only once",
+  threshold_0: "a threshold is at least 1",
+  signatures: (good, needed) => `${good} of the ${needed} trusted signatures needed are valid`,
+  no_ed25519: "this browser does not know Ed25519: give Client.open a `verify` function",
+  no_keys: `expected a document of type frankly.keys/1: ${UPDATE}`,
+  unknown_scheme: `only ed25519 keys are known: ${UPDATE}`,
+  no_name: "a name has no spaces, no plus, and at most 255 characters",
+  threshold_of_keys: "a threshold lies between 1 and the number of distinct keys",
+  log_of_its_own: "the log and its witnesses have a key and a name each of their own",
+  threshold_of_witnesses: "a threshold lies between 1 and the number of witnesses",
+  expire_after_issue: "keys expire after they were issued",
+  log_key_alone: "a key of the log or a witness serves no other role",
+  rollback: (version, known) => `version ${version} is older than version ${known}, seen before`,
+  equivocation: (version) => `version ${version} has been seen here with other content`,
+  no_successor: (version, known) => `version ${version} does not follow version ${known}`,
+  strange_root: "the root keys known so far did not sign the new ones",
+  keys_window: outside("the keys are valid"),
+  too_many_rotations: (most) => `more than ${most} rotations have been missed: ${UPDATE}`,
+  chain_gap: (version) => `version ${version} of the keys is missing from the chain`,
+  no_chain: "a chain of keys is an object with exactly the field chain",
+  // Fields of documents.
+  no_object: "expected an object",
+  unknown_field: "unknown field",
+  missing_field: "missing field",
+  unknown_name: (/** @type {keyof typeof NAMES} */ key) => `${NAMES[key]}: ${UPDATE}`,
+  no_list: (low, high) => `expected a list of ${low} to ${high} entries`,
+  same_id: "two entries have the same id",
+  no_integer: (low, high) => `expected a whole number from ${low} to ${high}`,
+  no_ratio: "expected a ratio of two whole numbers",
+  no_flag: "expected true or false",
+  no_text: (most) => `expected a text of 1 to ${most} characters`,
+  unsafe_text: "the text holds a character which cannot be shown safely",
+  no_id: "expected an id of a-z, 0-9, - and _",
+  no_digest: "expected sha256: and 64 hex digits",
+  no_hex32: "expected 32 lower-case hex digits",
+  no_hex64: "expected 64 lower-case hex digits",
+  no_language: "expected a language tag such as en",
+  no_key: "expected a public key in base64url",
+  no_time: "a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC",
+  no_survey: `expected a document of type frankly.survey/1: ${UPDATE}`,
+  prior_rows: (rows) => `expected ${rows} rows, or one row if the answer is the secret`,
+  open_levels: "two infinite levels promise nothing",
+  open_level: "only alip may leave a level open",
+  no_secret: "this is not one of the prior's secrets",
+  too_many_answers: "a block's questions may have at most 256 joint answers",
+  design_prior: (answers) => `expected ${answers} positive counts`,
+  ceiling_of_another: "the stated ceiling is not that of the mechanism",
+  invite_key: "invites have no key",
+  order_of_times: "times must satisfy issued ≤ opens < closes ≤ expires",
+  too_long_valid: "a document is valid for at most 400 days",
+  predecessor: "the first version, and only the first, has no predecessor",
+  // Mechanisms.
+  no_table: "expected a table of whole numbers",
+  rows: (most) => `a mechanism has 2 to ${most} rows`,
+  columns: (most) => `a mechanism has 1 to ${most} columns`,
+  row_width: (width) => `every row needs ${width} columns`,
+  no_weights: "weights are whole numbers, zero or more",
+  row_sum: (bits) => `the row does not sum to 2^${bits}`,
+  never_sent: "a report that is never sent must not have a column",
+  keep_is_flip: "keep and flip must differ: otherwise the report says nothing",
+  factors: "a product has 2 to 16 factors",
+  factor_answers: (most) => `the factors' answers multiply to more than ${most}`,
+  rows_of_answers: (answers) => `${answers} joint answers need as many rows`,
+  // Promises.
+  level_below_1: about("a level is a ratio p/q ≥ 1"),
+  no_bound: about("the probability of the sensitive secret is bounded by p/q ≤ 1"),
+  one_secret: about("the prior needs a row for each of two or more secrets"),
+  prior_columns: (notion, answers) => `${notion}: every row of the prior needs ${answers} columns`,
+  no_mass: about("a secret without mass cannot be protected"),
+  attributes: (notion, answers) => `${notion}: the attributes' sizes must multiply to ${answers}, the number of answers`,
+  delta_of_1: about("delta is less than 1"),
+  bound_rows: (notion, answers) => `${notion}: the rows must be equally long and hold ${answers} bounds in all`,
+  bound_sum: about("the row's bounds on probabilities sum to more than 1"),
+  large_product: (notion, most) => `${notion}: a product of more than ${most} reports can be verified for ldp and dp only`,
+  too_long: about("verifying this takes too long at its size"),
+  all_too_long: "verifying all that is promised would take too long",
+  not_kept: (notion, n, d, p, q) => `${notion}: ${d ? `${n}/${d} is needed` : "no finite ratio can be promised"}, ${p}/${q} is promised`,
+  // Acceptance and policy.
+  link_form: "a survey link looks like https://host/s/ID#sha256=…: copy it whole",
+  link_user: "an address with a user name in it could tell devices apart",
+  not_https: "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
+  insecure_page: "this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)",
+  other_survey: "this is another survey's document",
+  other_digest: (pinned, sent) => `the link pins ${pinned}, the server sent ${sent}`,
+  window: outside("the survey is open"),
+  no_decimal: 'write a finite, plain decimal string such as "0.5"',
+  no_level: "choose a level from 0.01 to 64 nats",
+  no_chance: "a chance is at least 0 and less than 1",
+  ceiling: (level) => "this block's promise rests on a prior that nobody has vouched for, and its ceiling of " +
+    `${lnUp(level)} nats is more than this app allows`,
+  unlogged: "no log that somebody watches vouches for this survey, as this app demands",
+  unpinned: "use the link that ends in #sha256=…, so that everyone gets the same survey",
+  cap: (...given) => `the survey costs ${costs(.../** @type {Parameters<typeof costs>} */ (given))}`,
+  composition: (...given) => "only one promise per secret that rests on a prior counts as stated, so the survey costs " +
+    costs(.../** @type {Parameters<typeof costs>} */ (given)),
+  budget: (...given) => `with what was answered before it would cost ${costs(.../** @type {Parameters<typeof costs>} */ (given))}`,
+  // Logs.
+  note_size: (most) => `a checkpoint has at most ${most} bytes`,
+  note_text: "a checkpoint is UTF-8 text",
+  note_form: "a checkpoint is a text, an empty line and signatures",
+  note_signatures: "a checkpoint has at most 64 signatures",
+  note_signature: "a signature line reads: — name base64",
+  note_lines: "a checkpoint has three lines: origin, size, root",
+  tree_size: "the size of a tree is a whole number without leading zeroes",
+  tree_root: "the root of a tree has 32 bytes",
+  tree_too_large: "no tree is that large",
+  proof_size: (most) => `a proof has at most ${most} bytes`,
+  proof_form: "a proof begins with the lines c2sp.org/tlog-proof@v1 and index",
+  proof_hashes: "a proof has one hash of 32 bytes a line",
+  witness_time: "a witness signs a time of 8 bytes",
+  false_signature: (name) => `a signature of ${name} is false`,
+  unwatched: "no witness watches this log, so nobody may rely on it",
+  other_log: (name) => `this is a checkpoint of another log than ${name}`,
+  log_unsigned: "the log's key did not sign this checkpoint",
+  witnesses: (fresh, needed, last, now) => `${fresh} of the ${needed} witnesses needed have seen this checkpoint lately` +
+    (last > 0 ? `; the last word is of ${time(last)}, this clock says ${time(now)}` : ""),
+  beyond_tree: "the index lies beyond the tree",
+  path_hashes: "a proof has at most 64 hashes of 32 bytes",
+  path_too_long: "the path is too long for the tree",
+  path_too_short: "the path is too short for the tree",
+  not_in_log: "the path does not lead to the checkpoint's root: the document is not in this log",
+  log_shrank: (size, known) => `the log shows ${size} entries, ${known} have been seen before`,
+  log_too_large: (most) => `a log of more than ${most} entries cannot be checked here: ${UPDATE}`,
+  leaf_count: "the log's leaves are not as many as its head says",
+  leaf_root: "the log's leaves do not lead to its head",
+  log_forked: "the log has forked: it shows another past than before",
+  // Answering.
+  no_answers: choices("answers are given as an object of question id to choice id"),
+  no_answer: choices("this question has no answer"),
+  answer_no_text: choices("a choice is named by its id, a text"),
+  no_choice: choices("the answer is not one of the choices"),
+  no_question: choices("there is an answer to a question that the survey does not ask"),
+  token_unasked: "this survey takes no token",
+  token_missing: "this survey needs the token you were given",
+  token_of_another: "the token does not open this survey; use yours",
+  randomness: "the operating system gave no random bits; nothing was sent, try again later",
+  already_answered: "this survey has been answered here; the first answer stands",
+  survey_closed: (closes, now) => `the survey closed at ${time(closes)}, this device's clock says ${time(now)}`,
+  store: "this browser keeps nothing for this page (private window, blocked storage, or a full disk); nothing was sent",
+  // On the way.
+  network: "the server could not be reached; it will be tried again",
+  no_part: "a part of the SDK could not be loaded; reload the page when the network is back",
+  not_found: "the server does not know this survey; check that the link is whole",
+  status: (status) => `the server answered with status ${status}; try again later`,
+  not_json: `${STRANGER}: check the network's log-in page`,
+  redirect: "the server answered with a redirect, which is not followed",
+  limit: "the server's answer was too large or too slow",
+  sealed: "sealed here; it will be sent",
+  first_refused: "the server refused the first answer for good",
+  first_stored: "the server has stored the first answer",
+  other_tab: "another tab of this page is sending; the answer will be sent later",
+  left_alone: "the server asked to be left alone for a while; the answer will be sent later",
+  scheduled: "sealed; it leaves at a random moment, so that the time of sending tells nothing",
+  erased: "there is nothing left to send",
+  stored: "the server has stored the randomised answer",
+  stranger: `${STRANGER}; the answer will be sent again`,
+  busy: "the server cannot take the answer right now; it will be sent again",
+  report_late: "the survey has closed; the randomised answer was erased",
+  report_refused: "the server refused the report for good",
+};
+
+/** The words for what happened. */
+export function inWords(/** @type {import("./errors.js").Said} */ [key, ...values]) {
+  const text = TEXTS[key];
+  return typeof text === "function" ? text(...values) : text;
+}
+
+/** What an error says, for pages whose errors came without words: those of core.js. */
+export const describe = (/** @type {import("./errors.js").FranklyError} */ { said, field }) => (field ? `${field}: ${inWords(said)}` : inWords(said));
