@@ -13,7 +13,7 @@ TEXT = "text/plain"
 BYTES = "application/octet-stream"
 BATCH_JSON = "application/vnd.frankly.batch+json"
 MAX_QUERY_BYTES = 2048
-MAX_QUERY_FIELDS = 10
+MAX_QUERY_FIELDS = 12
 _SURVEY_ID = re.compile(r"[0-9a-f]{32}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 

@@ -28,8 +28,9 @@ METHOD_WORDS: Final = {
     "sequence": "for looking again and again",
 }
 """The methods offered; the others of `METHODS` are answered when an address asks for them."""
-_KNOWN: Final = ("level", "method", "product", "by", "period", "since", "until", "row", "column", "census")
-_TEXTS: Final = ("by", "period", "since", "until", "row", "column")
+_KNOWN: Final = ("level", "method", "product", "by", "period", "since", "until", "row", "column", "census",
+                 "population")  # fmt: skip
+_TEXTS: Final = ("by", "period", "since", "until", "row", "column", "population")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Asked:
 
     level : as written. by : a public question or "version" that estimates stand apart by, or None; period : day, week
     or month likewise. since, until : the first and the last day, UTC, or None. row, column : question ids of a table.
+    population : how many people the respondents were drawn from, as written, or None.
     """
 
     level: str = "0.95"
@@ -50,6 +52,7 @@ class Asked:
     row: str | None = None
     column: str | None = None
     census: bool = False
+    population: str | None = None
 
     @classmethod
     def read(cls, *also: str) -> tuple[Self, dict[str, str]]:
@@ -69,8 +72,10 @@ class Asked:
             row=given.get("row"),
             column=given.get("column"),
             census=reading.flag(given.get("census"), "census"),
+            population=given.get("population"),
         )
         reading.level(found.level)
+        reading.whole(found.population, "population")
         known = (("method", METHODS), ("product", tuple(PRODUCTS)), ("period", (None, *PERIODS)))
         for field, allowed in known:
             if getattr(found, field) not in allowed:
@@ -94,7 +99,13 @@ class Asked:
             "by": self.apart,
             "since": self.since,
             "until": self.until,
+            "population": self.people,
         }
+
+    @property
+    def people(self) -> int | None:
+        """How many people the respondents were drawn from, or None."""
+        return reading.whole(self.population, "population")
 
     @property
     def apart(self) -> str | None:
@@ -108,7 +119,7 @@ class Asked:
 
     def api_query(self, form: str) -> str:
         """Return the query of the API's address that gives the same numbers."""
-        kept = ("level", "method", "since", "until", "census", "targets")
+        kept = ("level", "method", "since", "until", "census", "population", "targets")
         by = {"by": self.apart} if self.apart else {}
         return urlencode({name: value for name, value in self._texts().items() if name in kept} | by | {"format": form})
 
@@ -118,6 +129,7 @@ class Asked:
         said += [f"census={self.census}"] if self.census else []
         asked = {"by": self.apart, "since": self.since, "until": self.until}
         said += [f"{name}={json.dumps(value)}" for name, value in asked.items() if value]
+        said += [f"population={self.people}"] if self.people is not None else []
         said += [f"targets={json.dumps(self.joint)}"] if self.joint else []
         return ", ".join(said)
 

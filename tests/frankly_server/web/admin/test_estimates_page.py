@@ -75,6 +75,9 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
         ("level=0.8", {"level": 0.8}),
         ("method=hoeffding", {"method": "hoeffding"}),
         ("census=true", {"census": True}),
+        ("population=1200", {"population": 1200}),
+        ("population=401&method=exact&level=0.9", {"population": 401, "method": "exact", "level": 0.9}),
+        ("row=smokes&column=drinks&population=5000", {"targets": ["smokes", "drinks"], "population": 5000}),
         ("by=region", {"by": "region"}),
         ("period=day", {"by": "day"}),
         ("period=month&by=region&since=2026-05-01&until=2026-06-30", {"by": "region,month", "since": "2026-05-01",
@@ -161,6 +164,37 @@ def test_snippets_ask_for_the_same(answered: Office, analyst: FlaskClient) -> No
     assert "level=0.9, method=" in text
 
 
+def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Office, analyst: FlaskClient) -> None:
+    """1,200 people, a third of whom answered: shares of them in people, and every snippet asks for the same."""
+    where = "?population=1200&level=0.9&method=hoeffding&product=mle"
+    text = page(answered, analyst, where).text
+    free, drawn = (
+        [row for question in answered.services.analysis.estimates(answered.survey, level=0.9, population=n)["questions"]
+         for row in question["rows"]]
+        for n in (None, 1200)
+    )  # fmt: skip
+    assert all(b["se"] < a["se"] for a, b in zip(free, drawn, strict=True))
+    hoeffding = answered.services.analysis.estimates(answered.survey, level=0.9, method="hoeffding", population=1200)
+    rows = [row for question in hoeffding["questions"] for row in question["rows"]]
+    told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) ±([\d,]+)<', text)
+    assert len(told) == len(rows)
+    for (people, reach), row in zip(told, rows, strict=True):
+        assert abs(float(people.replace("−", "-").replace(",", "")) - 1200 * row["estimate"]) <= 0.5
+        assert 0 <= float(reach.replace(",", "")) - 1200 * row["margin"] < 1
+    assert "population=1200" in text.partition("<h3>The same from a program</h3>")[0]  # the downloads
+    api, python = text.partition("<h3>The same from a program</h3>")[2].split("import os")
+    assert "population=1200" in api
+    assert "population=1200)" in python
+
+
+def test_every_switch_at_once_is_not_too_many(answered: Office, analyst: FlaskClient) -> None:
+    """The form sends every field, empty or not."""
+    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&census=false&population=1200"
+    assert page(answered, analyst, f"?{every}").status_code == 200
+    download = f"/admin/surveys/{answered.survey}/estimates/download?{every.replace('product=mle', 'format=csv')}"
+    assert analyst.get(download).status_code == 200
+
+
 def test_too_few_answers_give_no_number_but_say_how_many_are_missing(answered: Office, analyst: FlaskClient) -> None:
     services = answered.services
     services.surveys.apply(services.surveys.parse_definition(SURVEY.replace(b"name: habits", b"name: few")))
@@ -192,6 +226,14 @@ BAD: dict[str, tuple[int, str]] = {
     "row=nothing": (422, "targets"),
     "census=maybe": (422, "census"),
     "census=true&method=sequence": (422, "method"),
+    "population=many": (422, "population"),
+    "population=-5": (422, "population"),
+    "population=1": (422, "population"),
+    "population=399": (422, "population"),
+    "population=1200&census=true": (422, "population"),
+    "population=1200&by=region": (422, "population"),
+    "population=1200&since=2026-05-01": (422, "population"),
+    "population=1200&method=sequence": (422, "method"),
     "colour=red": (422, "query"),
     "level=0.9&level=0.8": (400, "level"),
 }
