@@ -2,7 +2,7 @@
 """docs/performance.md, written from the JSON that benches left in docs/bench/: no figure there is typed by hand.
 
 ``python bench/_performance.py [JSON …]`` takes results of benches (``run.py bench NAME --json``), files them, and
-writes the page and its picture anew. A result of some items replaces these items only.
+writes the page and its picture anew. A result of a part (some items, some panels, --loaded) replaces that part only.
 """
 
 import json
@@ -51,13 +51,20 @@ def _filed(name: str) -> dict[str, Any] | None:
 
 
 def _where(result: dict[str, Any]) -> str:
-    return f"One run on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
+    said = f"One run on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
+    return said if "load" not in result else f"{said} {_busy(result)}"
+
+
+def _busy(result: dict[str, Any]) -> str:
+    """Say what else the machine did: a load of 2 is both cores at work."""
+    return f"Load average meanwhile: {min(result['load']):.1f} to {max(result['load']):.1f}."
 
 
 def _file(result: dict[str, Any]) -> None:
     home = DOCS / "bench" / f"{result['bench']}.json"
     if "rows" not in result:
-        home.write_text(json.dumps(result, indent=1) + "\n")
+        before = json.loads(home.read_text()) if home.exists() else {}
+        home.write_text(json.dumps(_with_the_rest(before, result), indent=1) + "\n")
         return
     kept = json.loads(home.read_text()) if home.exists() else {"bench": result["bench"], "rows": []}
     fresh = {row["item"] for row in result["rows"]}
@@ -65,6 +72,20 @@ def _file(result: dict[str, Any]) -> None:
     rows.sort(key=lambda row: row["item"])
     body = {"bench": result["bench"], "python": result["python"], "machine": result["machine"], "rows": rows}
     home.write_text(json.dumps(body, indent=1) + "\n")
+
+
+def _with_the_rest(before: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result with what it does not say taken from the one before: other panels, other figures of a part."""
+    both = {"load": [*before.get("load", []), *result["load"]]} if "load" in result else {}
+    if "points" in result:
+        fresh = {point["panel"] for point in result["points"]}
+        kept = [point for point in before.get("points", []) if point["panel"] not in fresh]
+        both = both if kept else {}
+        return result | both | {"points": sorted([*kept, *result["points"]], key=lambda point: str(point["panel"]))}
+    if not result.get("part"):
+        return result
+    short = [name for name in before.get("short", []) if name not in result] + result["short"]
+    return before | result | both | {"part": False, "short": short, "holds": not short}
 
 
 def page() -> str:
@@ -91,7 +112,8 @@ def _growth() -> list[str]:
     found = _filed("growth")
     if found is None:
         return []
-    head = ["", "## Growth (`python3 run.py bench growth`)", "", "![how the work grows](bench/growth.svg)", ""]
+    head = ["", "## Growth (`python3 run.py bench growth`)", "", _where(found), ""]
+    head += ["![how the work grows](bench/growth.svg)", ""]
     rows = [f"| {p['panel']} | {p['curve']} | {p['x']:g} | {p['y']:.4g} |" for p in found["points"]]
     return [*head, "| panel | curve | x | y (seconds; intake: reports a second) |", "|---" * 4 + "|", *rows]
 
@@ -107,6 +129,7 @@ def _figures() -> list[str]:
             "",
             f"## {title} (`python3 run.py bench {name}`)",
             "",
+            *([_where(found), ""] if "load" in found else []),
             "| figure | median | least | most |",
             "|---" * 4 + "|",
         ]

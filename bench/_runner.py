@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import sys
@@ -26,6 +27,11 @@ class Result:
     def holds(self) -> bool:
         """Whether every figure is under its limit."""
         return all(self.figures[name] < limit for name, limit in self.limits.items())
+
+
+def load() -> float:
+    """Return how many processes wanted a core in the last minute: what else a machine did while it was measured."""
+    return os.getloadavg()[0]
 
 
 def medians(trials: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:

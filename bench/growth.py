@@ -15,6 +15,7 @@ from pathlib import Path
 
 from _growth import series
 from _growth.series import Point
+from _runner import load
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.postgres import PostgresServer, find_binaries
@@ -29,9 +30,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few small sizes")
     parser.add_argument("--panel", choices=PANELS, action="append", help="only this; may be repeated")
     chosen = parser.parse_args()
+    before = load()
     points = list(measure(chosen.panel or PANELS, quick=chosen.quick))
     if chosen.json:
-        body = {"bench": "growth", "python": platform.python_version(), "machine": platform.machine()}
+        body: dict[str, object] = {
+            "bench": "growth",
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+        }
+        body |= {"load": [before, load()]}
         print(json.dumps(body | {"points": [asdict(point) for point in points]}, indent=1))
         return
     for point in points:

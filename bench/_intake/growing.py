@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey of two questions with 16 choices that grows by batches over HTTP: rate, memory, and what asking costs."""
+"""A survey of two questions with 16 choices that grows large: rate and memory of intake, and what asking costs."""
 
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,7 +15,10 @@ from frankly_server.scale import DuckDB, count, export
 from frankly_server.store import Database
 
 from _intake import load
-from _intake.served import Served, ours
+from _intake.served import Served, ours, prepared
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.frankly_server.scale.bulk import fill
 
 CASE, JOINT = "two_of_16", ["b0", "b1"]
 SIZE, TOGETHER, CONNECTIONS = 1000, 10, 2
@@ -27,11 +31,28 @@ def grown(url: str, reports: int, few: int = FEW) -> dict[str, float]:
         home = Path(folder)
         with ours(home / "server", url, CASE) as server:
             figures = _sent(server, reports)
-            database = Database(url)
-            figures |= _asked(database, server.document.survey, few)
-            figures |= _exported(database, server.document.survey, home / "export")
-            figures["database_bytes_per_report"] = _bytes(database, url) / (reports + few)
-            database.close()
+            return (
+                figures
+                | {"reports": float(reports)}
+                | _read(url, server.document.survey, reports, few, home / "export")
+            )
+
+
+def loaded(url: str, reports: int, few: int = FEW) -> dict[str, float]:
+    """Put so many reports in by SQL (PostgreSQL); return the same figures of estimates, of export and counting."""
+    document = prepared(url, CASE)
+    database = Database(url)
+    fill(database, document, reports)
+    database.close()
+    with tempfile.TemporaryDirectory() as folder:
+        return {"reports": float(reports)} | _read(url, document.survey, reports, few, Path(folder) / "export")
+
+
+def _read(url: str, survey: str, reports: int, few: int, folder: Path) -> dict[str, float]:
+    database = Database(url)
+    figures = _asked(database, survey, few) | _exported(database, survey, folder)
+    figures["database_bytes_per_report"] = _bytes(database, url) / (reports + few)
+    database.close()
     return figures
 
 
@@ -46,7 +67,7 @@ def _sent(server: Served, reports: int) -> dict[str, float]:
         if (sent + step) * 10 // reports > sent * 10 // reports:
             memory.append(server.memory_bytes())
     return {
-        "reports": float(reports),
+        "reports_sent": float(reports),
         "batch_per_s": statistics.median(rates),
         "memory_warm_bytes": float(memory[0]),
         "memory_most_bytes": float(max(memory)),
@@ -94,11 +115,11 @@ def _asked(database: Database, survey: str, few: int) -> dict[str, float]:
 
 def _exported(database: Database, survey: str, folder: Path) -> dict[str, float]:
     """Export the grown survey, count it with DuckDB, and hold its answers against the database's."""
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     manifest = export(database, survey, folder)
-    exported = time.perf_counter()
+    exported, export_cpu = time.perf_counter(), time.process_time()
     counted = count([folder], DuckDB())
-    done = time.perf_counter()
+    done, count_cpu = time.perf_counter(), time.process_time()
     for targets in (None, JOINT):
         if encode(counted.analysis().estimates(survey, targets=targets)) != encode(
             Analysis(database).estimates(survey, targets=targets)
@@ -108,6 +129,8 @@ def _exported(database: Database, survey: str, folder: Path) -> dict[str, float]
     return {
         "export_per_s": manifest.rows / (exported - start),
         "duckdb_per_s": manifest.rows / (done - exported),
+        "export_cpu_s_per_million": 1e6 * (export_cpu - cpu) / manifest.rows,
+        "duckdb_cpu_s_per_million": 1e6 * (count_cpu - export_cpu) / manifest.rows,
         "parquet_bytes_per_report": size / manifest.rows,
     }
 

@@ -50,3 +50,32 @@ def test_what_is_filed_is_on_the_page(bench: Any, monkeypatch: pytest.MonkeyPatc
     drawn = ElementTree.parse(tmp_path / "bench" / "growth.svg").getroot()
     curves = [each.get("points", "").split() for each in drawn.iter() if each.tag.endswith("polyline")]
     assert [len(points) for points in curves] == [3, 2]
+
+
+def test_a_result_of_a_part_replaces_that_part(bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    performance = importlib.import_module("_performance")
+    monkeypatch.setattr(performance, "DOCS", tmp_path)
+    (tmp_path / "bench").mkdir()
+
+    def filed(body: dict[str, Any]) -> dict[str, Any]:
+        performance._file(body)
+        found: dict[str, Any] = json.loads((tmp_path / "bench" / f"{body['bench']}.json").read_text())
+        return found
+
+    whole = {"bench": "scale", "sent_per_s": 5.0, "ratio_memory": 1.5, "crosstab_s": 3.0, "load": [1.0, 2.0]}
+    filed(whole | {"short": ["ratio_memory", "crosstab_s"], "holds": False})
+    found = filed({"bench": "scale", "crosstab_s": 0.5, "part": True, "load": [9.0, 8.0], "short": [], "holds": True})
+    assert (found["sent_per_s"], found["crosstab_s"], found["short"]) == (5.0, 0.5, ["ratio_memory"])
+    assert (found["holds"], found["load"]) == (False, [1.0, 2.0, 9.0, 8.0])
+    again = filed(whole | {"short": [], "holds": True})
+    assert (again["crosstab_s"], again["load"]) == (3.0, [1.0, 2.0])
+
+    def panels(*names: str, y: float, load: float) -> dict[str, Any]:
+        points = [{"panel": name, "curve": "c", "x": 1, "y": y} for name in names]
+        return filed({"bench": "growth", "points": points, "load": [load]})
+
+    panels("design", "intake", y=1.0, load=1.0)
+    after = panels("intake", y=2.0, load=3.0)
+    assert [(p["panel"], p["y"]) for p in after["points"]] == [("design", 1.0), ("intake", 2.0)]
+    assert after["load"] == [1.0, 3.0]
+    assert panels("design", "intake", y=4.0, load=5.0)["load"] == [5.0]

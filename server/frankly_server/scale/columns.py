@@ -47,18 +47,14 @@ def schema(layout: Layout) -> Any:
 def table(layout: Layout, rows: Iterable[ExportedRow], wanted: Any) -> Any:
     """Return rows as an Arrow table of the schema `wanted`."""
     arrow = needed("pyarrow", "parquet")
-    known: dict[str, list[Any]] = {}  # few different symbols come again and again
-    ids: list[bytes] = []
-    columns: list[list[Any]] = [[] for _ in range(len(layout.radices) + 1)]
-    for row in rows:
-        values = known.get(row.symbols)
-        if values is None:
-            values = known[row.symbols] = _values(layout, row.symbols)
-        ids.append(bytes.fromhex(row.id))
-        for column, value in zip(columns, (row.strata, *values), strict=True):
-            column.append(value)
-    arrays = [arrow.array(found, kind.type) for found, kind in zip((ids, *columns), wanted, strict=True)]
-    return arrow.Table.from_arrays(arrays, schema=wanted)
+    ids, symbols, strata = zip(*rows, strict=True)
+    # Few different symbols come again and again: each is read once, its values are then taken by number.
+    encoded = arrow.array(symbols, arrow.string()).dictionary_encode()
+    read = [_values(layout, each) for each in encoded.dictionary.to_pylist()]
+    columns = [arrow.array(ids, arrow.binary()), arrow.array(strata, arrow.string())]
+    for kind, different in zip(list(wanted)[len(columns) :], zip(*read, strict=True), strict=True):
+        columns.append(arrow.array(different, kind.type).take(encoded.indices))
+    return arrow.Table.from_arrays(columns, schema=wanted)
 
 
 def _values(layout: Layout, symbols: str) -> list[Any]:

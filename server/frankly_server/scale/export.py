@@ -144,7 +144,7 @@ def _write(file: Any, layout: Layout, rows: Iterator[ExportedRow]) -> tuple[int,
         while (first := next(rows, None)) is not None:
             group = list(chain([first], islice(rows, _GROUP - 1)))
             writer.write_table(table(layout, group, wanted))
-            n, reached = n + len(group), group[-1].id
+            n, reached = n + len(group), group[-1][0].hex()
     return n, reached
 
 

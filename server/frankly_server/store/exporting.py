@@ -2,9 +2,9 @@
 """Reports of one document in the order of their ids, a page at a time: for exports, which must not hold them all."""
 
 from collections.abc import Generator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, LargeBinary, Row, Select, func, select, type_coerce
 
 from frankly_server.store.schema import reports
 
@@ -15,12 +15,8 @@ LAST: Final = "f" * 32
 _PAGE: Final = 10_000
 
 
-class ExportedRow(NamedTuple):
-    """A report as it is exported: its id, and symbols and strata as they are stored."""
-
-    id: str
-    symbols: str
-    strata: str
+ExportedRow = Row[bytes, str, str]
+"""A report as it is exported: its id's bytes, and symbols and strata as they are stored."""
 
 
 class Exporting:
@@ -31,11 +27,11 @@ class Exporting:
 
     def rows(self, survey: str, document: str, after: str, last: str) -> Generator[ExportedRow, None, None]:
         """Yield the reports of a range by id; ids are random, so arrival is not told. Close it if not all is read."""
-        wanted = select(reports.c.id, reports.c.symbols, reports.c.strata)
+        wanted = select(type_coerce(reports.c.id, LargeBinary), reports.c.symbols, reports.c.strata)
         every = _within(wanted, survey, document, after, last).order_by(reports.c.id)
         with self._connection.execute(every.execution_options(yield_per=_PAGE)) as found:
-            for row in found:
-                yield ExportedRow(*row)
+            for page in found.partitions():
+                yield from page
 
     def number(self, survey: str, document: str, after: str, last: str) -> int:
         """Return how many reports a range has."""

@@ -1,40 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Millions of reports put into PostgreSQL by its own statements, in the rows that intake writes."""
 
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.store import Database, upgrade
-
-from tests.frankly_server.samples import published
+from frankly_server.store import Database
 
 _REPORTS = """
 INSERT INTO reports (survey, id, document, symbols, strata)
-SELECT '\\x{survey}', decode(replace(gen_random_uuid()::text || '', '-', ''), 'hex'), '\\x{document}',
-       (i % {a}) || ',' || ((i / 7) % {b}), ''
-FROM generate_series(1, {n}) AS i
+SELECT '\\x{survey}', id, '\\x{document}', (i % {a}) || ',' || ((i / 7) % {b}), ''
+FROM (SELECT i, uuid_send(gen_random_uuid()) AS id FROM generate_series({first}, {last}) AS i OFFSET 0) AS made
+ORDER BY id
 """
+_TOGETHER = "CREATE TEMP TABLE together ON COMMIT DROP AS SELECT symbols, count(*) AS n FROM reports GROUP BY 1"
 _COUNTS = """
 INSERT INTO counts (document, block, stratum, symbol, slot, n)
-SELECT document, {block}, strata, split_part(symbols, ',', {place})::int, 0, count(*) FROM reports GROUP BY 1, 3, 4
+SELECT '\\x{document}', {block}, '', split_part(symbols, ',', {block} + 1)::int, 0, sum(n) FROM together GROUP BY 4
 """
 _PAIRS = """
 INSERT INTO pair_counts (document, block, other, stratum, symbol, other_symbol, slot, n)
-SELECT document, 0, 1, strata, split_part(symbols, ',', 1)::int, split_part(symbols, ',', 2)::int, 0, count(*)
-FROM reports GROUP BY 1, 4, 5, 6
+SELECT '\\x{document}', 0, 1, '', split_part(symbols, ',', 1)::int, split_part(symbols, ',', 2)::int, 0, sum(n)
+FROM together GROUP BY 5, 6
 """
+_AT_ONCE = 5_000_000
 
 
-def loaded(url: str, n: int) -> Database:
-    """Return a database with a survey of two tables and n reports on it, counted."""
-    database = Database(url)
-    upgrade(database)
-    document = published(database)
-    tables = [b.mechanism for b in document.blocks]
-    a, b = (m.reports for m in tables if isinstance(m, DenseMechanism))
-    names = {"survey": document.survey, "document": document.digest.removeprefix("sha256:"), "a": a, "b": b, "n": n}
+def fill(database: Database, document: SurveyDocument, n: int) -> None:
+    """Put n reports on a survey of two tables into an empty PostgreSQL database, and count them.
+
+    Ids are random, and go in in order: the key's index grows at its end.
+    """
+    a, b = (block.mechanism.reports for block in document.blocks if isinstance(block.mechanism, DenseMechanism))
+    names = {"survey": document.survey, "document": document.digest.removeprefix("sha256:"), "a": a, "b": b}
     with database.engine.begin() as connection:
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        connection.exec_driver_sql(_REPORTS.format(**names).replace("%", "%%"))
+        connection.exec_driver_sql("SET LOCAL work_mem = '256MB'")
+        for first in range(1, n + 1, _AT_ONCE):
+            within = names | {"first": first, "last": min(n, first + _AT_ONCE - 1)}
+            connection.exec_driver_sql(_REPORTS.format(**within).replace("%", "%%"))
+        connection.exec_driver_sql(_TOGETHER)
         for block in (0, 1):
-            connection.exec_driver_sql(_COUNTS.format(block=block, place=block + 1))
-        connection.exec_driver_sql(_PAIRS)
-    return database
+            connection.exec_driver_sql(_COUNTS.format(**names, block=block))
+        connection.exec_driver_sql(_PAIRS.format(**names))

@@ -2,6 +2,7 @@
 """A real Spark standalone master with two workers counts exports as the database does, also if a worker dies."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,16 +11,20 @@ from pathlib import Path
 import pytest
 from frankly_server.analysis import Analysis, encode
 from frankly_server.scale import Counted, DuckDB, ExportBroken, Spark, count, export
-from frankly_server.store import Database
+from frankly_server.store import Database, upgrade
 
-from tests.frankly_server.samples import SURVEY
-from tests.frankly_server.scale.bulk import loaded
+from tests.frankly_server.samples import SURVEY, published
+from tests.frankly_server.scale.bulk import fill
 from tests.frankly_server.scale.cluster import Cluster
 from tests.frankly_server.scale.filled import counted, filled, with_duplicates
 from tests.frankly_server.scale.test_counting import conflicting
 
 REPORTS = int(os.environ.get("SCALE_REPORTS", "20000000"))
-OPTIONS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+OPTIONS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.network.timeout": "600s",  # a machine that is busy with other work is not a dead worker
+}
 
 pytestmark = [pytest.mark.full_only, pytest.mark.filterwarnings("default")]  # warnings of Spark's own code
 
@@ -47,12 +52,20 @@ def test_every_kind_of_mechanism(cluster: Cluster, sqlite: Database, tmp_path: P
 def test_many_reports_and_a_worker_that_dies(
     cluster: Cluster, postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    database = loaded(postgres_url, REPORTS)
+    def told(words: str) -> None:
+        with capsys.disabled():
+            sys.stderr.write(f"{REPORTS} reports: {words}, {time.monotonic() - start:.0f} s\n")
+
+    start = time.monotonic()
+    database = Database(postgres_url)
+    upgrade(database)
+    fill(database, published(database), REPORTS)
+    told("in PostgreSQL")
     export(database, SURVEY, tmp_path / "a")
+    told("exported")
     copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=100)
     assert copies >= REPORTS // 100
     folders = [tmp_path / "a", tmp_path / "b"]
-    whole = count(folders, DuckDB())
     with database.reading("check") as tx:
         [row] = tx.documents.versions(SURVEY)
         kept, pairs = dict(tx.counts.of_document(row.digest)), dict(tx.counts.pairs(row.digest, 0, 1))
@@ -63,24 +76,37 @@ def test_many_reports_and_a_worker_that_dies(
         assert (found.singles(row.digest), found.pairs(row.digest)) == (kept, pairs)
         assert encode(found.analysis().estimates(SURVEY)) == answer
 
-    check(whole)
+    check(count(folders, DuckDB()))
+    told(f"and {copies} copies counted by DuckDB as the database counts them")
     check(count(folders, Spark(cluster.url, OPTIONS)))
+    told("by Spark")
     # Killed while the job is at work: the log of the executor that dies with it has begun by then.
-    killer = threading.Thread(target=_kill_at_work, args=(cluster, tmp_path / "cluster"))
+    killed: list[float] = []
+    killer = threading.Thread(target=_kill_at_work, args=(cluster, tmp_path / "cluster", killed))
     killer.start()
-    check(count(folders, Spark(cluster.url, OPTIONS)))
+    found = count(folders, Spark(cluster.url, OPTIONS))
+    done = time.monotonic()
     killer.join()
+    assert len(killed) == 1, "no task ran on the worker that was to be killed"
+    assert killed[0] < done
+    check(found)
+    told("by Spark, one of its two workers killed")
     database.close()
 
 
-def _kill_at_work(cluster: Cluster, home: Path) -> None:
-    before = len(list(home.glob("work-1/app-*/*/stderr")))
-    while True:
+def _kill_at_work(cluster: Cluster, home: Path, killed: list[float]) -> None:
+    before, deadline = len(list(home.glob("work-1/app-*/*/stderr"))), time.monotonic() + 600
+    while time.monotonic() < deadline:
         logs = sorted(home.glob("work-1/app-*/*/stderr"))
-        if len(logs) > before and "Running task" in logs[-1].read_text(errors="replace"):
-            break
+        if len(logs) > before and "Running task" in max(logs, key=_begun).read_text(errors="replace"):
+            cluster.kill_worker()
+            killed.append(time.monotonic())
+            return
         time.sleep(0.05)
-    cluster.kill_worker()
+
+
+def _begun(log: Path) -> float:
+    return log.stat().st_mtime
 
 
 def test_one_id_with_two_contents_is_refused(cluster: Cluster, sqlite: Database, tmp_path: Path) -> None:
