@@ -9,6 +9,7 @@ import random
 import re
 import secrets
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -136,6 +137,7 @@ class Devices:
     """Threads that send reports of their own, the same bytes again and again until each is acknowledged.
 
     batch : reports in each request of every other thread, which stands for an enumerator's tablet; 0 for no batches.
+    trust : whom to trust, for a server behind TLS; None for plain HTTP.
     acknowledged : symbols by report id, noted after the 2xx. sent : symbols of every id that was ever sent.
     """
 
@@ -143,6 +145,7 @@ class Devices:
     threads: int = 8
     pause_s: float = 0.0
     batch: int = 0
+    trust: ssl.SSLContext | None = None
     acknowledged: dict[str, tuple[int, int]] = field(default_factory=dict)
     sent: dict[str, tuple[int, int]] = field(default_factory=dict)
     attempts: list[Sent] = field(default_factory=list)
@@ -171,7 +174,7 @@ class Devices:
     def _work(self, number: int) -> None:
         draw = random.Random(number)
         together = self.batch if number % 2 else 0
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
+        connection = self._connection()
         while not self._stop.is_set():
             new = {secrets.token_hex(16): (draw.randrange(2), draw.randrange(3)) for _ in range(together or 1)}
             bodies = [report_bytes(self.server, report_id, symbols) for report_id, symbols in new.items()]
@@ -185,6 +188,16 @@ class Devices:
             time.sleep(self.pause_s)
         connection.close()
 
+    @property
+    def _away(self) -> tuple[int, ...]:
+        """What is said in place of a server that cannot answer; 502 by a proxy alone."""
+        return (503,) if self.trust is None else (502, 503)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self.trust is None:
+            return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
+        return http.client.HTTPSConnection("localhost", self.server.port, timeout=30, context=self.trust)
+
     def _send(self, connection: http.client.HTTPConnection, body: bytes, kind: str) -> int:
         began, at, status = time.monotonic(), float("inf"), 0  # what was not sent whole counts as sent after everything
         try:
@@ -193,13 +206,20 @@ class Devices:
             answer = connection.getresponse()
             said = answer.read()
             status = answer.status
-            whole = kind != BATCH_TYPE or all(one["status"] != "refused" for one in json.loads(said).get("results", ()))
-            if status not in (200, 201, 503) or not whole:
+            if not (status in self._away if status not in (200, 201) else _is_receipt(said, body)):
                 self.odd.append((status, said))
         except (OSError, http.client.HTTPException):
             connection.close()
         self.attempts.append(Sent(began, at, time.monotonic(), status))
         return status
+
+
+def _is_receipt(said: bytes, body: bytes) -> bool:
+    """Whether a 2xx names every report that was sent and refuses none: a device takes no other as an answer."""
+    told, sent = json.loads(said), json.loads(body)
+    results = told["results"] if "reports" in sent else [told]
+    kept = [one["id"] for one in results if one["status"] in ("accepted", "duplicate")]
+    return kept == [one["id"] for one in sent.get("reports", [sent])]
 
 
 def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> bytes:
