@@ -2,7 +2,7 @@
 """From a definition to a document that keeps its promises: design every block, verify exactly, check the budget."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -119,6 +119,16 @@ def a_while(timer: Callable[[], float], seconds: float = _SEARCH_S) -> Limits:
     """Return limits that end a search after so many seconds; what `timer` raises ends it at once."""
     deadline = timer() + seconds
     return Limits(out_of_time=lambda: timer() > deadline)
+
+
+def in_turns(timer: Callable[[], float], seconds: float, searches: int) -> Iterator[Limits]:
+    """Yield the limits of so many searches, one after the other, which end within so many seconds together.
+
+    Each has an equal part of the time that is left when it begins: what one does not need, later ones have.
+    """
+    deadline = timer() + seconds
+    for left in range(searches, 0, -1):
+        yield a_while(timer, max(0.0, deadline - timer()) / left)
 
 
 def request_of(block: BlockDefinition, asked: Asked, limits: Limits) -> DesignRequest:

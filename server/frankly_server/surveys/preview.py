@@ -13,10 +13,11 @@ from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.design import engine
+from frankly_server.design.limits import Limits
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.drafting import DraftedBlock, a_while, draft_block, request_of
+from frankly_server.surveys.drafting import DraftedBlock, a_while, draft_block, in_turns, request_of
 from frankly_server.surveys.priors import asked_of
 
 REPORTS: Final = (500, 5_000, 50_000)
@@ -64,9 +65,10 @@ class LevelRow:
 
 
 def alternatives(block: BlockDefinition, timer: Timer = time.monotonic) -> list[Alternative]:
-    """Return the block's own mechanism first, then the others offered, each searched for a few seconds at most."""
+    """Return the block's own mechanism first, then the others offered, all searched for a few seconds together."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
-    return [_alternative(block.model_copy(update={"mechanism": name}), timer) for name in names]
+    turns = in_turns(timer, 2 * _SECONDS, len(names))
+    return [_alternative(block.model_copy(update={"mechanism": name}), next(turns)) for name in names]
 
 
 def frontier(block: BlockDefinition, points: int = 6, timer: Timer = time.monotonic) -> list[FrontierRow]:
@@ -132,12 +134,11 @@ def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
     return None if weights is None else [[w / sum(row) for w in row] for row in weights]
 
 
-def _alternative(block: BlockDefinition, timer: Timer) -> Alternative:
+def _alternative(block: BlockDefinition, limits: Limits) -> Alternative:
+    # Asked for comparison only: whether sending answers unchanged is accepted is settled when publishing.
+    asked = {"accept_identity": True, "accept_unidentifiable": True}
     try:
-        # Asked for comparison only: whether sending answers unchanged is accepted is settled when publishing.
-        found = previewed(
-            block.model_copy(update={"accept_identity": True, "accept_unidentifiable": True}), timer
-        ).design
+        found = draft_block(block.model_copy(update=asked), block.id, limits).design
         plan = planned(found.mechanism, asked_of(block, block.id).prior.shares)
     except InvalidInput as refused:
         return Alternative(block.mechanism, refusal=refused.detail)

@@ -3,13 +3,16 @@
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.report import Report
-from frankly_server.surveys import editing
-from frankly_server.surveys.definition import parse_value
+from frankly_server.design.limits import Limits
+from frankly_server.surveys import editing, trial
+from frankly_server.surveys.definition import BlockDefinition, parse_value
+from frankly_server.surveys.drafting import DraftedBlock, draft_block, in_turns
 from frankly_server.surveys.protecting import Protection, protect
 from frankly_server.surveys.trial import drafted, everybody, rehearse
 
@@ -36,6 +39,59 @@ def test_what_would_leave_is_a_report_of_the_survey(mechanism: str) -> None:
         assert sent.chance == block.mechanism.probability(inside, 1)  # type: ignore[arg-type]
         assert sent.least <= sent.chance <= sent.most
         assert sent.most <= sent.least * Fraction("4.4817")  # e^1.5, rounded up
+
+
+@dataclass
+class Watch:
+    """A clock that goes on by a quarter of a second whenever somebody looks at it."""
+
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        self.now += 0.25
+        return self.now
+
+
+@pytest.mark.parametrize("greedy", [{*range(40)}, {0}, {38, 39}, set()], ids=["all", "first", "last", "none"])
+def test_a_draft_of_many_blocks_has_one_limit(monkeypatch: pytest.MonkeyPatch, greedy: set[int]) -> None:
+    """Blocks that search for as long as they may keep nobody waiting longer, and leave each other a fair part."""
+    made = editing.new_draft("Many", "many", "en", "Q0?", ["No", "Yes"])
+    for i in range(1, 40):
+        made = editing.add_question(made, f"Q{i}?", ["No", "Yes"])
+    made["budget"] = "60"
+    watch, took = Watch(), {}
+
+    def searching(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
+        number, began = len(took), watch.now
+        while number in greedy and not limits.out_of_time():
+            pass
+        took[number] = watch.now - began
+        return draft_block(block, field, Limits())
+
+    monkeypatch.setattr(trial, "draft_block", searching)
+    began = watch.now
+    assert len(drafted(parse_value(made), NOW, HERE, watch).blocks) == 40
+    # A look at the clock costs a quarter of a second here: two for each block's limits, and one too many at its end.
+    looks = 0.25 * (2 * 40 + 1 + len(greedy))
+    assert watch.now - began <= trial.SECONDS + looks
+    assert all((took[i] > 0) == (i in greedy) for i in range(40))
+    if greedy == {0}:
+        assert took[0] <= trial.SECONDS / 40 + 0.5
+
+
+def test_blocks_that_need_little_leave_it_to_the_others() -> None:
+    """By hand: 12 s for three; the first takes 1 s of its 4, so that 11 are left for two; the second all its 5.5."""
+    now = [0.0]
+    turns = in_turns(lambda: now[0], 12.0, 3)
+    for needed, until in ((1.0, 4.0), (5.5, 6.5), (5.5, 12.0)):
+        limits = next(turns)
+        assert not limits.out_of_time()
+        now[0], began = until, now[0]
+        assert not limits.out_of_time()
+        now[0] = until + 0.01
+        assert limits.out_of_time()
+        now[0] = began + needed
+    assert list(turns) == []
 
 
 def test_the_draw_is_the_mechanism_s_own() -> None:

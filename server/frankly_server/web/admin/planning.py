@@ -65,10 +65,12 @@ def _shown(
     found: dict[str, Any] = {"block": block, "answers": block.joint_answers, "given": answers or {}, "run": None,
                              "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
     try:
-        drawn = previewed(block).block
+        # One search for each block, and one limit for them all: the document is drafted, or the block that is shown.
+        whole = None if answers is None else drafted(survey.definition, services.surveys.now(),
+                                                     services.settings.public_url)  # fmt: skip
+        drawn = previewed(block).block if whole is None else next(one for one in whole.blocks if one.id == block.id)
         found["table"] = chances(drawn.mechanism) if drawn.mechanism.answers <= _SHOWN else None
-        if answers is not None:
-            whole = drafted(survey.definition, services.surveys.now(), services.settings.public_url)
+        if whole is not None and answers is not None:
             found["rehearsal"] = rehearse(whole, answers)
         elif everybody_says is not None and everybody_says in block.joint_answers:
             found["run"] = _run(block, drawn, block.joint_answers.index(everybody_says))
