@@ -6,11 +6,12 @@ list of its positions. Anything else: the symbol's JSON, which only tells two re
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import Mechanism, ProductMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.store import Layout
@@ -63,3 +64,19 @@ def _values(layout: Layout, symbols: str) -> list[Any]:
         number if sizes else members(symbol) if block in layout.sets else json.dumps(symbol, separators=(",", ":"))
         for block, (sizes, number, symbol) in enumerate(zip(layout.radices, layout.numbers(read), read, strict=True))
     ]
+
+
+def symbols_of(mechanisms: Sequence[Mechanism], layout: Layout, values: Sequence[Any]) -> list[Any]:
+    """Return the symbols in their JSON form, one per block, that a row's columns stand for."""
+    return [
+        _symbol(mechanism, layout, block, value)
+        for block, (mechanism, value) in enumerate(zip(mechanisms, values, strict=True))
+    ]
+
+
+def _symbol(mechanism: Mechanism, layout: Layout, block: int, value: Any) -> Any:
+    if not layout.radices[block] and block not in layout.sets:
+        return json.loads(value)
+    if isinstance(mechanism, ProductMechanism):
+        return mechanism.symbol_json(layout.parts(block, value))
+    return mechanism.symbol_json(value if layout.radices[block] else sum(1 << x for x in value))

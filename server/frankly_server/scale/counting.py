@@ -2,7 +2,7 @@
 """From exports to the counts a database would hold, and to estimates by the very code that reads those."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import Analysis
 from frankly_server.scale import engines
+from frankly_server.scale.columns import symbols_of
 from frankly_server.scale.engines import ALONE, Engine
 from frankly_server.scale.manifest import ExportBroken, Exported, Manifest
 from frankly_server.store import CountKey, Database, DocumentRow, Layout, PairKey
@@ -23,13 +24,15 @@ from frankly_server.store import CountKey, Database, DocumentRow, Layout, PairKe
 class Counted:
     """Counts of one survey's exports: a stand-in for the database, of which estimates read nothing else.
 
-    rows : in the segments. reports : different ones; the rest were duplicates.
+    rows : in the segments. reports : different ones; the rest were duplicates. read : yields what whole reports to the
+    document of a digest hold, which is read from the segments again, and only for tables that counts cannot tell.
     """
 
     survey: str
     documents: tuple[Exported, ...]
     found: Mapping[str, engines.Counted]
     rows: int
+    read: Callable[[str], Iterator[engines.Whole]]
 
     @property
     def reports(self) -> int:
@@ -71,16 +74,19 @@ def count(folders: Sequence[Path], engine: Engine) -> Counted:
             versions.setdefault(each.digest, each)
             paths = [segment.check(folder) for segment in each.segments if segment.rows]
             files.setdefault(each.digest, []).extend(paths)
+    layouts = {digest: Layout.of(each.document()) for digest, each in versions.items()}
     rows = {digest: sum(e.rows for m in manifests for e in m.documents if e.digest == digest) for digest in versions}
     found = {
-        digest: engine.count(paths, Layout.of(versions[digest].document()), rows[digest])
-        if paths
-        else engines.Counted(Counter(), 0)
+        digest: engine.count(paths, layouts[digest], rows[digest]) if paths else engines.Counted(Counter(), 0)
         for digest, paths in files.items()
     }
     _require_apart(engine, files, found)
     documents = tuple(sorted(versions.values(), key=lambda each: each.version))
-    return Counted(manifests[0].survey, documents, found, sum(rows.values()))
+
+    def read(digest: str) -> Iterator[engines.Whole]:
+        return engine.together(files[digest], layouts[digest], rows[digest]) if files[digest] else iter(())
+
+    return Counted(manifests[0].survey, documents, found, sum(rows.values()), read)
 
 
 def _whole(folder: Path) -> Manifest:
@@ -119,10 +125,9 @@ class _Reading:
     def counts(self) -> "_Counts":
         return _Counts(self._counted)
 
-    @property
-    def together(self) -> NoReturn:
-        words = "these blocks are not counted together as reports come in: ask the database, which reads every report"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
+    @cached_property
+    def together(self) -> "_Together":
+        return _Together(self._counted)
 
 
 class _Documents:
@@ -136,6 +141,17 @@ class _Documents:
             DocumentRow(each.digest, survey, each.version, each.digest, each.envelope)
             for each in self._counted.documents
         ]
+
+
+class _Together:
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+
+    def of_document(self, _survey: str, digest: str) -> Iterator[tuple[list[Any], str, int]]:
+        document = next(each for each in self._counted.documents if each.digest == digest).document()
+        mechanisms, layout = [block.mechanism for block in document.blocks], Layout.of(document)
+        for stratum, values, n in self._counted.read(digest):
+            yield symbols_of(mechanisms, layout, values), stratum, n
 
 
 class _Counts:

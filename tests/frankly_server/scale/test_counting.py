@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of exports are the database's, and so are estimates, byte for byte; duplicates count once."""
 
+import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pyarrow.parquet as parquet
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode
-from frankly_server.scale import DuckDB, ExportBroken, Manifest, columns, count, export
+from frankly_server.analysis.result import READ
+from frankly_server.scale import Counted, DuckDB, ExportBroken, Manifest, columns, count, export
 from frankly_server.store import Database
 
 from tests.frankly_server.samples import SURVEY
@@ -30,6 +33,38 @@ def test_counts_and_estimates_are_the_databases(database: Database, tmp_path: Pa
     for targets in (None, tables) if len(tables) > 1 else (None,):
         answer = encode(plain.estimates(SURVEY, targets=targets))
         assert encode(found.analysis().estimates(SURVEY, targets=targets)) == answer
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_tables_that_counts_cannot_tell_are_the_databases(sqlite: Database, tmp_path: Path, seed: int) -> None:
+    """Pairs with sets and all three questions together: from whole reports, each id once, whatever their kind."""
+    documents = filled(sqlite, 400, seed)
+    export(sqlite, SURVEY, tmp_path / "a")
+    with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
+    found = count([tmp_path / "a", tmp_path / "b"], DuckDB(slice_rows=150))
+    names = [block.questions[0].id for block in documents[1].blocks]
+    read = 0
+    for wanted in (names, names[:2], names[1:]):
+        answer = Analysis(sqlite).estimates(SURVEY, targets=wanted)
+        assert answer["questions"][0]["status"] == "ok"
+        read += READ in answer["notes"]
+        assert encode(found.analysis().estimates(SURVEY, targets=wanted)) == encode(answer)
+    assert read >= 1
+    assert sorted_whole(found, documents[0].digest) == stored_whole(sqlite, documents[0].digest)
+
+
+def sorted_whole(found: Counted, digest: str) -> list[tuple[str, int]]:
+    """Of every kind of mechanism: what whole reports hold, as JSON, and how many do."""
+    total: Counter[str] = Counter()
+    for symbols, stratum, n in found.analysis()._database.together.of_document(SURVEY, digest):  # type: ignore[attr-defined]
+        total[json.dumps([symbols, stratum])] += n
+    return sorted(total.items())
+
+
+def stored_whole(database: Database, digest: str) -> list[tuple[str, int]]:
+    with database.reading("check") as tx:
+        rows = [row for row in tx.reports.scan(SURVEY) if row.document == digest]
+    return sorted(Counter(json.dumps([list(row.symbols), row.strata]) for row in rows).items())
 
 
 def test_a_survey_without_reports_is_counted(sqlite: Database, tmp_path: Path) -> None:

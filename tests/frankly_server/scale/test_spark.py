@@ -38,15 +38,17 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_every_kind_of_mechanism(cluster: Cluster, sqlite: Database, tmp_path: Path) -> None:
-    documents = filled(sqlite, 120)
+    documents = filled(sqlite, 400)
     export(sqlite, SURVEY, tmp_path / "a", rows=90)
     copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
     found = count([tmp_path / "a", tmp_path / "b"], Spark(cluster.url, OPTIONS))
-    assert (found.rows, found.reports) == (120 + copies, 120)
+    assert (found.rows, found.reports) == (400 + copies, 400)
     for document in documents:
         assert (found.singles(document.digest), found.pairs(document.digest)) == counted(sqlite, document)
-    answer = encode(Analysis(sqlite).estimates(SURVEY))
-    assert encode(found.analysis().estimates(SURVEY)) == answer
+    names = [block.questions[0].id for block in documents[1].blocks]
+    for targets in (None, names):
+        answer = encode(Analysis(sqlite).estimates(SURVEY, targets=targets))
+        assert encode(found.analysis().estimates(SURVEY, targets=targets)) == answer
 
 
 def test_many_reports_and_a_worker_that_dies(
