@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from argon2 import PasswordHasher
@@ -18,6 +19,7 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from playwright.sync_api import Locator, Page, sync_playwright
+from werkzeug.routing import Map
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 PASSWORD = "correct horse battery"
@@ -34,13 +36,15 @@ class _Silent(WSGIRequestHandler):
 
 @dataclass
 class Desk:
-    """A running server, a page on it, and what the browser complained about."""
+    """A running server, a page on it, and what the browser complained about; checked : routes whose pages were seen."""
 
     url: str
     home: Path
     services: Services
+    routes: Map
     page: Page
     said: list[str] = field(default_factory=list)
+    checked: set[str] = field(default_factory=set)
     shots: Path | None = None
 
     def open(self, path: str) -> None:
@@ -84,6 +88,25 @@ class Desk:
         self.page.set_viewport_size({"width": 1100, "height": 800})
         self.page.emulate_media(color_scheme="light")
         assert self.said == []
+        rule, _ = self.routes.bind("").match(urlsplit(self.page.url).path, return_rule=True)
+        self.checked.add(rule.rule)
+
+    def open_refused(self, path: str, status: int) -> None:
+        """Open a page that says no; the browser complains of its status, and of nothing else."""
+        answer = self.page.goto(self.url + path)
+        assert answer is not None
+        self.expect_refusal(answer.status, status)
+
+    def press_refused(self, name: str, status: int) -> None:
+        """Press a button, and be told no."""
+        with self.page.expect_navigation() as left:
+            self.page.get_by_role("button", name=name, exact=True).first.click()
+        self.expect_refusal(left.value.status, status)
+
+    def expect_refusal(self, got: int, status: int) -> None:
+        assert got == status
+        assert [f"status of {status}" in words for words in self.said] == [True]
+        self.said.clear()
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +123,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     services = Services(settings, database, SystemClock(), cheap)
     services.keys.init()
     services.accounts.create("main", "ada@example.org", "owner", PASSWORD)
-    server = make_server(
-        "127.0.0.1", port, create_app(settings, services=services), threaded=True, request_handler=_Silent
-    )
+    app = create_app(settings, services=services)
+    server = make_server("127.0.0.1", port, app, threaded=True, request_handler=_Silent)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     folder = os.environ.get("SCREENSHOTS")
@@ -110,7 +132,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
         page = chromium.new_page()
         # axe is put into the page by the tester, past the policy; the pages' own policy is still theirs to keep.
-        made = Desk(settings.public_url, home, services, page, shots=Path(folder) if folder else None)
+        made = Desk(settings.public_url, home, services, app.url_map, page, shots=Path(folder) if folder else None)
         page.on(
             "console", lambda message: made.said.append(message.text) if message.type in ("error", "warning") else None
         )

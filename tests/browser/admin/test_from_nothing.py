@@ -8,6 +8,14 @@ from frankly_sdk import Client
 from tests.browser.admin.conftest import PASSWORD, Desk
 
 ANSWERS = 12
+# Addresses that are no pages: files, data, and the way to the first page.
+NO_PAGES = {
+    "/admin/",
+    "/admin/assets/<digest>/<name>",
+    "/admin/surveys/<survey_id>/versions/<int:version>",
+    "/admin/surveys/<survey_id>/jobs/<job_id>/state",
+    "/admin/surveys/<survey_id>/estimates/download",
+}
 
 
 def test_from_nothing_to_an_estimate(desk: Desk) -> None:
@@ -37,6 +45,13 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     desk.press("Sign out")
     desk.sign_in("eve@example.org", password)
     _read(desk, link)
+    desk.open_refused("/admin/audit", 403)
+    desk.check("refused", again=True)
+    # From the application's own map: a new page that nobody has looked at fails here.
+    assert desk.checked | NO_PAGES == {
+        rule.rule for rule in desk.routes.iter_rules() if rule.rule.startswith("/admin/") and "GET" in rule.methods
+    }
+    assert desk.checked & NO_PAGES == set()
 
 
 def _write_survey(desk: Desk) -> None:
@@ -52,6 +67,10 @@ def _write_survey(desk: Desk) -> None:
     page.get_by_label("Public:").check()
     desk.press("Add")
     desk.check("questions")
+    page.get_by_role("textbox", name="Question", exact=True).fill("Which?")
+    page.get_by_label("Its choices, one a line").fill("Same\nsame")
+    desk.press_refused("Add", 422)
+    desk.check("questions-refused", again=True)
     page.get_by_label("Show no estimate with fewer answers than").fill("6")
     desk.press("Keep")
     desk.follow(page.get_by_role("link", name="Protection", exact=False).first)
