@@ -12,7 +12,7 @@ PANELS = (
     Panel("design", "Design: LIP optimum, ε = 1", "answers a", "seconds", x_log=True, y_log=True),
     Panel("verify", "Exact verification of a k × k table", "k", "seconds", x_log=True, y_log=True),
     Panel("estimate_n", "An estimate from counts", "reports n", "seconds", x_log=True, y_log=True),
-    Panel("estimate_k", "An estimate from counts", "answers k", "seconds", x_log=True, y_log=True),
+    Panel("estimate_k", "An estimate from counts, n = 10,000", "answers k", "seconds", x_log=True, y_log=True),
     Panel("intake", "Intake, 8 connections a process", "server processes", "reports a second"),
 )
 

@@ -18,12 +18,13 @@ from _design.measured import most_informative
 from _intake import load
 from _intake.served import Served, ours, twin
 from frankly_protocol.audit import Claim, worst
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.design import promises
 from frankly_server.estimate import estimate
 
 D = 1 << 48
 DESIGN_LIMIT_S = 60.0
+MOST_CROSSED = 16
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,16 @@ def verifications(sizes: Sequence[int], rounds: int) -> Iterator[Point]:
 
 
 def estimates(numbers: Sequence[int], sizes: Sequence[int], rounds: int) -> Iterator[Point]:
-    """Yield the time of an estimate of k shares from the counts of n reports, by n for k = 5 and by k."""
+    """Yield the time of an estimate from the counts of n reports, by n and by how many answers k a question has."""
+    crossed = ProductMechanism((table(16), table(16)))
     for n in numbers:
-        yield Point("estimate_n", "5 answers", n, _estimated(5, n, rounds))
+        yield Point("estimate_n", "5 shares", n, _median(_estimated(table(5), n), rounds))
+        yield Point("estimate_n", "16 × 16 cross-tab", n, _median(_estimated(crossed, n), rounds))
     for k in sizes:
-        yield Point("estimate_k", "10,000 reports", k, _estimated(k, 10_000, rounds))
+        yield Point("estimate_k", "k shares", k, _median(_estimated(table(k), 10_000), rounds))
+    for k in (k for k in sizes if k <= MOST_CROSSED):
+        crossed = ProductMechanism((table(k), table(k)))
+        yield Point("estimate_k", "k × k cross-tab", k, _median(_estimated(crossed, 10_000), rounds))
 
 
 def processes(url: Callable[[], str], counts: Sequence[int], reports: int) -> Iterator[Point]:
@@ -95,10 +101,11 @@ def table(k: int) -> DenseMechanism:
     return DenseMechanism(48, tuple(tuple(kept if x == y else other for y in range(k)) for x in range(k)))
 
 
-def _estimated(k: int, n: int, rounds: int) -> float:
-    mechanism = table(k)
+def _estimated(mechanism: DenseMechanism | ProductMechanism, n: int) -> Callable[[], object]:
+    """Return what estimates shares from the counts of n reports whose symbols are all as frequent."""
+    k = mechanism.reports
     counts = [int(c) for c in np.random.default_rng(k).multinomial(n, [1 / k] * k)]
-    return _median(lambda: estimate(mechanism, counts), rounds)
+    return lambda: estimate(mechanism, counts)
 
 
 def _median(trial: Callable[[], object], rounds: int) -> float:

@@ -22,8 +22,8 @@ def test_points_are_measured(bench: Any) -> None:
     assert {(p.panel, p.curve, p.x) for p in points} == {
         *(("design", "c = 2 secrets", a) for a in (4, 8)),
         *(("verify", name, k) for name in ("LDP", "LIP, k secrets") for k in (2, 8)),
-        *(("estimate_n", "5 answers", n) for n in (100, 10_000)),
-        *(("estimate_k", "10,000 reports", k) for k in (2, 8)),
+        *(("estimate_n", name, n) for name in ("5 shares", "16 × 16 cross-tab") for n in (100, 10_000)),
+        *(("estimate_k", name, k) for name in ("k shares", "k × k cross-tab") for k in (2, 8)),
     }
     assert all(0 < p.y < 60 for p in points)
 

@@ -23,6 +23,7 @@ REPORTS = int(os.environ.get("SCALE_REPORTS", "20000000"))
 OPTIONS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "16",  # two cores: the default is for two hundred
     "spark.network.timeout": "600s",  # a machine that is busy with other work is not a dead worker
 }
 
