@@ -2,11 +2,13 @@
 """docker-compose.yml without Docker: held against the compose specification's fields, and its whole deployment by hand.
 
 By hand means: the very commands of its services, over the PostgreSQL of the tests, with a small TCP proxy in the place
-of Caddy. What this cannot show: that the image builds, Caddy's own behaviour and certificates, and Docker's networks.
+of Caddy, which has tests of its own. What this cannot show: that the image builds, and Docker's networks.
 """
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import time
 from contextlib import ExitStack
@@ -14,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from frankly_protocol.clock import SystemClock
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from pydantic import SecretStr
 
-from tests.deploy.containers import PORT, instructions, serving
+from tests.deploy.containers import PASSWORD, PORT, instructions, serving
 from tests.deploy.proxy import TcpProxy
 from tests.faults.server.running import Devices, check_kept, open_today
 from tests.postgres import free_port
@@ -188,3 +191,43 @@ def stays_until_told(command: list[str], environment: dict[str, str], folder: Pa
         assert process.poll() is None
         process.terminate()
         process.wait(timeout=15)
+
+
+def config(root: Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What docker-compose makes of the file; it asks no Docker for that."""
+    program = shutil.which("docker-compose")
+    assert program, "install the package docker-compose"
+    command = [program, "--file", str(root / "docker-compose.yml"), "config"]
+    given = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
+    return subprocess.run(command, env=given, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.full_only
+def test_docker_compose_reads_what_these_tests_read(root: Path, compose: dict[str, Any], tmp_path: Path) -> None:
+    """Its own parser, and its own schema: the package docker-compose is not among what the default suite installs."""
+    done = config(root, tmp_path, POSTGRES_PASSWORD=PASSWORD)
+    assert done.returncode == 0, done.stderr
+    read = yaml.safe_load(done.stdout)
+    assert set(read["services"]) == set(compose["services"])
+    assert set(read["volumes"]) == set(compose["volumes"])
+    for name, service in compose["services"].items():
+        for field in ("command", "environment", "image", "profiles", "read_only", "cap_drop", "security_opt", "tmpfs"):
+            assert read["services"][name].get(field) == service.get(field), (name, field)
+        assert read["services"][name].get("depends_on") == service.get("depends_on"), name
+    assert read["services"]["server"]["deploy"] == {"replicas": 2}
+    assert read["services"]["server"]["stop_grace_period"] == "15s"
+
+
+@pytest.mark.full_only
+def test_docker_compose_asks_for_the_password_and_takes_the_choices(root: Path, tmp_path: Path) -> None:
+    without = config(root, tmp_path)
+    assert without.returncode != 0
+    assert "put it into .env" in without.stderr
+    chosen = config(
+        root, tmp_path, POSTGRES_PASSWORD=PASSWORD, SITE="a.example.org", REPLICAS="5", METRICS_TOKEN="t" * 32
+    )
+    read = yaml.safe_load(chosen.stdout)["services"]
+    assert read["server"]["deploy"] == {"replicas": 5}
+    assert read["server"]["environment"]["FRANKLY_PUBLIC_URL"] == "https://a.example.org"
+    assert read["server"]["environment"]["FRANKLY_METRICS_TOKEN"] == "t" * 32
+    assert read["proxy"]["environment"] == {"SITE": "a.example.org"}
