@@ -8,12 +8,28 @@ from typing import Any
 from frankly_server.reproduce.drawing import drawing
 from frankly_server.reproduce.figure import Figure, Panel, Row
 
+_SIZES = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 PANELS = (
-    Panel("design", "Design: LIP optimum, ε = 1", "answers a", "seconds", x_log=True, y_log=True),
-    Panel("verify", "Exact verification of a k × k table", "k", "seconds", x_log=True, y_log=True),
+    Panel("design", "Design: LIP optimum, ε = 1", "answers a", "seconds", x_log=True, y_log=True, marks=_SIZES[1:]),
+    Panel("verify", "Exact verification of a k × k table", "k", "seconds", x_log=True, y_log=True, marks=_SIZES),
     Panel("estimate_n", "An estimate from counts", "reports n", "seconds", x_log=True, y_log=True),
-    Panel("estimate_k", "An estimate from counts, n = 10,000", "answers k", "seconds", x_log=True, y_log=True),
-    Panel("intake", "Intake, 8 connections a process", "server processes", "reports a second"),
+    Panel(
+        "estimate_k",
+        "An estimate from counts, n = 10,000",
+        "answers k",
+        "seconds",
+        x_log=True,
+        y_log=True,
+        marks=_SIZES,
+    ),
+    Panel(
+        "intake",
+        "Intake, 8 connections a process",
+        "server processes",
+        "reports a second",
+        marks=(1.0, 2.0, 3.0, 4.0),
+        from_zero=True,
+    ),
 )
 
 

@@ -96,6 +96,7 @@ def drawing(figure: Figure, rows: Sequence[Row], said: str) -> str:
 
 def _panel(panel: Panel, rows: Sequence[Row], curves: Sequence[str]) -> list[str]:
     ends = [v for row in rows for v in (row.y, *_ranges(panel, row)) if v is not None]
+    ends += [0.0] if panel.from_zero else []
     x_values = [row.x for row in rows]
     if panel.kind == "box":
         x_values = [-0.6, len(panel.names) - 0.4]
@@ -114,7 +115,9 @@ def _ranges(panel: Panel, row: Row) -> tuple[float | None, ...]:
 
 def _frame(panel: Panel, x: Axis, y: Axis) -> list[str]:
     parts = []
-    across = [(float(i), name) for i, name in enumerate(panel.names)] if panel.names else x.ticks()
+    across = (
+        [(float(i), name) for i, name in enumerate(panel.names)] or [(v, f"{v:g}") for v in panel.marks] or x.ticks()
+    )
     for value, words in across:
         at = x.at(value)
         parts.append(_line(at, TOP, at, HEIGHT - BOTTOM, 'stroke="#ddd"'))

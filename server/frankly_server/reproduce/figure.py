@@ -39,7 +39,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. y_log : logarithmic y. x_log : logarithmic x. names : of the whole numbers x of a box plot."""
+    """One pair of axes. y_log : logarithmic y. x_log : logarithmic x. names : of the whole numbers x of a box plot.
+
+    marks : the values of x that are written, where round ones would say less. from_zero : y begins at 0.
+    """
 
     key: str
     title: str
@@ -49,6 +52,8 @@ class Panel:
     x_log: bool = False
     y_log: bool = False
     names: tuple[str, ...] = ()
+    marks: tuple[float, ...] = ()
+    from_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
