@@ -2,12 +2,20 @@
 """What MkDocs does for this site beyond its own: tables that scroll, and a page of all the papers' figures."""
 
 import re
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
 from mkdocs.structure.files import File, Files
 
 _TABLE: Final = re.compile(r"<table>.*?</table>", re.DOTALL)
+_ROW: Final = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
+_CELL: Final = re.compile(r"<(?P<kind>t[hd])(?P<given>[^>]*)>(?P<body>.*?)</t[hd]>", re.DOTALL)
+_CODE: Final = re.compile(r"<code>(.*?)</code>", re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]+>")
+_JOINT: Final = re.compile(r"(?<=\w)(?:::|[_./=-])(?=\w)")
+_WIDTHS: Final = {"prose": 60, "words": 16}
+"""Class of a column -> what its longest cell has more characters than; widths are in site.css."""
 _TITLE: Final = re.compile(r"<title>(.*?)</title>")
 _GALLERY: Final = "figures.md"
 _HEAD: Final = """# Figures of the papers, made again
@@ -33,6 +41,21 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return markdown.replace("](figures/)", f"]({_GALLERY})")
 
 
+def _readable(table: str) -> str:
+    """Give columns of words the width that words need, and let long names in code break after their parts."""
+    rows = [[len(_TAG.sub("", cell["body"])) for cell in _CELL.finditer(row)] for row in _ROW.findall(table)]
+    longest = [max(column) for column in zip(*rows, strict=True)]
+    columns = cycle(longest)  # cells are met row by row
+
+    def cell(match: re.Match[str]) -> str:
+        length, kind = next(columns), match["kind"]
+        width = next((f' class="{name}"' for name, least in _WIDTHS.items() if length > least), "")
+        body = _CODE.sub(lambda code: _JOINT.sub(r"\g<0><wbr>", code[0]), match["body"])
+        return f"<{kind}{match['given']}{width}>{body}</{kind}>"
+
+    return _CELL.sub(cell, table)
+
+
 def on_page_content(html: str, **_: Any) -> str:
     """Let wide tables scroll by themselves on a phone, as regions that keyboards and screen readers find."""
     number = 0
@@ -40,7 +63,8 @@ def on_page_content(html: str, **_: Any) -> str:
     def boxed(match: re.Match[str]) -> str:
         nonlocal number
         number += 1
-        table = match.group().replace("<th></th>", "<td></td>")  # a corner without words heads nothing
+        # a corner without words heads nothing
+        table = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _readable(match.group()))
         return f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0">{table}</div>'
 
     return _TABLE.sub(boxed, html)
