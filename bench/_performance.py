@@ -115,7 +115,7 @@ def _growth() -> list[str]:
     head = ["", "## Growth (`python3 run.py bench growth`)", "", _where(found), ""]
     head += ["![how the work grows](bench/growth.svg)", ""]
     rows = [f"| {p['panel']} | {p['curve']} | {p['x']:g} | {p['y']:.4g} |" for p in found["points"]]
-    return [*head, "| panel | curve | x | y (seconds; intake: reports a second) |", "|---" * 4 + "|", *rows]
+    return [*head, "| panel | curve | x | y (CPU seconds; intake: reports a second) |", "|---" * 4 + "|", *rows]
 
 
 def _figures() -> list[str]:

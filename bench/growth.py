@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the work grows: designs, verifications, estimates by size, and intake by server processes.
 
-Design time against answers a and secrets c, exact verification against size, estimates against n and k, and reports a
-second against server processes on one PostgreSQL. `bench/_performance.py` draws what --json writes.
+CPU time of designs against answers a and secrets c, of exact verification against size, of estimates against n and k;
+reports a second against server processes on one PostgreSQL. `bench/_performance.py` draws what --json writes.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def measure(panels: tuple[str, ...] | list[str], *, quick: bool) -> Iterator[Poi
     """Yield the points of the panels asked for."""
     if "design" in panels:
         answers, secrets = ((4, 8), (2,)) if quick else ((4, 8, 16, 24, 32, 48, 64), (2, 4, 8))
-        yield from series.designs(answers, secrets, 1 if quick else 5)
+        yield from series.designs(answers, secrets, 1 if quick else 3)
     if "verify" in panels:
         yield from series.verifications((2, 8) if quick else (2, 4, 8, 16, 32, 64), 3 if quick else 21)
     if "estimate" in panels:

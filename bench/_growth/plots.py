@@ -10,14 +10,14 @@ from frankly_server.reproduce.figure import Figure, Panel, Row
 
 _SIZES = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 PANELS = (
-    Panel("design", "Design: LIP optimum, ε = 1", "answers a", "seconds", x_log=True, y_log=True, marks=_SIZES[1:]),
-    Panel("verify", "Exact verification of a k × k table", "k", "seconds", x_log=True, y_log=True, marks=_SIZES),
-    Panel("estimate_n", "An estimate from counts", "reports n", "seconds", x_log=True, y_log=True),
+    Panel("design", "Design: LIP optimum, ε = 1", "answers a", "CPU seconds", x_log=True, y_log=True, marks=_SIZES[1:]),
+    Panel("verify", "Exact verification of a k × k table", "k", "CPU seconds", x_log=True, y_log=True, marks=_SIZES),
+    Panel("estimate_n", "An estimate from counts", "reports n", "CPU seconds", x_log=True, y_log=True),
     Panel(
         "estimate_k",
         "An estimate from counts, n = 10,000",
         "answers k",
-        "seconds",
+        "CPU seconds",
         x_log=True,
         y_log=True,
         marks=_SIZES,
