@@ -26,6 +26,7 @@ from frankly_server.web import (
     problems,
     public,
     reading,
+    receiving,
 )
 from frankly_server.web.admin import blueprint as admin_pages
 from frankly_server.web.openapi import declare
@@ -77,6 +78,7 @@ def create_app(settings: Settings, *, clock: Clock | None = None, services: Serv
     app.register_blueprint(hosted.blueprint(bound))
     app.register_blueprint(admin_pages(bound))
     _add_description(app)
+    receiving.put_before(app, bound, settings, allowed)
     return app
 
 

@@ -16,7 +16,7 @@ from frankly_server.intake import regular
 from frankly_server.intake.admission import Admission
 from frankly_server.intake.refusals import Refusals
 from frankly_server.intake.regular import Known, Memory, Regular
-from frankly_server.intake.storing import Admitted, Outcome, keep
+from frankly_server.intake.storing import Admitted, Outcome, keep, keep_plain
 from frankly_server.intake.together import Together
 from frankly_server.store import Database, ReportRow, StoreUnavailable
 
@@ -30,7 +30,7 @@ class Intake:
         self._admissions: dict[str, Admission] = {}  # by digest; documents never change
         self._memory = Memory()
         self._refusals = Refusals(database)
-        self._singles: Together[Admitted, Outcome | InvalidInput] = Together(self._keep)
+        self._singles: Together[Admitted, Outcome | InvalidInput] = Together(self._keep, at_once=database.writers)
 
     def accept(self, survey_id: str, body: bytes) -> Outcome:
         """Store one report and return after the commit; sending the same bytes again is safe.
@@ -92,8 +92,14 @@ class Intake:
         self._refusals.flush()
 
     def _keep(self, rows: Sequence[Admitted]) -> list[Outcome | InvalidInput]:
+        today = self._today()
+        kept = keep_plain(self._database, rows, today)
+        left = [i for i in range(len(rows)) if i not in kept]
+        if not left:
+            return [kept[i] for i in range(len(rows))]
         with self._database.transaction("accept reports") as tx:
-            return keep(tx, rows, self._today())
+            looked_at = dict(zip(left, keep(tx, [rows[i] for i in left], today), strict=True))
+        return [kept[i] if i in kept else looked_at[i] for i in range(len(rows))]
 
     def _parsed(self, survey_id: str, report: Any) -> Admitted:
         """Read and admit a report: bytes, or a value that strict JSON parsing has already opened."""

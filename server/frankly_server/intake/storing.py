@@ -10,7 +10,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.intake.gate import refusal
 from frankly_server.intake.tokens import Spend, give_back, spend_all
-from frankly_server.store import UNDATED, ReportRow, Transaction
+from frankly_server.store import UNDATED, Database, ReportRow, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,23 @@ class Admitted:
 
     row: ReportRow
     spend: Spend | None = None
+
+
+def keep_plain(database: Database, admitted: Sequence[Admitted], day: str) -> dict[int, Outcome]:
+    """Keep the reports that are plainly new and bring no token; return by number what became of them.
+
+    The others need a transaction that looks at them: see `keep`. Raises StoreUnavailable if a survey's reports could
+    not be kept; those of another may have been by then, and are duplicates when they come again.
+    """
+    surveys: dict[str, dict[str, int]] = {}
+    for i, one in enumerate(admitted):
+        if one.spend is None:
+            surveys.setdefault(one.row.survey, {}).setdefault(one.row.id, i)
+    return {
+        first[report_id]: Outcome("accepted", report_id)
+        for survey, first in surveys.items()
+        for report_id in database.keep_new(survey, [admitted[i].row for i in first.values()], day)
+    }
 
 
 def keep(tx: Transaction, admitted: Sequence[Admitted], day: str = UNDATED) -> list[Outcome | InvalidInput]:

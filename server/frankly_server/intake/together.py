@@ -31,33 +31,37 @@ class Together(Generic[Item, Result]):
     serves all who wait by then, itself included. A lone caller never waits.
 
     run : serves a group, returning one result per item in order. If it raises, every caller of the group gets that
-    error. most : largest group.
+    error. most : largest group. at_once : groups that may be served at the same time, by as many callers.
     """
 
-    def __init__(self, run: Callable[[Sequence[Item]], Sequence[Result]], most: int = 100) -> None:
+    def __init__(self, run: Callable[[Sequence[Item]], Sequence[Result]], most: int = 100, at_once: int = 1) -> None:
         self._run = run
         self._most = most
         self._guard = threading.Lock()
         self._waiting: deque[_Waiter[Item, Result]] = deque()
-        self._busy = False
+        self._free = at_once
 
     def submit(self, item: Item) -> Result:
         """Return the result for `item` once its group was served; raises what serving raised."""
         waiter: _Waiter[Item, Result] = _Waiter(item)
         with self._guard:
-            self._waiting.append(waiter)
-            wait, self._busy = self._busy, True
-        if wait:
+            serves = self._free > 0
+            if serves:
+                self._free -= 1
+            else:
+                self._waiting.append(waiter)
+        if not serves:
             waiter.wake.acquire()
         if not waiter.served:
-            self._serve()
+            self._serve(waiter)
         if waiter.error is not None:
             raise waiter.error
         return waiter.result  # type: ignore[return-value]  # set whenever there is no error
 
-    def _serve(self) -> None:
+    def _serve(self, first: _Waiter[Item, Result]) -> None:
+        """Serve a caller whose turn it is, and all who wait by now."""
         with self._guard:
-            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._most))]
+            group = [first, *(self._waiting.popleft() for _ in range(min(len(self._waiting), self._most - 1)))]
         try:
             results = self._run([waiter.item for waiter in group])
             for waiter, result in zip(group, results, strict=True):
@@ -71,9 +75,10 @@ class Together(Generic[Item, Result]):
     def _pass_on(self, group: Sequence[_Waiter[Item, Result]]) -> None:
         """Let the first of those who came meanwhile serve next, and the served ones go."""
         with self._guard:
-            self._busy = bool(self._waiting)
             if self._waiting:
-                self._waiting[0].wake.release()
+                self._waiting.popleft().wake.release()
+            else:
+                self._free += 1
         for waiter in group:
             waiter.served = True
             waiter.wake.release()

@@ -88,10 +88,55 @@ class _Tally:
                 found |= {AllDaysKey(document, block, stratum, *pair): n for pair, n in pairs.items()}
         return found
 
+    def add(self, row: ReportRow, layout: Layout | None, n: int = 1) -> None:
+        """Count n reports that say the same, as their document's layout says."""
+        numbers = [_plain(symbol) for symbol in row.symbols] if layout is None else layout.numbers(row.symbols)
+        for block, number in enumerate(numbers):
+            self.singles[CountKey(row.document, block, row.strata, number)] += n
+        for blocks, pairs in () if layout is None else layout.pairs_of(row.symbols, numbers):
+            grouped = self.grouped[row.document, row.strata, blocks]
+            if n == 1:
+                grouped.update(pairs)  # in one go: a large set has thousands
+            else:
+                grouped.update(dict.fromkeys(pairs, n))
+
     def tables(self, day: str) -> Iterable[tuple[Table, Mapping[Any, int]]]:
         """Return what belongs into which table, always in the same order: see `Counts.add`."""
         days = {key.on(day): n for key, n in self.all_days.items()}
         return ((counts, self.singles), (pair_counts, self.pairs), (counts_by_day, days))
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """What one report adds one to, apart from document and stratum.
+
+    singles : (block, symbol). pairs : (block, other, symbol, other symbol). days : (block, symbol, other symbol).
+    """
+
+    singles: tuple[tuple[int, int], ...]
+    pairs: tuple[tuple[int, int, int, int], ...]
+    days: tuple[tuple[int, int, int], ...]
+
+    def __len__(self) -> int:
+        return len(self.singles) + len(self.pairs) + len(self.days)
+
+
+def cells(row: ReportRow) -> Cells | None:
+    """Return what a report adds to; None while nothing of its document was counted in this process."""
+    if row.document not in _layouts:
+        return None
+    tally = _Tally()
+    tally.add(row, _layouts[row.document])
+    return Cells(
+        tuple((key.block, key.symbol) for key in tally.singles),
+        tuple((key.block, key.other, key.symbol, key.other_symbol) for key in tally.pairs),
+        tuple((key.block, key.symbol, key.other_symbol) for key in tally.all_days),
+    )
+
+
+def slot(table: Table, first: str) -> int:
+    """Return the slot in which reports are counted together, the first of which has this id (PostgreSQL alone)."""
+    return int(first[:2], 16) % _SLOTS[table]
 
 
 class Counts:
@@ -109,8 +154,11 @@ class Counts:
         rows = list(rows)
         if not rows:
             return
-        first = 0 if self._connection.dialect.name == "sqlite" else int(rows[0].id[:2], 16)
-        found = [(table, _values(of, first % _SLOTS[table])) for table, of in self._tally(rows).tables(day)]
+        spread = self._connection.dialect.name != "sqlite"
+        found = [
+            (table, _values(of, slot(table, rows[0].id) if spread else 0))
+            for table, of in self._tally(rows).tables(day)
+        ]
         # Sorted: transactions that meet in a slot take its rows in one order and cannot deadlock.
         add_to_each(self._connection, [(table, values) for table, values in found if values])
 
@@ -183,21 +231,8 @@ class Counts:
             kinds = [(row.document, row.strata, repr(row.symbols)) for row in chunk]
             examples = dict(zip(kinds, chunk, strict=True))
             for kind, n in Counter(kinds).items():
-                self._add(tally, examples[kind], n)
+                tally.add(examples[kind], self._layout(kind[0]), n)
         return tally
-
-    def _add(self, tally: _Tally, row: ReportRow, n: int) -> None:
-        """Count n reports that say the same."""
-        layout = self._layout(row.document)
-        numbers = [_plain(symbol) for symbol in row.symbols] if layout is None else layout.numbers(row.symbols)
-        for block, number in enumerate(numbers):
-            tally.singles[CountKey(row.document, block, row.strata, number)] += n
-        for blocks, pairs in () if layout is None else layout.pairs_of(row.symbols, numbers):
-            grouped = tally.grouped[row.document, row.strata, blocks]
-            if n == 1:
-                grouped.update(pairs)  # in one go: a large set has thousands
-            else:
-                grouped.update(dict.fromkeys(pairs, n))
 
     def _layout(self, digest: str) -> Layout | None:
         """Return what is counted of a document's reports; None if it is not there or broken, which `audit` tells."""

@@ -2,7 +2,7 @@
 """One door to the database, with named transactions."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import cached_property
 from typing import Final
@@ -14,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frankly_server.store.accounts import Accounts
 from frankly_server.store.api_keys import ApiKeys
+from frankly_server.store.arrivals import Arrivals
 from frankly_server.store.audit import AuditTrail
 from frankly_server.store.counts import Counts
 from frankly_server.store.days import Days
@@ -24,7 +25,7 @@ from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import Jobs
 from frankly_server.store.log import LogEntries
 from frankly_server.store.partitions import Partitions
-from frankly_server.store.reports import Reports
+from frankly_server.store.reports import ReportRow, Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.sessions import Sessions
 from frankly_server.store.standings import Standings
@@ -138,12 +139,19 @@ class Database:
     """A pool of connections to one SQLite file or one PostgreSQL database.
 
     Safe to share between threads. Every statement runs inside a named transaction, whose name shows up in logs.
+
+    writers : transactions worth running at once by those who can wait for each other. Two on PostgreSQL: one is worked
+    on while the other's commit goes to disk. More would make each smaller.
     """
 
     def __init__(self, database_url: str) -> None:
         self.engine: Engine = make_engine(database_url)
         # SQLite has one writer at a time: queueing here is fair and instant, its own busy wait sleeps and retries.
-        self._writing = threading.Lock() if self.engine.dialect.name == "sqlite" else nullcontext()
+        alone = self.engine.dialect.name == "sqlite"
+        self._writing = threading.Lock() if alone else nullcontext()
+        self.writers = 1 if alone else 2
+        self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        self._arrivals = Arrivals(self.engine)
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[Transaction]:
@@ -153,6 +161,15 @@ class Database:
         """
         with self._writing, self._translated(name), self.engine.begin() as connection:
             yield Transaction(connection)
+
+    def keep_new(self, survey_id: str, rows: Sequence[ReportRow], day: str) -> Collection[str]:
+        """Insert and count those of a survey's reports that are plainly new, as one transaction; return their ids.
+
+        Nothing becomes of the others, which a `transaction` must look at. rows : with distinct ids. Raises
+        StoreUnavailable, upon which the same rows may be given again.
+        """
+        with self._writing, self._translated("keep reports"):
+            return self._arrivals.keep(survey_id, rows, day)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
@@ -199,7 +216,7 @@ class Database:
     def _translated(self, name: str) -> Iterator[None]:
         try:
             yield
-        except (DBAPIError, PoolTimeout) as error:
+        except (DBAPIError, PoolTimeout, self._driver_error) as error:
             # The driver's message may quote a row: only its kind is kept.
             cause = error.orig if isinstance(error, DBAPIError) else error
             _log.warning("transaction failed", transaction=name, error=type(cause).__name__)

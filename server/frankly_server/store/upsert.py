@@ -37,7 +37,7 @@ def add_new(connection: Connection, table: Table, rows: Sequence[Row], returning
     found: list[Any] = []
     for start in range(0, len(rows), _CHUNK):
         bound = [_bound(connection, table, row) for row in rows[start : start + _CHUNK]]
-        statement = f"{_into(table)} VALUES {', '.join([_marks(table)] * len(bound))} {tail}"
+        statement = f"{into(table)} VALUES {', '.join([_marks(table)] * len(bound))} {tail}"
         done = connection.exec_driver_sql(statement, tuple(value for row in bound for value in row))
         found += [back(value) for (value,) in done]
     return found
@@ -53,7 +53,7 @@ def add_to_each(connection: Connection, parts: Sequence[tuple[Table, Sequence[Ro
     if connection.dialect.name == "sqlite":
         for table, rows in parts:
             bound = [_bound(connection, table, row) for row in rows]
-            connection.exec_driver_sql(f"{_into(table)} VALUES {_marks(table)} {_adding(table)}", bound)
+            connection.exec_driver_sql(add_each(table), bound)
     elif parts:
         # One statement whatever the number of rows and tables: a statement a row would be a journey a row.
         given = tuple(column for table, rows in parts for column in _arrays(connection, table, rows))
@@ -61,14 +61,21 @@ def add_to_each(connection: Connection, parts: Sequence[tuple[Table, Sequence[Ro
 
 
 @cache
-def _adding(table: Table) -> str:
+def add_each(table: Table) -> str:
+    """Return SQLite's statement that adds one row's ``n``, to be run with many."""
+    return f"{into(table)} VALUES {_marks(table)} {adding(table)}"
+
+
+@cache
+def adding(table: Table) -> str:
+    """Return the end of an insert that adds to the rows that are there."""
     keys = ", ".join(column.name for column in table.primary_key.columns)
     return f"ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
 
 
 @cache
 def _adding_each(tables: tuple[Table, ...]) -> str:
-    *first, last = [_all_at_once(table) + _adding(table) for table in tables]
+    *first, last = [_all_at_once(table) + adding(table) for table in tables]
     before = ", ".join(f"w{i} AS ({statement})" for i, statement in enumerate(first))
     return f"WITH {before} {last}" if first else last
 
@@ -82,16 +89,16 @@ def _arrays(connection: Connection, table: Table, rows: Sequence[Row]) -> tuple[
     """Return an array for each column, as PostgreSQL writes it: the driver's own way takes longer than all the rest."""
     dialect = connection.dialect
     return tuple(
-        _array([row[name] if bind is None else bind(row[name], dialect) for row in rows])
+        array([row[name] if bind is None else bind(row[name], dialect) for row in rows])
         for name, bind in _binders(table)
     )
 
 
-def _array(values: Sequence[Any]) -> str:
+def array(values: Sequence[Any]) -> str:
     """Return values of one type as an array; texts are quoted, so that nothing in them is taken for a sign."""
-    if isinstance(values[0], bytes):
+    if values and isinstance(values[0], bytes):
         return '{"\\\\x' + '","\\\\x'.join(map(bytes.hex, values)) + '"}'
-    if isinstance(values[0], str):
+    if values and isinstance(values[0], str):
         quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
         return '{"' + '","'.join(quoted) + '"}'
     return "{" + ",".join(map(str, values)) + "}"
@@ -114,7 +121,8 @@ def _back(connection: Connection, table: Table, name: str) -> Callable[[Any], An
 
 
 @cache
-def _into(table: Table) -> str:
+def into(table: Table) -> str:
+    """Return the beginning of an insert of whole rows, columns in the table's order."""
     return f"INSERT INTO {table.name} ({', '.join(column.name for column in table.columns)})"
 
 
@@ -128,4 +136,4 @@ def _all_at_once(table: Table) -> str:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy has no types there
     # Text without its length: a cast would cut what is too long, where the column refuses it.
     kinds = ("TEXT" if isinstance(c.type, String) else c.type.compile(dialect) for c in table.columns)
-    return f"{_into(table)} SELECT * FROM unnest({', '.join(f'%s::{kind}[]' for kind in kinds)}) "  # noqa: S608
+    return f"{into(table)} SELECT * FROM unnest({', '.join(f'%s::{kind}[]' for kind in kinds)}) "  # noqa: S608

@@ -11,30 +11,32 @@ from typing import Final
 import structlog
 from flask import Flask, Response, current_app, g, request
 
+from frankly_server.web import logs
 from frankly_server.web.logs import duration_bucket, method_name
 
 PUBLIC_FOREVER = "public, max-age=31536000, immutable"
-_log: Final = structlog.get_logger("frankly.web")
-_SECURITY: Final = {
+_logger: Final = structlog.get_logger("frankly.web")
+ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
 }
+"""What every answer says, unless its view says otherwise."""
 
 
 def register(app: Flask) -> None:
     """Attach the headers and the one log line of every request."""
 
     def begin() -> None:
-        g.started = time.monotonic()
+        g.started = logs.started(request.environ)
 
     def finish(response: Response) -> Response:
-        for name, value in _SECURITY.items():
+        for name, value in ALWAYS.items():
             response.headers.setdefault(name, value)  # the admin's pages allow their own style and script
-        response.headers.setdefault("Cache-Control", "no-store")
         if response.status_code == 200 and getattr(_view(), "tagged", False):
             _tag(response)
-        _log_request(response)
+        _log(response)
         return response
 
     app.before_request(begin)
@@ -55,17 +57,18 @@ def _tag(response: Response) -> None:
             response.headers.remove(name)
 
 
-def _log_request(response: Response) -> None:
-    """Write one line: the route's template, never the path that was asked for."""
-    fields = {
-        "route": request.url_rule.rule if request.url_rule else "none",
-        "method": method_name(request.method),
-        "status": response.status_code,
-        "duration": duration_bucket(time.monotonic() - g.started),
-    }
-    if "problem_code" in g:
-        fields["code"] = g.problem_code
+def _log(response: Response) -> None:
+    more = {"code": g.problem_code} if "problem_code" in g else {}
     if "error_kind" in g:
-        _log.error("request", **fields, error=g.error_kind, where=g.error_place)
-    else:
-        _log.info("request", **fields)
+        more |= {"error": g.error_kind, "where": g.error_place}
+    route = request.url_rule.rule if request.url_rule else "none"
+    log_request(route, request.method, response.status_code, time.monotonic() - g.started, **more)
+
+
+def log_request(route: str, method: str, status: int, seconds: float, **more: str) -> None:
+    """Write one line: the route's template, never the path that was asked for.
+
+    more : the code of a problem; the kind of a fault of ours as `error`, and where it was.
+    """
+    write = _logger.error if "error" in more else _logger.info
+    write("request", route=route, method=method_name(method), status=status, duration=duration_bucket(seconds), **more)

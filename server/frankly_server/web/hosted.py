@@ -48,7 +48,13 @@ here; without it nothing can be answered.</p>
 """
 # What a page of another origin may read: everything here is public, and no request carries a credential.
 _OPEN_TO_PAGES: Final = re.compile(r"/sdk/v1/.*|/v1/keys(/chain)?|/v1/log/.*|/v1/surveys/[^/]*/(document|reports)")
-_REPORTS: Final = re.compile(r"/v1/surveys/[0-9a-f]{32}/reports")
+REPORTS: Final = re.compile(r"/v1/surveys/([0-9a-f]{32})/reports")
+OPEN: Final = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "Retry-After",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+"""What lets a page of another origin read an answer."""
 
 
 class PageText(RootModel[str]):
@@ -137,7 +143,7 @@ def open_to_pages(app: APIFlask) -> None:
 
     def preflight() -> Response | None:
         asked = request.headers.get("Access-Control-Request-Method")
-        if request.method != "OPTIONS" or asked != "POST" or not _REPORTS.fullmatch(request.path):
+        if request.method != "OPTIONS" or asked != "POST" or not REPORTS.fullmatch(request.path):
             return None
         headers = {
             "Access-Control-Allow-Methods": "POST",
@@ -148,9 +154,7 @@ def open_to_pages(app: APIFlask) -> None:
 
     def allow(response: Response) -> Response:
         if _OPEN_TO_PAGES.fullmatch(request.path):
-            response.headers["Access-Control-Allow-Origin"] = "*"
-            response.headers["Access-Control-Expose-Headers"] = "Retry-After"
-            response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+            response.headers.update(OPEN)
         return response
 
     app.before_request(preflight)

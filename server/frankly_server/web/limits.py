@@ -39,6 +39,12 @@ class Limit:
     def __init__(self, kind: str, per_s: float, *, shown: bool, now: Now = time.monotonic) -> None:
         self.kind, self._shown, self._now = kind, shown, now
         self._buckets = Buckets(per_s, max(1.0, per_s * _WINDOW_S))
+        self._policy = f'"{kind}";q={floor(self._buckets.burst)};w={_WINDOW_S}'
+
+    def policy(self, name: str) -> dict[str, str] | None:
+        """Return what an answer's headers say if something is left for this name, else None; takes nothing."""
+        allowance = self._buckets.look(name, self._now())
+        return None if allowance.wait_s > 0.0 else self._told(allowance, about_to_take=0)
 
     def check(self, name: str) -> None:
         """Raise TooMany if nothing is left for this name; takes nothing."""
@@ -53,16 +59,20 @@ class Limit:
         self._judge(self._buckets.take(name, self._now()), about_to_take=1)
 
     def _judge(self, allowance: Allowance, about_to_take: int) -> None:
+        g.limit_headers = self._told(allowance, about_to_take)
+        if allowance.wait_s > 0.0:
+            metrics.count_limited(self.kind)
+            raise TooMany(allowance)
+
+    def _told(self, allowance: Allowance, about_to_take: int) -> dict[str, str]:
+        """Return what the answer's headers say."""
         refused = allowance.wait_s > 0.0
-        quota = floor(self._buckets.burst)
-        g.limit_headers = {"RateLimit-Policy": f'"{self.kind}";q={quota};w={_WINDOW_S}'}
+        told = {"RateLimit-Policy": self._policy}
         if refused or self._shown:
             left = 0 if refused else max(0, floor(allowance.left) - about_to_take)
             until = allowance.retry_after_s if refused else ceil(allowance.full_s)
-            g.limit_headers["RateLimit"] = f'"{self.kind}";r={left};t={until}'
-        if refused:
-            metrics.count_limited(self.kind)
-            raise TooMany(allowance)
+            told["RateLimit"] = f'"{self.kind}";r={left};t={until}'
+        return told
 
 
 class Limits:

@@ -2,15 +2,16 @@
 """What devices use: keys, signed documents, reports; and health. No key, no cookie, no state between requests."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from apiflask import APIBlueprint
-from flask import Response, json
+from flask import Response, json, request
 from frankly_protocol import canonical
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem, problem_body
 from frankly_protocol.trust import write_chain
 
+from frankly_server.intake import Outcome
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.web import health, metrics, models, reading, transparency
@@ -23,6 +24,16 @@ _REPORT_PROBLEMS = (
     Problem.Y_TYPE, Problem.EPS_NOT_FINITE, Problem.SYMBOL_UNKNOWN, Problem.SURVEY_UNKNOWN, Problem.DOC_MISMATCH,
     Problem.STRATA_INVALID, Problem.TOO_EARLY, Problem.CLOSED, Problem.ID_CONFLICT, Problem.TOKEN_INVALID,
 )  # fmt: skip
+
+
+FAILED: Final = "frankly.failed"
+"""Where an environment holds the error that a report met before it came to the route, which answers it."""
+REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"
+
+
+def receipt(outcome: Outcome) -> tuple[dict[str, str], int]:
+    """Return what is answered to a report that is stored, and the status."""
+    return {"status": outcome.status, "id": outcome.id}, 201 if outcome.status == "accepted" else 200
 
 
 def answer(value: Any, status: int = 200) -> Response:
@@ -83,7 +94,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
 
 
 def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, limits: Limits) -> None:
-    @routes.post("/v1/surveys/<survey_id>/reports")
+    @routes.post(REPORTS_ROUTE)
     @declare(
         routes,
         "report",
@@ -102,13 +113,15 @@ def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, l
         reading.query(())
         survey = reading.survey_id(survey_id)
         limits.reports.check(survey)
+        if FAILED in request.environ:
+            raise request.environ[FAILED]
         if reading.content_type({reading.JSON, reading.BATCH_JSON}) == reading.BATCH_JSON:
             done = _batch(services, settings, survey)
             limits.reports.spend(survey)
             return done
         outcome = services.intake.accept(survey, reading.body(settings.report_limit_bytes))
         limits.reports.spend(survey)
-        return answer({"status": outcome.status, "id": outcome.id}, 201 if outcome.status == "accepted" else 200)
+        return answer(*receipt(outcome))
 
 
 def _batch(services: Services, settings: Settings, survey: str) -> Response:
@@ -133,4 +146,4 @@ def _listed(body: bytes, settings: Settings) -> Sequence[Any]:
 def _result(outcome: Any) -> dict[str, Any]:
     if isinstance(outcome, InvalidInput):
         return {"status": "refused", "problem": problem_body(outcome.problem, outcome.detail, outcome.field)}
-    return {"status": outcome.status, "id": outcome.id}
+    return receipt(outcome)[0]

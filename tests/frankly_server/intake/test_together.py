@@ -81,7 +81,32 @@ def test_an_interrupt_leaves_nobody_waiting() -> None:
             together.submit(1)
 
 
-def test_many_callers_each_get_their_own_result() -> None:
-    together: Together[int, int] = Together(lambda group: [item * item for item in group])
+def test_so_many_groups_are_served_at_once_and_no_more() -> None:
+    both = threading.Barrier(2)
+    at_work, most, groups = 0, 0, []
+    guard = threading.Lock()
+
+    def run(group: Sequence[int]) -> list[int]:
+        nonlocal at_work, most
+        with guard:
+            at_work += 1
+            most = max(most, at_work)
+            groups.append(list(group))
+        if len(groups) <= 2:
+            both.wait(30)  # passes only if two are served at the same time
+        with guard:
+            at_work -= 1
+        return [item + 1 for item in group]
+
+    together = Together(run, at_once=2)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(together.submit, range(400))) == list(range(1, 401))
+    assert most == 2
+    assert sorted(item for group in groups for item in group) == list(range(400))
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_many_callers_each_get_their_own_result(at_once: int) -> None:
+    together: Together[int, int] = Together(lambda group: [item * item for item in group], at_once=at_once)
     with ThreadPoolExecutor(16) as threads:
         assert list(threads.map(together.submit, range(2000))) == [item * item for item in range(2000)]
