@@ -32,7 +32,7 @@ Timer = Callable[[], float]
 class Alternative:
     """A mechanism for a block, or why there is none.
 
-    margins : half-widths at 95% for REPORTS, kept whatever the true shares are; None if some shares cannot be
+    margins : half-widths at 95% for `numbers`, kept whatever the true shares are; None if some shares cannot be
     estimated. information : nats about the answer, at the design prior. ceiling : nats under every prior, as text.
     unchanged : answers would be sent as they are. certified : the distance to the best possible is known and tiny.
     """
@@ -48,7 +48,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class FrontierRow:
-    """A mechanism between least variance and most information: nats, and the margin at REPORTS[1] reports."""
+    """A mechanism between least variance and most information: nats, and the margin at `usual` reports."""
 
     information: float
     margin: float | None
@@ -56,7 +56,7 @@ class FrontierRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A level in nats, the margin at REPORTS[1] reports it gives, the information; own : it is the block's."""
+    """A level in nats, the margin at `usual` reports it gives, the information; own : it is the block's."""
 
     epsilon: str
     margin: float
@@ -64,14 +64,26 @@ class LevelRow:
     own: bool
 
 
-def alternatives(block: BlockDefinition, timer: Timer = time.monotonic) -> list[Alternative]:
+def numbers(people: int | None) -> tuple[int, ...]:
+    """Return for how many reports margins are told; people : how many there are to be asked, None if endlessly many."""
+    return REPORTS if people is None else tuple(sorted({min(n, people) for n in REPORTS}))
+
+
+def usual(people: int | None) -> int:
+    """Return the number of reports at which mechanisms are compared."""
+    return REPORTS[1] if people is None else min(REPORTS[1], people)
+
+
+def alternatives(block: BlockDefinition, timer: Timer = time.monotonic, people: int | None = None) -> list[Alternative]:
     """Return the block's own mechanism first, then the others offered, all searched for a few seconds together."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
     turns = in_turns(timer, 2 * _SECONDS, len(names))
-    return [_alternative(block.model_copy(update={"mechanism": name}), next(turns)) for name in names]
+    return [_alternative(block.model_copy(update={"mechanism": name}), next(turns), people) for name in names]
 
 
-def frontier(block: BlockDefinition, points: int = 6, timer: Timer = time.monotonic) -> list[FrontierRow]:
+def frontier(
+    block: BlockDefinition, points: int = 6, timer: Timer = time.monotonic, people: int | None = None
+) -> list[FrontierRow]:
     """Return the exact trade between information and margin under the block's protection.
 
     Raises InvalidInput: what the engine refuses, such as identity_mechanism.
@@ -79,12 +91,10 @@ def frontier(block: BlockDefinition, points: int = 6, timer: Timer = time.monoto
     asked = asked_of(block, block.id)
     request = request_of(block.model_copy(update={"mechanism": "optimal"}), asked, a_while(timer, 2 * _SECONDS))
     found = engine.frontier(request, points)
-    return [
-        FrontierRow(point.information, margin_of(point.mechanism, asked.prior.shares, REPORTS[1])) for point in found
-    ]
+    return [FrontierRow(point.information, margin_of(point.mechanism, asked.prior.shares, people)) for point in found]
 
 
-def by_level(block: BlockDefinition, timer: Timer = time.monotonic) -> list[LevelRow]:
+def by_level(block: BlockDefinition, timer: Timer = time.monotonic, people: int | None = None) -> list[LevelRow]:
     """Return what other levels would give, with the block's own among them, as many as a few seconds allow.
 
     Empty for a block without a single level: several notions, alip, dpv. Levels at which nothing can be made are left
@@ -99,7 +109,7 @@ def by_level(block: BlockDefinition, timer: Timer = time.monotonic) -> list[Leve
         asked = {"epsilon": level, "accept_identity": True, "accept_unidentifiable": True}
         try:
             drafted = draft_block(block.model_copy(update=asked), block.id, a_while(timer, _SECONDS / 4))
-            margin = margin_of(drafted.block.mechanism, drafted.block.design_prior, REPORTS[1])
+            margin = margin_of(drafted.block.mechanism, drafted.block.design_prior, people)
         except InvalidInput:
             continue
         if margin is not None:
@@ -107,20 +117,23 @@ def by_level(block: BlockDefinition, timer: Timer = time.monotonic) -> list[Leve
     return [found[level] for level in sorted(found)]
 
 
-def planned(mechanism: Mechanism, prior: tuple[int, ...] | None) -> Plan | None:
-    """Return the plan of a mechanism's shares at 95%, or None if some cannot be estimated."""
+def planned(mechanism: Mechanism, prior: tuple[int, ...] | None, people: int | None = None) -> Plan | None:
+    """Return the plan of a mechanism's shares at 95%, or None if some cannot be estimated.
+
+    people : how many there are, of whom each is asked once at most; None if endlessly many.
+    """
     try:
-        return Plan(mechanism, shares(mechanism.answers), prior, Setting())
+        return Plan(mechanism, shares(mechanism.answers), prior, Setting(population=people))
     except InvalidInput as refused:
         if refused.problem is Problem.NOT_IDENTIFIABLE:
             return None
         raise
 
 
-def margin_of(mechanism: Mechanism, prior: tuple[int, ...] | None, n: int) -> float | None:
-    """Return the widest half-width of the shares at n reports, or None if some cannot be estimated."""
-    plan = planned(mechanism, prior)
-    return None if plan is None else plan.margin(n)
+def margin_of(mechanism: Mechanism, prior: tuple[int, ...] | None, people: int | None) -> float | None:
+    """Return the widest half-width of the shares at `usual` reports, or None if some cannot be estimated."""
+    plan = planned(mechanism, prior, people)
+    return None if plan is None else plan.margin(usual(people))
 
 
 def previewed(block: BlockDefinition, timer: Timer = time.monotonic) -> DraftedBlock:
@@ -134,17 +147,17 @@ def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
     return None if weights is None else [[w / sum(row) for w in row] for row in weights]
 
 
-def _alternative(block: BlockDefinition, limits: Limits) -> Alternative:
+def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> Alternative:
     # Asked for comparison only: whether sending answers unchanged is accepted is settled when publishing.
     asked = {"accept_identity": True, "accept_unidentifiable": True}
     try:
         found = draft_block(block.model_copy(update=asked), block.id, limits).design
-        plan = planned(found.mechanism, asked_of(block, block.id).prior.shares)
+        plan = planned(found.mechanism, asked_of(block, block.id).prior.shares, people)
     except InvalidInput as refused:
         return Alternative(block.mechanism, refusal=refused.detail)
     return Alternative(
         mechanism=block.mechanism,
-        margins=None if plan is None else tuple(plan.margin(n) for n in REPORTS),
+        margins=None if plan is None else tuple(plan.margin(n) for n in numbers(people)),
         information=found.information,
         ceiling=ln_up(found.ceiling),
         unchanged=found.mechanism.sends_unchanged,

@@ -12,7 +12,7 @@ from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
 from frankly_server.surveys.live import live, needed, shown
-from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier
+from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, numbers
 from frankly_server.surveys.protecting import Protection, protect
 
 PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
@@ -100,6 +100,21 @@ def test_margins_told_beforehand_are_those_of_the_formula() -> None:
     for one in found[:2]:
         assert one.margins == pytest.approx([1.959964 / (2 * (2 * p - 1) * math.sqrt(n)) for n in REPORTS], rel=1e-5)
     assert found[0].certified
+
+
+@pytest.mark.parametrize("people", [2, 300, 1200, 20_000, 10**9])
+def test_margins_of_few_people_are_those_of_the_formula(people: int) -> None:
+    """Warner at p: p(1 − p)/((2p − 1)²n) by privacy, and ¼/n·(N − n)/(N − 1) by whom of N people was asked."""
+    block = parse_value(draft()).blocks[0]
+    p = math.e / (1 + math.e)
+    told = {n: 1.959964 * math.sqrt((p * (1 - p) / (2 * p - 1) ** 2 + 0.25 * (people - n) / (people - 1)) / n)
+            for n in sorted({min(n, people) for n in (500, 5000, 50_000)})}  # fmt: skip
+    found = alternatives(block, people=people)[0]
+    assert numbers(people) == tuple(told)
+    assert found.margins == pytest.approx(list(told.values()), rel=1e-5)
+    [row] = frontier(block, people=people)
+    own = [row for row in by_level(block, people=people) if row.own]
+    assert [row.margin, own[0].margin] == pytest.approx([told[min(people, 5000)]] * 2, rel=1e-5)
 
 
 def test_other_levels_give_the_margins_of_the_formula() -> None:

@@ -5,24 +5,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from apiflask import APIBlueprint
-from flask import Response
+from flask import Response, request
 from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_server.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import (
-    REPORTS,
     Alternative,
     LevelRow,
     alternatives,
     by_level,
     chances,
     frontier,
+    numbers,
     previewed,
+    usual,
 )
 from frankly_server.surveys.trial import drafted, everybody, rehearse
+from frankly_server.web import reading
 from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show
 from frankly_server.web.security import needs
@@ -37,10 +40,12 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def margins(survey_id: str) -> Response:
         survey = opened(services, survey_id)
-        block = _definition(survey)
-        found = alternatives(block)
-        return show("margins.html", survey, "margins", block=block, found=found, reports=REPORTS,
-                    levels=by_level(block), level_plot=_level_plot, **_frontier(block, found))  # fmt: skip
+        try:
+            return _margins(survey, _people())
+        except InvalidInput as refused:
+            if refused.field != "population":
+                raise
+            return _margins(survey, None, refused)
 
     @routes.get("/surveys/<survey_id>/try")
     @needs("viewer")
@@ -55,6 +60,23 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             return _shown(services, survey, everybody_says=field("answer"))
         asked = [question.id for question in survey.definition.questions]
         return _shown(services, survey, answers={name: field(f"q-{name}") for name in asked})
+
+
+def _people() -> int | None:
+    """Return how many people there are to be asked, as the address says. Raises InvalidInput."""
+    people = reading.whole(request.args.get("population") or None, "population")
+    if people is not None and people < 2:
+        raise InvalidInput(Problem.COUNTS_INVALID, "a population is at least two people", "population")
+    return people
+
+
+def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = None) -> Response:
+    block = _definition(survey)
+    found = alternatives(block, people=people)
+    axis = Axis(f"margin at {usual(people):,} answers, ± points", lambda points: f"{points:.3g}")
+    return show("margins.html", survey, "margins", refused, block=block, found=found, reports=numbers(people),
+                usual=usual(people), people=people, levels=by_level(block, people=people),
+                level_plot=lambda rows: _level_plot(rows, axis), **_frontier(block, found, people, axis))  # fmt: skip
 
 
 def _shown(
@@ -97,27 +119,27 @@ def _definition(survey: Opened) -> BlockDefinition:
     return next(block for block in survey.definition.blocks if block.id == wanted)
 
 
-def _frontier(block: BlockDefinition, found: Sequence[Alternative]) -> dict[str, Any]:
+def _frontier(block: BlockDefinition, found: Sequence[Alternative], people: int | None, axis: Axis) -> dict[str, Any]:
+    place = numbers(people).index(usual(people))
     try:
-        rows = frontier(block)
+        rows = frontier(block, people=people)
     except InvalidInput as refused:
         return {"frontier": [], "no_frontier": refused.detail, "frontier_plot": ""}
     curve = [(row.information, row.margin * 100) for row in rows if row.margin is not None]
     marks = [
-        Mark(one.mechanism + (" (chosen)" if i == 0 else ""), one.information, one.margins[1] * 100)
+        Mark(one.mechanism + (" (chosen)" if i == 0 else ""), one.information, one.margins[place] * 100)
         for i, one in enumerate(found)
         if one.information is not None and one.margins is not None
     ]
-    plot = curve_plot("Margin against information", curve, marks, _INFORMATION, _MARGIN) if curve else ""
+    plot = curve_plot("Margin against information", curve, marks, _INFORMATION, axis) if curve else ""
     return {"frontier": rows, "no_frontier": None, "frontier_plot": plot}
 
 
-def _level_plot(rows: Sequence[LevelRow]) -> str:
+def _level_plot(rows: Sequence[LevelRow], axis: Axis) -> str:
     curve = [(float(row.epsilon), row.margin * 100) for row in rows]
     own = [Mark("chosen", float(row.epsilon), row.margin * 100) for row in rows if row.own]
-    return curve_plot("Margin against the level", curve, own, _LEVEL, _MARGIN)
+    return curve_plot("Margin against the level", curve, own, _LEVEL, axis)
 
 
 _LEVEL = Axis("level ε, in nats", lambda nats: f"{nats:.3g}")
 _INFORMATION = Axis("information about the answer, in nats", lambda nats: f"{nats:.3g}")
-_MARGIN = Axis(f"margin at {REPORTS[1]:,} answers, ± points", lambda points: f"{points:.3g}")

@@ -278,3 +278,21 @@ def test_a_form_that_is_too_large_is_refused_before_it_is_read(office: Office) -
     client = office.client("admin")
     answer = client.post("/admin/surveys/new", data={"csrf": "x", "file": "x" * (3 * 2**20)})
     assert answer.status_code == 413
+
+
+def test_margins_are_told_for_so_many_people(office: Office, desk: tuple[FlaskClient, str]) -> None:
+    client, survey = desk
+    text = client.get(f"{survey}/margins?population=1200").text
+    assert "one of 1,200 people" in text
+    assert ">1,200 answers<" in text
+    assert "5,000 answers" not in text
+    assert "5,000 answers" in client.get(f"{survey}/margins?population=").text
+
+
+@pytest.mark.parametrize("people", ["many", "-3", "1", "1.5", "9" * 17])
+def test_so_many_people_cannot_be(office: Office, desk: tuple[FlaskClient, str], people: str) -> None:
+    client, survey = desk
+    answer = client.get(f"{survey}/margins?population={people}")
+    assert answer.status_code == 422
+    assert "(population)" in answer.text
+    assert "5,000 answers" in answer.text  # the page itself is there
