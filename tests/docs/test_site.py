@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.test_demo_report import _QUIET
 from tests.docs.site import broken_links, parsed, served
-from tools.site import reference
+from tools.site import hooks, reference
 from tools.site.pictures import PICTURES
 
 SHOWN = ("index", "tour", "choosing")
@@ -41,6 +41,19 @@ def test_every_page_is_there_and_no_link_is_broken(root: Path, built: Path) -> N
     renamed = {path.parent / "index" if path.name == "README" else path for path in sources}
     assert pages == renamed | {Path("404"), Path("figures")}
     assert broken_links(built) == []
+
+
+def test_tables_have_room_for_words_and_names_break_after_their_parts() -> None:
+    name = "tests/docs/test_site.py::test_names"
+    cells = "<th>n</th><th>what</th></tr>\n<tr><td>1</td><td>a &lt; b</td></tr>\n<tr><td>2</td>"
+    last = f"<td>as <code>{name}</code> says, in a cell of prose</td></tr>"
+    plain = f"<p><code>{name}</code></p><table><tr>{cells}{last}</table>"
+    made = hooks.on_page_content(plain)
+    assert re.sub(r"<wbr>| class=\"prose\"|</?div[^>]*>", "", made) == plain
+    assert re.findall(r"<t[hd] class=\"(\w+)\">", made) == 3 * ["prose"]
+    shown = re.findall(r"<code>(.*?)</code>", made)
+    assert shown[0] == name
+    assert shown[1].split("<wbr>") == ["tests/", "docs/", "test_", "site.", "py::", "test_", "names"]
 
 
 def test_pages_fetch_nothing_from_anywhere(built: Path) -> None:

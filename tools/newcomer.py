@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A newcomer's three tasks, from the pages alone: python3 -m tools.newcomer [--port N].
+
+In an empty home, with the machine's own python3 and a fresh clone of the last commit, every command and file of the
+pages up to the one that ends the task, installation included. It prints how many commands,
+lines and seconds each took.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tools.blocks import Block, blocks
+from tools.follow import PORT, Failed, Shell
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+
+
+class Task(NamedTuple):
+    """A task is a page, read from its top to the command that ends it."""
+
+    words: str
+    page: str
+    until: str
+
+
+TASKS: Final = (
+    Task("embed in a Flask app", "embed", "python try_app.py"),
+    Task("publish a LIP survey from a CSV pilot", "run_a_survey", "frankly survey publish habits"),
+    Task("get a cross-table into pandas", "analyse", "python crosstab.py"),
+)
+
+
+def steps(page: str, until: str | None = None) -> Iterator[Block | tuple[str, bool]]:
+    """Yield what a page has its reader do: files to save, and commands with whether they install something."""
+    for block in blocks(page):
+        if block.name is not None and block.language != "sh":
+            yield block
+        elif block.language == "sh":
+            for line in block.commands:
+                yield line, block.why is not None
+                if line == until:
+                    return
+
+
+def told(page: str, until: str) -> tuple[int, int]:
+    """Return how many commands and how many lines of files a task takes; a file's first line is its name."""
+    done = list(steps(page, until))
+    files = [step for step in done if isinstance(step, Block)]
+    return len(done) - len(files), sum(len(file.body.splitlines()) - 1 for file in files)
+
+
+def perform(shell: Shell, checkout: Path, done: Iterator[Block | tuple[str, bool]]) -> float:
+    """Save the files and run the commands, those that install in the checkout; return the seconds. Raises Failed."""
+    start, folder = time.monotonic(), shell.folder
+    for step in done:
+        if isinstance(step, Block):
+            (folder / str(step.name)).write_text(shell.local(step.body), encoding="utf-8")
+            continue
+        line, installs = step
+        shell.folder = checkout if installs else folder
+        shell.run(line)
+        shell.folder = folder
+    return time.monotonic() - start
+
+
+def try_all(scratch: Path, port: int) -> None:
+    """Do the three tasks in an empty home; raises Failed."""
+    checkout = scratch / "checkout"
+    subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)  # noqa: S603, S607
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+    home = {"HOME": str(scratch), "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    (scratch / "app-folder").mkdir()
+    (scratch / "survey").mkdir()
+    app, survey = (Shell(scratch / name, {**kept, **home}, port) for name in ("app-folder", "survey"))
+    try:
+        for task, shell in zip(TASKS, (app, survey, survey), strict=True):
+            page = (checkout / "docs" / f"{task.page}.md").read_text(encoding="utf-8")
+            seconds = perform(shell, checkout, steps(page, task.until))
+            commands, lines = told(page, task.until)
+            sys.stdout.write(f"| {task.words} | {commands} | {lines} | {seconds:.0f} |\n")
+            sys.stdout.flush()
+            if task.page == "run_a_survey":  # the next task begins with a server that has answers
+                perform(survey, checkout, iter(list(steps(page))[len(list(steps(page, task.until))) :]))
+    finally:
+        survey.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Try the tasks and print a row of a table for each; exit code 1 with the words of what failed."""
+    parser = argparse.ArgumentParser(description="A newcomer's three tasks, timed.")
+    parser.add_argument("--port", type=int, default=PORT, help="for the server, in place of 8000")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="newcomer-") as scratch:
+        try:
+            try_all(Path(scratch), given.port)
+        except Failed as failed:
+            sys.exit(f"failed: {failed}")
+
+
+if __name__ == "__main__":
+    main()
