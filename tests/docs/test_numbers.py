@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples.demo.surveys import SURVEYS
 from examples.workplace import mismatch
 from tools.blocks import blocks
 
@@ -94,3 +95,10 @@ def test_what_one_percent_of_fakes_can_do(root: Path) -> None:
     for choices, shown in zip((2, 16), told.groups(), strict=True):
         p, q = math.e / (math.e + choices - 1), 1 / (math.e + choices - 1)
         assert float(shown) == pytest.approx(100 * 0.01 / 0.99 * (1 - q) / (p - q), abs=0.05)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tour.md"])
+def test_how_many_answer_in_the_demo(root: Path, page: str) -> None:
+    _, respondents = SURVEYS["affairs"].split()
+    told = re.findall(r"([\d,]+) (?:devices|people)\b", (root / page).read_text(encoding="utf-8"))
+    assert set(told) == {f"{len(respondents):,}"}
