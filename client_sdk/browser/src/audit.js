@@ -31,7 +31,7 @@ const isRare = (/** @type {Claim} */ { notion }) => !COMMON.includes(notion);
 let rare;
 
 /** The error for a claim that does not hold or says nothing definite. */
-export const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ key, /** @type {any[]} */ ...values) =>
+const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ key, /** @type {any[]} */ ...values) =>
   new DocumentRejected("privacy", field, key, notion, ...values);
 
 /** Load what verifying these claims takes beyond this module; without it they cannot pass. */

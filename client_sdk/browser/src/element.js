@@ -6,8 +6,9 @@
  * `-language` and `-error`; none tells what was answered.
  */
 
-import { AlreadyAnswered, FranklyError, NetworkError } from "./errors.js";
-import { Client } from "./index.js";
+import { Client } from "./client.js";
+import { AlreadyAnswered, FranklyError, NetworkError, part, speak } from "./errors.js";
+import { explain } from "./explain.js";
 import { percent } from "./shown.js";
 import { CSS } from "./styles.js";
 import { choose, directionOf, learn, speaks, stringsFor } from "./words.js";
@@ -21,6 +22,11 @@ function make(/** @type {string} */ tag, /** @type {Record<string, string | bool
   made.append(...children);
   return made;
 }
+
+const PATIENCE = 3000;
+
+/** Load what errors say. */
+const words = () => part(() => import("./texts.js")).then(({ inWords }) => speak(inWords), () => undefined);
 
 export class FranklySurvey extends HTMLElement {
   static observedAttributes = ["link", "lang"];
@@ -84,7 +90,7 @@ export class FranklySurvey extends HTMLElement {
       if (before) this.#finish(before.status, true);
       else this.#ask();
     } catch (error) {
-      if (attempt === this.#attempt) this.#fail(error);
+      await this.#fail(error, attempt);
     }
   }
 
@@ -107,7 +113,7 @@ export class FranklySurvey extends HTMLElement {
   #ask() {
     const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./documents.js").Survey} */ (client.survey);
     const language = choose(this.#wanted, survey.languages), strings = stringsFor(language, this.strings);
-    const told = client.explain(language);
+    const told = explain(survey, client.signedBy ?? [], language, client.policy.allowed);
     const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
     if (told.blocks.length === 1)
       promise.append(make("p", {}, strings.learns.replace("{guess}", percent(told.blocks[0].guess)).replace("{blind}", percent(told.blocks[0].blind))));
@@ -171,7 +177,7 @@ export class FranklySurvey extends HTMLElement {
       this.#finish(receipt.status, false);
     } catch (error) {
       if (error instanceof AlreadyAnswered) this.#finish(error.receipt.status, true);
-      else this.#fail(error);
+      else await this.#fail(error);
     }
   }
 
@@ -189,7 +195,13 @@ export class FranklySurvey extends HTMLElement {
     });
   }
 
-  #fail(/** @type {unknown} */ error) {
+  /** Say what went wrong, unless something else is shown by then. */
+  async #fail(/** @type {unknown} */ error, attempt = this.#attempt) {
+    if (error instanceof FranklyError) {
+      await Promise.race([words(), new Promise((done) => setTimeout(done, PATIENCE))]); // without a network, the key has to do
+      error.at(error.field ?? null);
+    }
+    if (attempt !== this.#attempt) return;
     const known = error instanceof FranklyError, language = this.#wanted[0] ?? "en", strings = stringsFor(language, this.strings);
     this.#tell("error", known ? { code: error.code, detail: error.detail, field: error.field } : { code: "internal", detail: "", field: null });
     const children = [make("p", { role: "alert", part: "alert" }, strings.failed)];

@@ -4,6 +4,7 @@
 import { bytesOf, digestOf, sameBytes, sha256, textOf, unbase64, unhex } from "./canonical.js";
 import { CLOCK_SKEW } from "./documents.js";
 import { DocumentRejected, Equivocation, LogError, NetworkError, RollbackDetected, unless } from "./errors.js";
+import { time } from "./schema.js";
 
 /** @typedef {{origin: string, size: number, root: Uint8Array, text: Uint8Array, signatures: {name: string, raw: Uint8Array}[]}} Checkpoint */
 
@@ -23,45 +24,45 @@ function exact(/** @type {string} */ text, /** @type {string} */ field) {
 
 /** @returns {Checkpoint} */
 export function readNote(/** @type {Uint8Array} */ data) {
-  if (data.length > MAX_NOTE) throw new LogError("checkpoint", "note_size", MAX_NOTE);
+  if (data.length > MAX_NOTE) throw new LogError("checkpoint", `a checkpoint has at most ${MAX_NOTE} bytes`);
   let note;
   try {
     note = textOf(data);
   } catch {
-    throw new LogError("checkpoint", "note_text");
+    throw new LogError("checkpoint", "a checkpoint is UTF-8 text");
   }
   const gap = note.lastIndexOf("\n\n");
   if (gap < 0 || !note.endsWith("\n") || gap + 2 >= note.length || /[\0-\x09\x0b-\x1f]/.test(note))
-    throw new LogError("checkpoint", "note_form");
+    throw new LogError("checkpoint", "a checkpoint is a text, an empty line and signatures");
   const text = note.slice(0, gap + 1), lines = text.split("\n"), signed = note.slice(gap + 2, -1).split("\n");
-  if (signed.length > 64) throw new LogError("signature", "note_signatures");
+  if (signed.length > 64) throw new LogError("signature", "a checkpoint has at most 64 signatures");
   const signatures = signed.map((line) => {
     const found = /^— ([^\s\x85+]{1,255}) ([A-Za-z0-9+/]+={0,2})$/u.exec(line);
     const raw = found ? exact(found[2], "signature") : new Uint8Array();
-    if (!found || raw.length < 5) throw new LogError("signature", "note_signature");
+    if (!found || raw.length < 5) throw new LogError("signature", "a signature line reads: — name base64");
     return { name: found[1], raw };
   });
   if (lines.length !== 4 || !/^[^\s\x85+\x7f]{1,255}$/u.test(lines[0]))
-    throw new LogError("checkpoint", "note_lines");
+    throw new LogError("checkpoint", "a checkpoint has three lines: origin, size, root");
   if (!/^(0|[1-9]\d{0,15})$/.test(lines[1]) || !Number.isSafeInteger(Number(lines[1])))
-    throw new LogError("size", "tree_size");
+    throw new LogError("size", "the size of a tree is a whole number without leading zeroes");
   const root = exact(lines[2], "root");
-  if (root.length !== 32) throw new LogError("root", "tree_root");
+  if (root.length !== 32) throw new LogError("root", "the root of a tree has 32 bytes");
   return { origin: lines[0], size: Number(lines[1]), root, text: bytesOf(text), signatures };
 }
 
 /** @returns {{index: number, path: Uint8Array[], note: Uint8Array, head: Checkpoint}} */
 export function readProof(/** @type {Uint8Array} */ data) {
-  if (data.length > MAX_PROOF) throw new LogError("proof", "proof_size", MAX_PROOF);
+  if (data.length > MAX_PROOF) throw new LogError("proof", `a proof has at most ${MAX_PROOF} bytes`);
   const gap = data.findIndex((byte, i) => byte === 10 && data[i + 1] === 10);
   const lines = String.fromCharCode(...data.slice(0, Math.max(0, gap))).split("\n");
   const place = /^index (0|[1-9]\d{0,15})$/.exec(lines[1] ?? "");
   if (gap < 0 || lines[0] !== "c2sp.org/tlog-proof@v1" || !place || lines.length > 2 + MAX_PATH)
-    throw new LogError("proof", "proof_form");
+    throw new LogError("proof", "a proof begins with the lines c2sp.org/tlog-proof@v1 and index");
   const path = lines.slice(2).map((line) => exact(line, "proof"));
-  if (path.some((entry) => entry.length !== 32)) throw new LogError("proof", "proof_hashes");
+  if (path.some((entry) => entry.length !== 32)) throw new LogError("proof", "a proof has one hash of 32 bytes a line");
   const index = Number(place[1]);
-  if (!Number.isSafeInteger(index)) throw new LogError("index", "tree_too_large");
+  if (!Number.isSafeInteger(index)) throw new LogError("index", "no tree is that large");
   const note = data.slice(gap + 2);
   return { index, path, note, head: readNote(note) };
 }
@@ -76,11 +77,11 @@ async function valid(
     let value = raw.slice(4), message = head.text, seconds = 0;
     if (kind === WITNESS) {
       seconds = value.slice(0, 8).reduce((all, byte) => all * 256 + byte, 0);
-      if (value.length < 8 || seconds >= 2 ** 35) throw new LogError("signature", "witness_time");
+      if (value.length < 8 || seconds >= 2 ** 35) throw new LogError("signature", "a witness signs a time of 8 bytes");
       message = join(bytesOf(`cosignature/v1\ntime ${seconds}\n`), head.text);
       value = value.slice(8);
     }
-    if (!(await verify(key.key, value, message))) throw new LogError("signature", "false_signature", key.name);
+    if (!(await verify(key.key, value, message))) throw new LogError("signature", `a signature of ${key.name} is false`);
     times.push(seconds * 1000);
   }
   return times;
@@ -90,16 +91,19 @@ async function valid(
 export async function requireWatched(
   /** @type {Checkpoint} */ head, /** @type {import("./keys.js").LogRole} */ role, /** @type {number} */ now, /** @type {import("./dsse.js").Verify} */ verify,
 ) {
-  if (!role.witnesses.length) throw new LogError("witnesses", "unwatched");
-  if (head.origin !== role.log.name) throw new LogError("origin", "other_log", role.log.name);
-  if (!(await valid(head, role.log, LOG, verify)).length) throw new LogError("signature", "log_unsigned");
+  if (!role.witnesses.length) throw new LogError("witnesses", "no witness watches this log, so nobody may rely on it");
+  if (head.origin !== role.log.name) throw new LogError("origin", `this is a checkpoint of another log than ${role.log.name}`);
+  if (!(await valid(head, role.log, LOG, verify)).length) throw new LogError("signature", "the log's key did not sign this checkpoint");
   const seen = [];
   for (const witness of role.witnesses) {
     const times = await valid(head, witness, WITNESS, verify);
     if (times.length) seen.push(Math.max(...times));
   }
   const fresh = seen.filter((at) => now - CHECKPOINT_AGE <= at && at <= now + CLOCK_SKEW);
-  if (fresh.length < role.threshold) throw new LogError("witnesses", "witnesses", fresh.length, role.threshold, Math.max(...seen), now);
+  if (fresh.length < role.threshold) {
+    const last = seen.length ? `; the last word is of ${time(Math.max(...seen))}, this clock says ${time(now)}` : "";
+    throw new LogError("witnesses", `${fresh.length} of the ${role.threshold} witnesses needed have seen this checkpoint lately${last}`);
+  }
 }
 
 /** The leaf of a document: its entry is the 32 raw bytes of the digest. */
@@ -109,12 +113,12 @@ export const documentLeaf = (/** @type {string} */ digest) => sha256(join([0], u
 export async function requireInclusion(
   /** @type {Uint8Array} */ leaf, /** @type {number} */ index, /** @type {{size: number, root: Uint8Array}} */ { size, root }, /** @type {Uint8Array[]} */ path,
 ) {
-  if (index < 0 || index >= size) throw new LogError("index", "beyond_tree");
+  if (index < 0 || index >= size) throw new LogError("index", "the index lies beyond the tree");
   let at = BigInt(index), last = BigInt(size - 1);
-  if (path.length > MAX_PATH || path.some((entry) => entry.length !== 32)) throw new LogError("proof", "path_hashes");
+  if (path.length > MAX_PATH || path.some((entry) => entry.length !== 32)) throw new LogError("proof", "a proof has at most 64 hashes of 32 bytes");
   let found = leaf;
   for (const sibling of path) {
-    if (!last) throw new LogError("proof", "path_too_long");
+    if (!last) throw new LogError("proof", "the path is too long for the tree");
     if (at & 1n || at === last) {
       found = await node(sibling, found);
       for (; !(at & 1n) && at; at >>= 1n) last >>= 1n;
@@ -122,8 +126,8 @@ export async function requireInclusion(
     at >>= 1n;
     last >>= 1n;
   }
-  if (last) throw new LogError("proof", "path_too_short");
-  if (!sameBytes(found, root)) throw new LogError("proof", "not_in_log");
+  if (last) throw new LogError("proof", "the path is too short for the tree");
+  if (!sameBytes(found, root)) throw new LogError("proof", "the path does not lead to the checkpoint's root: the document is not in this log");
 }
 
 /** The root of the first `size` leaf hashes: pairs are hashed level by level, a last one without a partner moves up. */
@@ -170,16 +174,16 @@ async function requireGrowth(
   const before = (await store.get("checkpoints", name))?.note;
   if (!before) return;
   const last = readNote(before);
-  if (head.size < last.size) throw new RollbackDetected("log", "log_shrank", head.size, last.size);
+  if (head.size < last.size) throw new RollbackDetected("log", `the log shows ${head.size} entries, ${last.size} have been seen before`);
   if (head.size === last.size && sameBytes(head.root, last.root)) return;
   if (head.size > last.size) {
-    if (head.size > MAX_ENTRIES) throw new LogError("size", "log_too_large", MAX_ENTRIES);
+    if (head.size > MAX_ENTRIES) throw new LogError("size", `a log of more than ${MAX_ENTRIES} entries cannot be checked here: update the app`);
     const data = await fetch(`/v1/log/leaves?size=${head.size}`, 32 * head.size, "application/octet-stream");
-    if (data.length !== 32 * head.size) throw new LogError("leaves", "leaf_count");
+    if (data.length !== 32 * head.size) throw new LogError("leaves", "the log's leaves are not as many as its head says");
     const leaves = Array.from({ length: head.size }, (_, i) => data.slice(32 * i, 32 * i + 32));
-    if (!sameBytes(await treeRoot(leaves), head.root)) throw new LogError("leaves", "leaf_root");
+    if (!sameBytes(await treeRoot(leaves), head.root)) throw new LogError("leaves", "the log's leaves do not lead to its head");
     if (sameBytes(await treeRoot(leaves.slice(0, last.size)), last.root)) return;
   }
   await store.keepEvidence([[await digestOf(before), before], [await digestOf(note), note]]);
-  throw new Equivocation("log", "log_forked");
+  throw new Equivocation("log", "the log has forked: it shows another past than before");
 }

@@ -5,8 +5,9 @@
  * frankly_protocol/audit.
  */
 
-import { MAX_WORK, refuse } from "./audit.js";
+import { MAX_WORK } from "./audit.js";
 import { excesses, likelihoods, productExcesses } from "./delta.js";
+import { DocumentRejected } from "./errors.js";
 import { gcd, sum } from "./rational.js";
 import { aroundAverage, columnsOf, dot } from "./ratios.js";
 import { Search, aroundAverage as aroundAverageOfSets, shapeOf } from "./sets.js";
@@ -18,15 +19,17 @@ import { Search, aroundAverage as aroundAverageOfSets, shapeOf } from "./sets.js
 
 const product = (/** @type {number[]} */ values) => values.reduce((a, b) => a * b, 1);
 
+const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ words) => new DocumentRejected("privacy", field, `${notion}: ${words}`);
+
 /** Refuse what these notions may not say beyond what audit.js has looked at. */
 export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ answers) {
   const { attributes, delta, lower_bounds: bounds } = claim;
-  if (attributes && product(attributes) !== answers) throw refuse(claim, "attributes", "attributes", answers);
-  if (delta && delta[0] >= delta[1]) throw refuse(claim, "delta", "delta_of_1");
+  if (attributes && product(attributes) !== answers) throw refuse(claim, "attributes", `the attributes' sizes must multiply to ${answers}, the number of answers`);
+  if (delta && delta[0] >= delta[1]) throw refuse(claim, "delta", "delta is less than 1");
   for (const [s, row] of (bounds ?? []).entries()) {
-    if (row.length * /** @type {any[]} */ (bounds).length !== answers) throw refuse(claim, `lower_bounds[${s}]`, "bound_rows", answers);
+    if (row.length * /** @type {any[]} */ (bounds).length !== answers) throw refuse(claim, `lower_bounds[${s}]`, `the rows must be equally long and hold ${answers} bounds in all`);
     const [scale, [own]] = scaledBounds([row]);
-    if (sum(own) > scale) throw refuse(claim, `lower_bounds[${s}]`, "bound_sum");
+    if (sum(own) > scale) throw refuse(claim, `lower_bounds[${s}]`, "the row's bounds on probabilities sum to more than 1");
   }
 }
 

@@ -14,10 +14,10 @@ export async function walkTo(
   /** @type {number} */ version, /** @type {Uint8Array} */ known, /** @type {Chain} */ chain, /** @type {import("./dsse.js").Verify} */ verify,
 ) {
   const first = versionOf(known) + 1;
-  if (version - first >= MAX_STEPS) throw new KeyChainError("version", "too_many_rotations", MAX_STEPS); // (K5)
+  if (version - first >= MAX_STEPS) throw new KeyChainError("version", `more than ${MAX_STEPS} rotations have been missed: update the app`); // (K5)
   const served = new Map((await chain(readChain)).map((data) => [versionOf(data), data]));
   for (let number = first; number < version; number++)
-    if (!served.has(number)) throw new KeyChainError("chain", "chain_gap", number);
+    if (!served.has(number)) throw new KeyChainError("chain", `version ${number} of the keys is missing from the chain`);
   for (let number = first; number < version; number++) {
     const next = /** @type {Uint8Array} */ (served.get(number));
     await requireStep(known, next, verify);
@@ -30,8 +30,8 @@ export async function walkTo(
 export function readChain(/** @type {Uint8Array} */ data) {
   const body = parse(data, MAX_BYTES);
   const chain = body && Object.keys(body).length === 1 && body.chain;
-  if (!Array.isArray(chain)) throw new DocumentRejected("envelope", null, "no_chain");
-  if (chain.length > MAX_STEPS + 1) throw new KeyChainError("chain", "too_many_rotations", MAX_STEPS);
+  if (!Array.isArray(chain)) throw new DocumentRejected("envelope", null, "a chain of keys is an object with exactly the field chain");
+  if (chain.length > MAX_STEPS + 1) throw new KeyChainError("chain", `a chain has at most ${MAX_STEPS} steps: update the app`);
   return chain.map((entry) => {
     const envelope = unbase64(entry);
     if (!envelope) throw new DocumentRejected("envelope", "chain", "no_base64");

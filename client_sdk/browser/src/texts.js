@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What errors and receipts say, by the keys they are thrown with. index.js and element.js bring it along; who uses
- * core.js loads it when something is to be shown. No text repeats an answer.
+ * What errors and receipts say, by the keys they are thrown with. index.js brings it along, the element loads it when it
+ * has something to show, and who uses core.js may do the same. No text repeats an answer.
  */
 
 import { compare, parseChance } from "./rational.js";
@@ -56,9 +56,6 @@ const TEXTS = {
   no_successor: (version, known) => `version ${version} does not follow version ${known}`,
   strange_root: "the root keys known so far did not sign the new ones",
   keys_window: outside("the keys are valid"),
-  too_many_rotations: (most) => `more than ${most} rotations have been missed: ${UPDATE}`,
-  chain_gap: (version) => `version ${version} of the keys is missing from the chain`,
-  no_chain: "a chain of keys is an object with exactly the field chain",
   // Fields of documents.
   no_object: "expected an object",
   unknown_field: "unknown field",
@@ -108,10 +105,6 @@ const TEXTS = {
   one_secret: about("the prior needs a row for each of two or more secrets"),
   prior_columns: (notion, answers) => `${notion}: every row of the prior needs ${answers} columns`,
   no_mass: about("a secret without mass cannot be protected"),
-  attributes: (notion, answers) => `${notion}: the attributes' sizes must multiply to ${answers}, the number of answers`,
-  delta_of_1: about("delta is less than 1"),
-  bound_rows: (notion, answers) => `${notion}: the rows must be equally long and hold ${answers} bounds in all`,
-  bound_sum: about("the row's bounds on probabilities sum to more than 1"),
   large_product: (notion, most) => `${notion}: a product of more than ${most} reports can be verified for ldp and dp only`,
   too_long: about("verifying this takes too long at its size"),
   all_too_long: "verifying all that is promised would take too long",
@@ -135,45 +128,12 @@ const TEXTS = {
   composition: (...given) => "only one promise per secret that rests on a prior counts as stated, so the survey costs " +
     costs(.../** @type {Parameters<typeof costs>} */ (given)),
   budget: (...given) => `with what was answered before it would cost ${costs(.../** @type {Parameters<typeof costs>} */ (given))}`,
-  // Logs.
-  note_size: (most) => `a checkpoint has at most ${most} bytes`,
-  note_text: "a checkpoint is UTF-8 text",
-  note_form: "a checkpoint is a text, an empty line and signatures",
-  note_signatures: "a checkpoint has at most 64 signatures",
-  note_signature: "a signature line reads: — name base64",
-  note_lines: "a checkpoint has three lines: origin, size, root",
-  tree_size: "the size of a tree is a whole number without leading zeroes",
-  tree_root: "the root of a tree has 32 bytes",
-  tree_too_large: "no tree is that large",
-  proof_size: (most) => `a proof has at most ${most} bytes`,
-  proof_form: "a proof begins with the lines c2sp.org/tlog-proof@v1 and index",
-  proof_hashes: "a proof has one hash of 32 bytes a line",
-  witness_time: "a witness signs a time of 8 bytes",
-  false_signature: (name) => `a signature of ${name} is false`,
-  unwatched: "no witness watches this log, so nobody may rely on it",
-  other_log: (name) => `this is a checkpoint of another log than ${name}`,
-  log_unsigned: "the log's key did not sign this checkpoint",
-  witnesses: (fresh, needed, last, now) => `${fresh} of the ${needed} witnesses needed have seen this checkpoint lately` +
-    (last > 0 ? `; the last word is of ${time(last)}, this clock says ${time(now)}` : ""),
-  beyond_tree: "the index lies beyond the tree",
-  path_hashes: "a proof has at most 64 hashes of 32 bytes",
-  path_too_long: "the path is too long for the tree",
-  path_too_short: "the path is too short for the tree",
-  not_in_log: "the path does not lead to the checkpoint's root: the document is not in this log",
-  log_shrank: (size, known) => `the log shows ${size} entries, ${known} have been seen before`,
-  log_too_large: (most) => `a log of more than ${most} entries cannot be checked here: ${UPDATE}`,
-  leaf_count: "the log's leaves are not as many as its head says",
-  leaf_root: "the log's leaves do not lead to its head",
-  log_forked: "the log has forked: it shows another past than before",
   // Answering.
   no_answers: choices("answers are given as an object of question id to choice id"),
   no_answer: choices("this question has no answer"),
   answer_no_text: choices("a choice is named by its id, a text"),
   no_choice: choices("the answer is not one of the choices"),
   no_question: choices("there is an answer to a question that the survey does not ask"),
-  token_unasked: "this survey takes no token",
-  token_missing: "this survey needs the token you were given",
-  token_of_another: "the token does not open this survey; use yours",
   randomness: "the operating system gave no random bits; nothing was sent, try again later",
   already_answered: "this survey has been answered here; the first answer stands",
   survey_closed: (closes, now) => `the survey closed at ${time(closes)}, this device's clock says ${time(now)}`,
@@ -202,7 +162,7 @@ const TEXTS = {
 
 /** The words for what happened. */
 export function inWords(/** @type {import("./errors.js").Said} */ [key, ...values]) {
-  const text = TEXTS[key];
+  const text = Object.hasOwn(TEXTS, key) ? TEXTS[key] : key; // parts that are loaded later bring words of their own
   return typeof text === "function" ? text(...values) : text;
 }
 

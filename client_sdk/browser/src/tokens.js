@@ -7,11 +7,11 @@ import { InvalidInput } from "./errors.js";
 /** Refuse a token that the server would refuse (docs/protocol.md §10), before anything is drawn. */
 export async function checkToken(/** @type {import("./documents.js").Survey} */ { token: rule, survey }, /** @type {string | null} */ token) {
   const refuse = (/** @type {string} */ key) => new InvalidInput("token_invalid", "token", key);
-  if (!rule) throw refuse("token_unasked");
-  if (token === null) throw refuse("token_missing");
+  if (!rule) throw refuse("this survey takes no token");
+  if (token === null) throw refuse("this survey needs the token you were given");
   const raw = fromUrl(token);
   if (rule.key === null ? raw?.length === 32 : raw && (await isSignedBy(rule.key, raw, survey))) return;
-  throw refuse("token_of_another");
+  throw refuse("the token does not open this survey; use yours");
 }
 
 async function isSignedBy(/** @type {string} */ key, /** @type {Uint8Array} */ raw, /** @type {string} */ survey) {

@@ -6,8 +6,8 @@ of client_sdk/browser/src, and lets the SDK in that page do the work; commands o
 Chromium wants a profile to itself. What a command takes is read by the Python command's own reader: links, limits,
 documents, answers and random bits are the browser's to judge.
 
-`serve SOCKET` does the same in one browser, a context for each store, for the commands of ask.py: Chromium need not
-start a hundred times.
+`serve SOCKET [FOLDER]` does the same in one browser, a context for each store, for the commands of ask.py: Chromium
+need not start a hundred times. FOLDER is `src`, or `bundle` for the modules that bundle.mjs makes of them.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ from frankly_sdk import conformance as python
 from playwright.sync_api import Browser, BrowserContext, Route, sync_playwright
 
 from tests.browser.sdk.conftest import CHROMIUM, QUIET
-from tests.browser.sdk.wire import SOURCES, TYPES, program
+from tests.browser.sdk.wire import FOLDERS, TYPES, program
 
 PLACE = "/sdk-under-test/"
 USAGE = 2
@@ -40,8 +40,8 @@ Device = Callable[[Path], AbstractContextManager[BrowserContext]]
 
 def main(arguments: list[str]) -> int:
     """Run one command, or serve."""
-    if len(arguments) == 2 and arguments[0] == "serve":
-        serve(arguments[1])
+    if len(arguments) in (2, 3) and arguments[0] == "serve":
+        serve(*arguments[1:])
         return 0
     known = len(arguments) == 1 and arguments[0] in python._FIELDS
     status, said = run(arguments[0], sys.stdin.read(), own_profile) if known else (USAGE, "init, refresh or answer?\n")
@@ -49,10 +49,10 @@ def main(arguments: list[str]) -> int:
     return status
 
 
-def run(name: str, text: str, device: Device) -> tuple[int, str]:
+def run(name: str, text: str, device: Device, sdk: str = "src") -> tuple[int, str]:
     """Exit code, with those of frankly_sdk.conformance, and what to say."""
     try:
-        told = in_browser(name, python._given(name, text), device)
+        told = in_browser(name, python._given(name, text), device, sdk)
     except FranklyError as error:
         told = {"failed": type(error).__name__, "code": error.code, "detail": error.detail, "field": error.field}
     failed = told.get("failed")
@@ -84,7 +84,7 @@ def contexts_of(browser: Browser) -> Device:
     return device
 
 
-def serve(address: str) -> None:
+def serve(address: str, sdk: str = "src") -> None:
     """Take commands on a socket, one after the other: a line with the name, then the input; until killed."""
     with sync_playwright() as playwright:
         device = contexts_of(playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET))
@@ -92,7 +92,7 @@ def serve(address: str) -> None:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 name, _, text = self.rfile.read().decode("utf-8", "surrogatepass").partition("\n")
-                status, said = run(name, text, device) if name in python._FIELDS else (USAGE, "which command?\n")
+                status, said = run(name, text, device, sdk) if name in python._FIELDS else (USAGE, "which command?\n")
                 self.wfile.write(f"{status}\n{said}".encode())
 
         with socketserver.UnixStreamServer(address, Handler) as server:
@@ -108,7 +108,7 @@ def problem(told: Mapping[str, Any]) -> Mapping[str, Any]:
     return plain | {name: told[name] for name in ("code", "detail", "field")}
 
 
-def in_browser(name: str, given: Mapping[str, Any], device: Device) -> dict[str, Any]:
+def in_browser(name: str, given: Mapping[str, Any], device: Device, sdk: str) -> dict[str, Any]:
     """Do it in a page; what `init` was given is kept in the store's folder."""
     folder = python._folder(given)
     if name == "init":
@@ -116,7 +116,7 @@ def in_browser(name: str, given: Mapping[str, Any], device: Device) -> dict[str,
             python._keys(given["keys"])
         folder.mkdir(parents=True, exist_ok=True)
         kept = {"link": given["link"], "policy": given.get("policy") or {}, "keys": given.get("keys")}
-        told = at_page(device(folder), "http://localhost", {"command": name, **kept})
+        told = at_page(device(folder), "http://localhost", {"command": name, **kept}, sdk)
         if "failed" not in told:
             (folder / "install.json").write_text(json.dumps(kept), "utf-8")
         return told
@@ -131,24 +131,26 @@ def in_browser(name: str, given: Mapping[str, Any], device: Device) -> dict[str,
     at = python._clock(given["now"]).now().timestamp() * 1000 if given.get("now") else None
     address = urlsplit(kept["link"])
     origin = f"{address.scheme}://{address.netloc}"
-    return at_page(device(folder), origin, {"command": name, **kept, **given, "at": at})
+    return at_page(device(folder), origin, {"command": name, **kept, **given, "at": at}, sdk)
 
 
-def at_page(device: AbstractContextManager[BrowserContext], origin: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program in a page of this origin."""
+def at_page(
+    device: AbstractContextManager[BrowserContext], origin: str, given: Mapping[str, Any], sdk: str
+) -> dict[str, Any]:
+    """Run the program in a page of this origin, by the modules of this folder."""
     with device as context:
         page = context.new_page()
-        page.route(f"**{PLACE}*", sdk)
+        page.route(f"**{PLACE}*", lambda route: fulfil(route, sdk))
         page.goto(f"{origin}{PLACE}blank.html")
         told: dict[str, Any] = page.evaluate(program("conformance"), given)
         page.close()
         return told
 
 
-def sdk(route: Route) -> None:
+def fulfil(route: Route, sdk: str) -> None:
     """Answer with a file of the SDK, or the empty page."""
     name = route.request.url.rpartition("/")[2]
-    body = (SOURCES / name).read_bytes() if name.endswith(".js") else b"<!doctype html><title>A device</title>"
+    body = (FOLDERS[sdk] / name).read_bytes() if name.endswith(".js") else b"<!doctype html><title>A device</title>"
     route.fulfill(body=body, content_type=TYPES[Path(name).suffix])
 
 

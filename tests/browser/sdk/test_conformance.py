@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.sdk.conformance import contexts_of
+from tests.browser.sdk.conformance import Device, contexts_of
 from tests.browser.sdk.conformance import run as command_of
+from tests.browser.sdk.wire import FOLDERS
 from tests.conformance import driver, test_answers, test_trust
 from tests.conformance.conftest import Install
 from tests.conformance.site import serving
@@ -24,11 +25,12 @@ HERE = Path(__file__).resolve().parent
 SUITE = ("tests/conformance/test_trust.py", "tests/conformance/test_answers.py")
 
 
-@pytest.fixture
-def command(tmp_path: Path, root: Path) -> Iterator[str]:
-    """A command line of the browser SDK; one Chromium serves it."""
+@pytest.fixture(params=FOLDERS)
+def command(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A command line of the browser SDK as it is, and as it is bundled; one Chromium serves it."""
     address = tmp_path / "socket"
-    server = subprocess.Popen([sys.executable, "-m", "tests.browser.sdk.conformance", "serve", str(address)], cwd=root)
+    serve = [sys.executable, "-m", "tests.browser.sdk.conformance", "serve", str(address), request.param]
+    server = subprocess.Popen(serve, cwd=root)
     while not address.exists():
         assert server.poll() is None
         time.sleep(0.05)
@@ -46,13 +48,19 @@ def suite(root: Path, command: str, *options: str) -> str:
     return done.stdout
 
 
-def test_some_cases_of_the_suite_without_processes(browser: Browser, tmp_path: Path) -> None:
-    device = contexts_of(browser)
+def command_in(device: Device, sdk: str = "src") -> Callable[[str, Any], driver.Outcome]:
+    """The browser SDK's command without a process, by the modules of a folder of client_sdk/browser."""
 
     def run(name: str, given: Any) -> driver.Outcome:
-        status, said = command_of(name, given if isinstance(given, str) else json.dumps(given), device)
+        status, said = command_of(name, given if isinstance(given, str) else json.dumps(given), device, sdk)
         return driver._outcome(status, "" if status else said, said if status else "")
 
+    return run
+
+
+@pytest.mark.parametrize("sdk", FOLDERS)
+def test_some_cases_of_the_suite_without_processes(browser: Browser, tmp_path: Path, sdk: str) -> None:
+    run = command_in(contexts_of(browser), sdk)
     cases: list[Callable[[Install], None]] = [
         lambda install: test_answers.test_given_bits_give_the_report_that_the_vectors_say(install, with_token=True),
         test_answers.test_without_random_bits_nothing_is_sealed_or_sent,
@@ -61,7 +69,7 @@ def test_some_cases_of_the_suite_without_processes(browser: Browser, tmp_path: P
         test_trust.test_10_what_was_answered_before_counts,
         lambda _: test_answers.test_bad_input_is_refused_by_name(run, "init", "[]", "json_invalid"),
     ]
-    for i, case in enumerate(cases):
+    for i, case in enumerate(cases if sdk == "src" else [cases[0], cases[3]]):
         with serving() as site:
             case(Install(run, site, tmp_path / str(i)))
 

@@ -14,7 +14,9 @@ from frankly_protocol.documents import SurveyDocument
 
 from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys, survey
 
-SOURCES = Path(__file__).resolve().parents[3] / "client_sdk" / "browser" / "src"
+_PACKAGE = Path(__file__).resolve().parents[3] / "client_sdk" / "browser"
+FOLDERS = {"src": _PACKAGE / "src", "bundle": _PACKAGE / "bundle"}
+SERVED = {"/sdk/": FOLDERS["src"], "/bundle/": FOLDERS["bundle"]}
 STRICT = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
@@ -120,8 +122,9 @@ def _found(wire: Wire, path: str) -> tuple[str, bytes | None]:
         return wire.answers[route]
     if route == "/blank.html":
         return "text/html", b"<!doctype html><html lang=en><title>A host page</title><main></main>"
-    if route.startswith("/sdk/") and (SOURCES / route.removeprefix("/sdk/")).is_file():
-        return TYPES[Path(route).suffix], (SOURCES / route.removeprefix("/sdk/")).read_bytes()
+    for prefix, folder in SERVED.items():
+        if route.startswith(prefix) and (folder / route.removeprefix(prefix)).is_file():
+            return TYPES[Path(route).suffix], (folder / route.removeprefix(prefix)).read_bytes()
     if route == "/v1/keys":
         return "application/json", sealed_keys(keys_document())
     for name, document in wire.documents.items():

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 async (given) => {
   const {Client, Policy, readLink} = await import("/sdk-under-test/index.js");
-  const {unbase64} = await import("/sdk-under-test/canonical.js");
   const {cap, max_ceiling: maxCeiling, allow_unpinned: allowUnpinned, require_log: requireLog, delta_cap: deltaCap} = given.policy;
   const policy = {...(cap != null && {cap}), ...(maxCeiling != null && {maxCeiling}), ...(deltaCap != null && {deltaCap}), allowUnpinned, requireLog};
   // A tape of random bits: one draw of many bits is that many small ones, from the lowest on. An id is the last draw.
@@ -21,7 +20,7 @@ async (given) => {
     return bytes;
   };
   const options = {
-    policy, spreadMs: 0, keys: given.keys ? unbase64(given.keys) : null,
+    policy, spreadMs: 0, keys: given.keys ? Uint8Array.from(atob(given.keys), (c) => c.charCodeAt(0)) : null,
     ...(given.bits && {randomBits}), ...(given.at != null && {now: () => given.at}),
   };
   const receipt = ({status, code}) => ({status, code});

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
+function e(){const e=new Map;let t=Promise.resolve();return{close:()=>e.clear(),run:(n,r,s)=>{const a=t.then(async()=>{const t=new Map,n=(e,t)=>JSON.stringify([e,t]),r=await s({get:async(r,s)=>t.get(n(r,s))??e.get(n(r,s)),all:async n=>[...new Map([...e,...t])].filter(([e])=>JSON.parse(e)[0]===n).map(([,e])=>e),put:async(e,r,s)=>t.set(n(e,s),r)});for(const[n,r]of t)e.set(n,r);return r});return t=a.then(()=>{},()=>{}),a}}}export{e as memory};

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors are thrown by key: every key has words, every word is used, none repeats an answer."""
+
+import re
+
+from playwright.sync_api import Page
+
+from tests.browser.sdk.wire import FOLDERS
+
+CODE = {path.name: path.read_text("utf-8") for path in FOLDERS["src"].glob("*.js")}
+TEXTS = CODE.pop("texts.js")
+KEYS = set(re.findall(r"^  (\w+): ", TEXTS, re.MULTILINE))
+MAKES = (
+    "InvalidInput DocumentRejected UnsupportedDocument ClockError RollbackDetected Equivocation KeyChainError LogError "
+    "LinkError InsecureTransport PolicyRefused UnknownChoice NetworkError"
+)
+ASKS = "reject fault refuse bad matching receiptOf queued"
+ONE_LINE = re.compile(rf"(?:new (?:{MAKES.replace(' ', '|')})|\b(?:{ASKS.replace(' ', '|')}))\(([^;]*)")
+# Names of the protocol, of parts and of what a browser calls things, beside which the rest are keys.
+OTHERS = set(
+    "low_level lower_bounds design_prior collect_url min_reports delta_cap max_ceiling eps_out_of_range eps_not_finite "
+    "eps_format token_invalid insecure_transport unknown_choice too_early no_receipt content_type".split()
+)
+
+
+def test_every_text_is_used() -> None:
+    literals = set(re.findall(r'"(\w+)"', "".join(CODE.values())))
+    assert KEYS - literals == set()
+    assert len(KEYS) > 110
+
+
+def test_every_key_has_a_text(page: Page) -> None:
+    """Of every literal in an error's arguments that is written like a key, or is the last plain one."""
+    thrown = [match for content in CODE.values() for match in ONE_LINE.findall(content)]
+    found = {word for given in thrown for word in re.findall(r'"([a-z0-9]+(?:_[a-z0-9]+)+)"', given)} - OTHERS
+    assert len(found) > 80
+    assert found - KEYS == set()
+    said = page.evaluate(
+        """async (keys) => {
+          const [{inWords}, {rational}] = await Promise.all([import("/sdk/texts.js"), import("/sdk/rational.js")]);
+          const ratio = rational(3, 2), values = {cap: [ratio, "1", ratio, "0"], ceiling: [ratio], no_answer: [["a"]]};
+          values.composition = values.budget = values.cap;
+          values.unknown_name = ["kind"];
+          for (const key of ["no_answers", "answer_no_text", "no_choice", "no_question"]) values[key] = [["a", "b"]];
+          return keys.map((key) => inWords([key, ...(values[key] ?? [1, 2, 3, 4, 5])]));
+        }""",
+        sorted(KEYS),
+    )
+    assert [text for text in said if not isinstance(text, str) or "undefined" in text or " " not in text] == []
