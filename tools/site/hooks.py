@@ -12,6 +12,7 @@ _TABLE: Final = re.compile(r"<table>.*?</table>", re.DOTALL)
 _ROW: Final = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
 _CELL: Final = re.compile(r"<(?P<kind>t[hd])(?P<given>[^>]*)>(?P<body>.*?)</t[hd]>", re.DOTALL)
 _CODE: Final = re.compile(r"<code>(.*?)</code>", re.DOTALL)
+_PICTURE: Final = re.compile(r'<img [^>]*?src="(?P<place>[^"]+\.svg)"[^>]*>')
 _TAG: Final = re.compile(r"<[^>]+>")
 _JOINT: Final = re.compile(r"(?<=\w)(?:::|[_./=-])(?=\w)")
 _WIDTHS: Final = {"prose": 60, "words": 16}
@@ -57,7 +58,10 @@ def _readable(table: str) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Let wide tables scroll by themselves on a phone, as regions that keyboards and screen readers find."""
+    """Let wide tables scroll by themselves on a phone, as regions that keyboards and screen readers find.
+
+    A picture leads to itself alone, where a phone can enlarge it.
+    """
     number = 0
 
     def boxed(match: re.Match[str]) -> str:
@@ -67,4 +71,4 @@ def on_page_content(html: str, **_: Any) -> str:
         table = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _readable(match.group()))
         return f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0">{table}</div>'
 
-    return _TABLE.sub(boxed, html)
+    return _PICTURE.sub(r'<a href="\g<place>">\g<0></a>', _TABLE.sub(boxed, html))
