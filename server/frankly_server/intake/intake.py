@@ -15,10 +15,10 @@ from frankly_protocol.report import Report
 from frankly_server.intake import regular
 from frankly_server.intake.admission import Admission
 from frankly_server.intake.refusals import Refusals
-from frankly_server.intake.regular import Known, Memory, Regular
+from frankly_server.intake.regular import Batch, Known, Memory, Regular
 from frankly_server.intake.storing import Admitted, Outcome, keep, keep_plain
 from frankly_server.intake.together import Together
-from frankly_server.store import Database, ReportRow, StoreUnavailable
+from frankly_server.store import Database, StoreUnavailable
 
 
 class Intake:
@@ -59,6 +59,28 @@ class Intake:
         StoreUnavailable.
         """
         self._require_survey(survey_id)
+        kept = self._kept_of(survey_id, reports) if isinstance(reports, Batch) else {}
+        left = [report for i, report in enumerate(reports) if i not in kept] if kept else reports
+        rest = iter(self._looked_at(survey_id, left) if left else ())
+        return [kept[i] if i in kept else next(rest) for i in range(len(reports))]
+
+    def _kept_of(self, survey_id: str, batch: Batch) -> dict[int, Outcome]:
+        """Keep what is plainly new of a batch, all of whose texts are known, by number; nothing if one is not."""
+        known = [each for each in self._memory.known(batch.texts) if each is not None]
+        texts = set(known)
+        if len(known) < len(batch) or not all(self._is_open(text.admission, survey_id) for text in texts):
+            return {}
+        for text in texts:
+            text.kind = text.kind or self._database.kind(text.row(""))
+        ids = b",".join(batch.ids).decode().split(",")
+        kinds = [text.kind for text in known if text.kind is not None]
+        if len(kinds) < len(ids) or len(set(ids)) < len(ids):
+            return {}
+        new = self._database.keep_new(survey_id, ids, kinds, self._today())
+        return {i: Outcome("accepted", report_id) for i, report_id in enumerate(ids) if report_id in new}
+
+    def _looked_at(self, survey_id: str, reports: Sequence[Any]) -> list[Outcome | InvalidInput]:
+        """Read and keep reports of any form, one by one."""
         rows: list[Admitted] = []
         refused: dict[int, InvalidInput] = {}
         for i, report in enumerate(reports):
@@ -74,7 +96,14 @@ class Intake:
             tx.days.add(survey_id, self._today(), _by_code(refusals))
         return outcomes
 
-    def recognised(self, body: bytes) -> Sequence[Regular] | None:
+    def _is_open(self, admission: Admission, survey_id: str) -> bool:
+        try:
+            admission.require_open(self._clock.now())
+        except InvalidInput:
+            return False
+        return admission.survey == survey_id
+
+    def recognised(self, body: bytes) -> Batch | None:
         """Return the reports of a batch's body if it is written as our SDKs write it, for `accept_batch`; else None.
 
         The body is then `{"reports": […]}` and strict JSON, which None says nothing about.
@@ -117,9 +146,10 @@ class Intake:
                 row = admitted.row
                 self._memory.add(report, Known(self._admissions[read.doc], row.symbols, row.strata))
             return admitted
-        admission = known.admission
-        admission.require_open(self._clock.now())
-        return Admitted(ReportRow(survey_id, report.id.decode(), admission.document, known.symbols, known.stratum))
+        known.admission.require_open(self._clock.now())
+        row = known.row(report.id.decode())
+        known.kind = known.kind or self._database.kind(row)
+        return Admitted(row, kind=known.kind)
 
     def _admit(self, survey_id: str, report: Report) -> Admitted:
         admission = self._admissions.get(report.doc) or self._learn(survey_id, report.doc)

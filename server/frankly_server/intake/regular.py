@@ -7,15 +7,16 @@ written in any other way, or seen for the first time, takes the way of all repor
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.report import MAX_REPORT_BYTES, Report, SymbolJson
 
 from frankly_server.intake.admission import Admission
+from frankly_server.store import Kind, ReportRow
 
 _REPORT: Final = re.compile(
     rb'\{"v":1,"doc":"(sha256:[0-9a-f]{64})","id":"([0-9a-f]{32})","y":(\[[0-9a-f",\[\]]*\]),"strata":(\{[^{}\\]*\}),'
@@ -44,16 +45,38 @@ class Regular(NamedTuple):
         return Report.from_json(parse_json(whole, max_bytes=len(whole), max_depth=_DEPTH))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Known:
-    """What a text was found to say, apart from the id."""
+    """What a text was found to say, apart from the id; the store's `kind` once that is known."""
 
     admission: Admission
     symbols: tuple[SymbolJson, ...]
     stratum: str
+    kind: Kind | None = None
+
+    def row(self, report_id: str) -> ReportRow:
+        """Return what is stored of a report of this text."""
+        return ReportRow(self.admission.survey, report_id, self.admission.document, self.symbols, self.stratum)
 
 
 Text = tuple[bytes, bytes, bytes]
+"""doc, y and strata as they were written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Sequence[Regular]):
+    """Reports in the SDKs' own form: their ids and texts."""
+
+    ids: Sequence[bytes]
+    texts: Sequence[Text]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, i: Any) -> Any:
+        """Return one report."""
+        doc, y, strata = self.texts[i]
+        return Regular(doc, self.ids[i], y, strata)
 
 
 class Memory:
@@ -74,7 +97,11 @@ class Memory:
             self._known = {}
         self._known[report.doc, report.y, report.strata] = known
 
-    def batch(self, body: bytes) -> Sequence[Regular] | None:
+    def known(self, texts: Iterable[Text]) -> list[Known | None]:
+        """Return what each text was found to say, None for a new one."""
+        return list(map(self._known.get, texts))
+
+    def batch(self, body: bytes) -> Batch | None:
         """Cut the reports of a batch into their parts; None if it is written in another way, or its texts are new.
 
         What lies between the reports must be commas and spaces: then the body is JSON if every report is, and holds
@@ -84,10 +111,11 @@ class Memory:
         head, *between, tail = [gap.strip(_SPACE) for gap in parts[::5]] if len(parts) > 1 else (b"", b"")
         if head != b'{"reports":[' or tail != b"]}" or any(gap != b"," for gap in between):
             return None
-        found = [Regular(*each) for each in zip(parts[1::5], parts[2::5], parts[3::5], parts[4::5], strict=True)]
-        new = {(each.doc, each.y, each.strata): each for each in found if self.of(each) is None}
+        found = Batch(parts[2::5], list(zip(parts[1::5], parts[3::5], parts[4::5], strict=True)))
+        new = {text: i for i, text in enumerate(found.texts) if text not in self._known}
         # Where most texts are new, as those of large sets are, parsing all of them at once is quicker.
-        return found if len(new) <= _FEW + len(found) // 4 and all(map(_is_json, new.values())) else None
+        few = len(new) <= _FEW + len(found) // 4
+        return found if few and all(_is_json(found[i]) for i in new.values()) else None
 
 
 def single(body: bytes) -> Regular | None:

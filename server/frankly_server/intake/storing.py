@@ -10,7 +10,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.intake.gate import refusal
 from frankly_server.intake.tokens import Spend, give_back, spend_all
-from frankly_server.store import UNDATED, Database, ReportRow, Transaction
+from frankly_server.store import UNDATED, Database, Kind, ReportRow, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A report that its document lets in, and the token it brings; only the first is stored."""
+    """A report that its document lets in, and the token it brings; only the first is stored.
+
+    kind : what it says, if that is known already.
+    """
 
     row: ReportRow
     spend: Spend | None = None
+    kind: Kind | None = None
 
 
 def keep_plain(database: Database, admitted: Sequence[Admitted], day: str) -> dict[int, Outcome]:
@@ -35,14 +39,14 @@ def keep_plain(database: Database, admitted: Sequence[Admitted], day: str) -> di
     The others need a transaction that looks at them: see `keep`. Raises StoreUnavailable if a survey's reports could
     not be kept; those of another may have been by then, and are duplicates when they come again.
     """
-    surveys: dict[str, dict[str, int]] = {}
+    surveys: dict[str, dict[str, tuple[int, Kind]]] = {}
     for i, one in enumerate(admitted):
-        if one.spend is None:
-            surveys.setdefault(one.row.survey, {}).setdefault(one.row.id, i)
+        if one.spend is None and (kind := one.kind or database.kind(one.row)) is not None:
+            surveys.setdefault(one.row.survey, {}).setdefault(one.row.id, (i, kind))
     return {
-        first[report_id]: Outcome("accepted", report_id)
+        first[report_id][0]: Outcome("accepted", report_id)
         for survey, first in surveys.items()
-        for report_id in database.keep_new(survey, [admitted[i].row for i in first.values()], day)
+        for report_id in database.keep_new(survey, list(first), [kind for _, kind in first.values()], day)
     }
 
 

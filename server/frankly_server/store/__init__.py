@@ -3,6 +3,7 @@
 
 from frankly_server.store.accounts import AccountRow
 from frankly_server.store.api_keys import ApiKeyRow
+from frankly_server.store.arrivals import Kind
 from frankly_server.store.audit import AuditEvent
 from frankly_server.store.backup import BackupBroken, Contents
 from frankly_server.store.backup import restore as restore_backup
@@ -33,6 +34,7 @@ __all__ = [
     "DayKey",
     "Difference",
     "DocumentRow",
+    "Kind",
     "Layout",
     "LogEntry",
     "PairKey",

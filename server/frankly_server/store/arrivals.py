@@ -7,7 +7,7 @@ counted here yet, very many counts) is left alone, for a `Transaction` to look a
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,8 +81,8 @@ _SQLITE_ROWS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Kind:
-    """Reports that say the same: all that is stored of them but their ids, and what is counted."""
+class Kind:
+    """Reports that say the same: all that is stored of them but survey and id, and what is counted of one."""
 
     document: bytes
     symbols: str
@@ -96,30 +96,30 @@ class Arrivals:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._keep = self._on_sqlite if engine.dialect.name == "sqlite" else self._on_postgresql
-        self._kinds: dict[tuple[str, str, str], _Kind] = {}
+        self._kinds: dict[tuple[str, str, str], Kind] = {}
 
-    def keep(self, survey: str, rows: Sequence[ReportRow], day: str) -> Collection[str]:
+    def keep(self, survey: str, ids: Sequence[str], kinds: Sequence[Kind], day: str) -> set[str]:
         """Insert and count those of a survey's reports that are plainly new; return their ids once that is committed.
 
-        Of the others nothing is kept. rows : with distinct ids. day : as in `Counts.add`. Errors are the driver's own.
+        Of the others nothing is kept. ids : all different. kinds : one for each. day : as in `Counts.add`. Errors are
+        the driver's own.
         """
-        kinds = [self._kind(row) for row in rows]
-        known = [kind for kind in kinds if kind is not None]
-        if not rows or len(known) < len(rows) or sum(len(kind.cells) for kind in set(known)) > _MOST_CELLS:
-            return ()
+        if not ids or sum(len(kind.cells) for kind in set(kinds)) > _MOST_CELLS:
+            return set()
         with closing(self._engine.raw_connection()) as pooled:
             try:
-                return self._keep(pooled, survey, [row.id for row in rows], known, day)
+                return self._keep(pooled, survey, ids, kinds, day)
             except BaseException:
                 pooled.invalidate()  # whatever state it is in, nobody else gets it
                 raise
 
-    def _kind(self, row: ReportRow) -> _Kind | None:
+    def kind(self, row: ReportRow) -> Kind | None:
+        """Return a report's kind; None while nothing of its document was counted in this process."""
         text = symbols_text(row.symbols)
         key = row.document, text, row.strata
         found = self._kinds.get(key)
         if found is None and (counted := cells(row)) is not None:
-            found = _Kind(bytes.fromhex(row.document.removeprefix("sha256:")), text, row.strata, counted)
+            found = Kind(bytes.fromhex(row.document.removeprefix("sha256:")), text, row.strata, counted)
             if len(counted) <= _LONGEST:
                 if len(self._kinds) >= _MOST_KINDS:
                     self._kinds = {}
@@ -127,8 +127,8 @@ class Arrivals:
         return found
 
     def _on_postgresql(
-        self, pooled: PoolProxiedConnection, survey: str, ids: Sequence[str], kinds: Sequence[_Kind], day: str
-    ) -> Collection[str]:
+        self, pooled: PoolProxiedConnection, survey: str, ids: Sequence[str], kinds: Sequence[Kind], day: str
+    ) -> set[str]:
         """Run the one statement, which commits by itself: libpq is asked directly, as psycopg would do in the end."""
         driver: Any = self._engine.dialect.loaded_dbapi
         libpq: Any = getattr(pooled.driver_connection, "pgconn")  # noqa: B009 - the driver's type is not SQLAlchemy's
@@ -153,7 +153,7 @@ class Arrivals:
             raise driver.OperationalError("the connection is lost") from None
         self._check(result)
         if result.ntuples == len(ids):
-            return ids
+            return set(ids)
         return {result.get_value(i, 0).hex() for i in range(result.ntuples)}
 
     def _check(self, result: Any) -> None:
@@ -162,14 +162,14 @@ class Arrivals:
             raise driver.errors.error_from_result(result)
 
     def _on_sqlite(
-        self, pooled: PoolProxiedConnection, survey: str, ids: Sequence[str], kinds: Sequence[_Kind], day: str
-    ) -> Collection[str]:
+        self, pooled: PoolProxiedConnection, survey: str, ids: Sequence[str], kinds: Sequence[Kind], day: str
+    ) -> set[str]:
         run = getattr(pooled.driver_connection, "execute")  # noqa: B009
         raw = bytes.fromhex(survey)
         run("BEGIN IMMEDIATE")
         if run(_SQLITE_OPEN, (raw,)).fetchone() is not None:
             run("ROLLBACK")
-            return ()
+            return set()
         new: set[str] = set()
         rows = [(raw, bytes.fromhex(i), kind.document, kind.symbols, kind.strata)
                 for i, kind in zip(ids, kinds, strict=True)]  # fmt: skip
@@ -182,7 +182,7 @@ class Arrivals:
         run("COMMIT")
         return new
 
-    def _count_on_sqlite(self, pooled: PoolProxiedConnection, told: Counter[_Kind], day: str) -> None:
+    def _count_on_sqlite(self, pooled: PoolProxiedConnection, told: Counter[Kind], day: str) -> None:
         singles: Counter[tuple[Any, ...]] = Counter()
         pairs: Counter[tuple[Any, ...]] = Counter()
         days: Counter[tuple[Any, ...]] = Counter()
@@ -200,7 +200,7 @@ class Arrivals:
 
 
 @lru_cache(maxsize=1024)
-def _columns(kinds: tuple[_Kind, ...]) -> tuple[bytes, ...]:
+def _columns(kinds: tuple[Kind, ...]) -> tuple[bytes, ...]:
     """Return the statement's parameters from $7 on: the kinds, and the counts of each under its number."""
     columns = [
         array([kind.document for kind in kinds]),

@@ -2,7 +2,7 @@
 """One door to the database, with named transactions."""
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import cached_property
 from typing import Final
@@ -14,7 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frankly_server.store.accounts import Accounts
 from frankly_server.store.api_keys import ApiKeys
-from frankly_server.store.arrivals import Arrivals
+from frankly_server.store.arrivals import Arrivals, Kind
 from frankly_server.store.audit import AuditTrail
 from frankly_server.store.counts import Counts
 from frankly_server.store.days import Days
@@ -162,14 +162,18 @@ class Database:
         with self._writing, self._translated(name), self.engine.begin() as connection:
             yield Transaction(connection)
 
-    def keep_new(self, survey_id: str, rows: Sequence[ReportRow], day: str) -> Collection[str]:
+    def kind(self, row: ReportRow) -> Kind | None:
+        """Return what a report says, for `keep_new`; None if it is not known here how that is counted."""
+        return self._arrivals.kind(row)
+
+    def keep_new(self, survey_id: str, ids: Sequence[str], kinds: Sequence[Kind], day: str) -> set[str]:
         """Insert and count those of a survey's reports that are plainly new, as one transaction; return their ids.
 
-        Nothing becomes of the others, which a `transaction` must look at. rows : with distinct ids. Raises
-        StoreUnavailable, upon which the same rows may be given again.
+        Nothing becomes of the others, which a `transaction` must look at. ids : all different. kinds : what each says.
+        Raises StoreUnavailable, upon which the same may be given again.
         """
         with self._writing, self._translated("keep reports"):
-            return self._arrivals.keep(survey_id, rows, day)
+            return self._arrivals.keep(survey_id, ids, kinds, day)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:

@@ -156,6 +156,47 @@ def test_a_batch_is_stored_as_it_would_be(sqlite: Database) -> None:
     assert again == ["duplicate"] * 41 + ["id_conflict", "symbol_unknown"]
 
 
+def test_a_batch_of_known_texts_is_kept_with_what_came_before(database: Database) -> None:
+    """What is plainly new is kept at once; repetitions and conflicts among it are told apart all the same."""
+    document = published(database)
+    intake = Intake(database, CLOCK)
+    for y in range(2):
+        intake.accept(SURVEY, body(document, y, 0, report_id=f"{y:032x}"))
+    bodies = [body(document, i % 2, 0, report_id=f"{i:032x}") for i in range(30)]
+    bodies[5] = body(document, 1, 0, report_id=f"{0:032x}")  # a conflict with what is stored
+
+    def told(reports: list[bytes]) -> list[str]:
+        known = intake.recognised(joined(reports))
+        assert known is not None
+        outcomes = intake.accept_batch(SURVEY, known)
+        assert [getattr(each, "id", found.id.decode()) for each, found in zip(outcomes, known, strict=True)] == [
+            found.id.decode() for found in known
+        ]
+        return [getattr(each, "status", None) or each.code for each in outcomes]
+
+    assert told(bodies[1:10]) == ["duplicate", *["accepted"] * 3, "id_conflict", *["accepted"] * 4]
+    assert told(bodies[2:5]) == ["duplicate"] * 3
+    assert told([*bodies[10:], bodies[12]]) == [*["accepted"] * 20, "duplicate"]  # the same id twice in one batch
+    assert intake.refusals(SURVEY) == {(NOW.date().isoformat(), "id_conflict"): 1}
+    with database.reading("check") as tx:
+        assert tx.counts.recount(SURVEY) == []
+        assert len(list(tx.reports.scan(SURVEY))) == 29
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+def test_a_batch_of_known_texts_is_held_against_the_clock_and_the_survey(sqlite: Database, days: int) -> None:
+    document = published(sqlite)
+    published(sqlite, survey_id="cd" * 16)
+    intake = Intake(sqlite, CLOCK)
+    intake.accept(SURVEY, body(document))
+    batch = intake.recognised(joined([body(document), body(document)]))
+    assert batch is not None
+    assert [getattr(each, "code", "") for each in intake.accept_batch("cd" * 16, batch)] == ["doc_mismatch"] * 2
+    intake._clock = FixedClock(NOW + timedelta(days=days))
+    code = "too_early" if days < 0 else "closed"
+    assert [getattr(each, "code", "") for each in intake.accept_batch(SURVEY, batch)] == [code] * 2
+
+
 def test_few_texts_are_remembered(sqlite: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     document = published(sqlite)
     intake = Intake(sqlite, CLOCK)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is plainly new is kept by itself, exactly as a transaction would keep it; what is not is left alone."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from random import Random
+
+import pytest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import Mechanism
+from frankly_server.store import Database, ReportRow, StoreUnavailable, arrivals
+from frankly_server.store.standings import StandingRow
+
+from tests.frankly_protocol.samples import survey
+from tests.frankly_server.samples import SURVEY, published, put
+from tests.frankly_server.store.counted import block, by_day, kept, mechanisms, pairs, singles, symbols
+from tests.frankly_server.store.test_upsert import TEXTS
+
+DAY = "2026-06-01"
+
+
+def drawn_survey(database: Database, rng: Random) -> tuple[SurveyDocument, list[Mechanism]]:
+    """A survey of every kind of mechanism, of which something was counted already, then erased."""
+    drawn = mechanisms(rng)
+    document = put(database, survey(*(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn))))
+    learn(database, ReportRow(SURVEY, "0" * 32, document.digest, symbols(drawn, rng), ""))
+    return document, drawn
+
+
+def learn(database: Database, row: ReportRow) -> None:
+    with database.transaction("learn") as tx:
+        tx.counts.add([row])
+        tx.counts.erase(row.document)
+
+
+def keep(database: Database, rows: Sequence[ReportRow], day: str = DAY) -> set[str]:
+    kinds = [database.kind(row) for row in rows]
+    assert None not in kinds
+    return database.keep_new(SURVEY, [row.id for row in rows], [kind for kind in kinds if kind is not None], day)
+
+
+def stored(database: Database) -> list[ReportRow]:
+    with database.reading("look") as tx:
+        assert tx.counts.recount(SURVEY) == []
+        return sorted(tx.reports.scan(SURVEY), key=lambda row: row.id)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_reports_of_every_kind_are_counted_by_the_definitions(database: Database, seed: int) -> None:
+    rng = Random(seed)
+    document, drawn = drawn_survey(database, rng)
+    strata = ("", '{"region":"north"}', '{"region":"süd"}')
+    rows = [
+        ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), rng.choice(strata))
+        for _ in range(24)
+    ]
+    days = {row.id: DAY if i < 9 else "2026-06-02" for i, row in enumerate(rows)}
+    # Alone, a few, and many; some come again among new ones.
+    for some in (rows[:1], rows[1:4], rows[:9], rows[6:16], rows):
+        before = {row.id for row in stored(database)}
+        new = [row for row in some if row.id not in before]
+        for day in sorted(set(days.values())):
+            mine = [row for row in some if days[row.id] == day]
+            assert not mine or keep(database, mine, day) == {row.id for row in new if days[row.id] == day}
+    assert stored(database) == sorted(rows, key=lambda row: row.id)
+    with database.reading("look") as tx:
+        assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
+        assert tx.counts.by_day(document.digest) == by_day(drawn, rows, days)
+
+
+def test_texts_arrive_as_they_are(database: Database) -> None:
+    document = published(database)
+    learn(database, ReportRow(SURVEY, "0" * 32, document.digest, (0, 0), ""))
+    rows = [ReportRow(SURVEY, f"{i:032x}", document.digest, (i % 2, 1), text) for i, text in enumerate(TEXTS)]
+    assert keep(database, rows) == {row.id for row in rows}
+    assert stored(database) == rows
+
+
+def test_the_first_of_an_id_is_left_as_it_is(database: Database) -> None:
+    document = published(database)
+    first = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
+    learn(database, first)
+    assert keep(database, [first]) == {first.id}
+    assert keep(database, [replace(first, symbols=(1, 1)), replace(first, id="5b" * 16)]) == {"5b" * 16}
+    assert stored(database) == [first, replace(first, id="5b" * 16)]
+
+
+@pytest.mark.parametrize(
+    ("standing", "taken"),
+    [
+        (StandingRow(), True),
+        (StandingRow(state="paused"), False),
+        (StandingRow(state="closed"), False),
+        (StandingRow(state="archived"), False),
+        (StandingRow(stop_reports=1_000_000), False),  # whoever counts how many there are must look
+    ],
+)
+def test_only_a_plainly_open_survey_takes_any(database: Database, standing: StandingRow, taken: bool) -> None:
+    document = published(database)
+    row = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
+    learn(database, row)
+    published(database, survey_id="cd" * 16)
+    with database.transaction("stand") as tx:
+        tx.standings.put(SURVEY, standing)
+        tx.standings.put("cd" * 16, StandingRow(state="closed"))  # another survey's standing says nothing
+    assert keep(database, [row]) == ({row.id} if taken else set())
+    assert stored(database) == ([row] if taken else [])
+
+
+def test_what_is_not_known_or_too_much_is_left_alone(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = published(database)
+    row = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
+    assert database.kind(replace(row, document="sha256:" + "ef" * 32)) is None
+    learn(database, row)
+    assert database.keep_new(SURVEY, [], [], DAY) == set()
+    monkeypatch.setattr(arrivals, "_MOST_CELLS", 3)  # two singles and two days
+    assert keep(database, [row]) == set()
+    assert stored(database) == []
+
+
+def test_few_kinds_are_remembered(sqlite: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = published(sqlite)
+    learn(sqlite, ReportRow(SURVEY, "0" * 32, document.digest, (0, 0), ""))
+    monkeypatch.setattr(arrivals, "_MOST_KINDS", 2)
+    for i in range(6):
+        assert sqlite.kind(ReportRow(SURVEY, "0" * 32, document.digest, (i % 2, 1), str(i))) is not None
+        assert len(sqlite._arrivals._kinds) <= 2
+    monkeypatch.setattr(arrivals, "_LONGEST", 3)
+    sqlite.kind(ReportRow(SURVEY, "0" * 32, document.digest, (1, 1), "long"))
+    assert not [key for key in sqlite._arrivals._kinds if key[2] == "long"]
+
+
+def test_writers_that_overlap_keep_each_report_once(database: Database) -> None:
+    """Some by themselves and some in transactions, in any order: nobody waits for ever, nothing is counted twice."""
+    rng = Random(4)
+    document, drawn = drawn_survey(database, rng)
+    # One slot for all of them on PostgreSQL: they meet in every count.
+    rows = [ReportRow(SURVEY, f"{i:032x}", document.digest, symbols(drawn, rng), "") for i in range(24)]
+    found: list[set[str]] = []
+
+    def write(number: int) -> None:
+        mine = Random(number).sample(rows, 12)
+        for start in range(0, 12, 4):
+            some = mine[start : start + 4]
+            if number % 2:
+                found.append(keep(database, some))
+                continue
+            with database.transaction("add") as tx:
+                new = tx.reports.add_many(some)
+                tx.counts.add([row for row in some if row.id in new], DAY)
+            found.append(new)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(write, range(8)))
+    told = [report_id for new in found for report_id in new]
+    assert len(told) == len(set(told))
+    assert stored(database) == sorted((row for row in rows if row.id in set(told)), key=lambda row: row.id)
+
+
+def test_a_statement_that_was_put_away_is_prepared_again(postgres_database: Database, database: Database) -> None:
+    document = published(database)
+    row = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
+    learn(database, row)
+    assert keep(database, [row]) == {row.id}
+    if database is postgres_database:
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql("DEALLOCATE ALL")
+    assert keep(database, [replace(row, id="5b" * 16)]) == {"5b" * 16}
+
+
+def test_a_failure_keeps_nothing_and_spoils_no_connection(fresh_database: Database) -> None:
+    document = published(fresh_database)
+    row = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
+    learn(fresh_database, row)
+    with fresh_database.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE counts_by_day RENAME TO away")
+    for _ in range(20):  # more often than the pool has connections
+        with pytest.raises(StoreUnavailable):
+            keep(fresh_database, [row])
+    with fresh_database.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE away RENAME TO counts_by_day")
+    assert stored(fresh_database) == []
+    assert keep(fresh_database, [row]) == {row.id}
