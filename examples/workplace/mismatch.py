@@ -15,7 +15,7 @@ import math
 import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -78,10 +78,13 @@ def realised(weights: Sequence[Sequence[int]], truth: Table) -> float:
 FRAMES = ("everybody", "clinic")
 
 
-def rounds(pilots: int, n: int, frame: str = "everybody", seed: int = SEED) -> list[Told]:
+def rounds(
+    pilots: int, n: int, frame: str = "everybody", seed: int = SEED, clock: Callable[[], float] = time.monotonic
+) -> list[Told]:
     """Draw `pilots` samples of n people and return what became of each mechanism's promise.
 
     frame : whom pilots are drawn from, one of FRAMES; the truth is everybody in any case.
+    clock : seconds, for the limits of the design's searches; one that stands still makes runs equal on busy machines.
     """
     everyone = people()
     truth = table(everyone)
@@ -91,7 +94,7 @@ def rounds(pilots: int, n: int, frame: str = "everybody", seed: int = SEED) -> l
     for _ in range(pilots):
         joint = table(draw.sample(met, n))
         for name in NAMES:
-            answer = design_json(parse_json(json.dumps(asked(name, joint, n)).encode(), decimals=True), time.monotonic)
+            answer = design_json(parse_json(json.dumps(asked(name, joint, n)).encode(), decimals=True), clock)
             weights = _weights(answer)
             found.append(Told(name, realised(weights, truth), answer["information"]))
     return found
