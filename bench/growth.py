@@ -29,9 +29,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--quick", action="store_true", help="a few small sizes")
     parser.add_argument("--panel", choices=PANELS, action="append", help="only this; may be repeated")
+    parser.add_argument("--rounds", type=int, default=3, help="designs of a size; seven times as many of the rest")
     chosen = parser.parse_args()
     before = load()
-    points = list(measure(chosen.panel or PANELS, quick=chosen.quick))
+    points = list(measure(chosen.panel or PANELS, quick=chosen.quick, rounds=chosen.rounds))
     if chosen.json:
         body: dict[str, object] = {
             "bench": "growth",
@@ -45,16 +46,17 @@ def main() -> None:
         print(f"{point.panel:>12}  {point.curve:>16}  {point.x:>12g}  {point.y:12.6g}")
 
 
-def measure(panels: tuple[str, ...] | list[str], *, quick: bool) -> Iterator[Point]:
+def measure(panels: tuple[str, ...] | list[str], *, quick: bool, rounds: int = 3) -> Iterator[Point]:
     """Yield the points of the panels asked for."""
+    often = 3 if quick else 7 * rounds
     if "design" in panels:
         answers, secrets = ((4, 8), (2,)) if quick else ((4, 8, 16, 24, 32, 48, 64), (2, 4, 8))
-        yield from series.designs(answers, secrets, 1 if quick else 3)
+        yield from series.designs(answers, secrets, 1 if quick else rounds)
     if "verify" in panels:
-        yield from series.verifications((2, 8) if quick else (2, 4, 8, 16, 32, 64), 3 if quick else 21)
+        yield from series.verifications((2, 8) if quick else (2, 4, 8, 16, 32, 64), often)
     if "estimate" in panels:
         numbers = [10**k for k in ((2, 4) if quick else range(2, 10))]
-        yield from series.estimates(numbers, (2, 8) if quick else (2, 4, 8, 16, 32, 64), 3 if quick else 21)
+        yield from series.estimates(numbers, (2, 8) if quick else (2, 4, 8, 16, 32, 64), often)
     if "intake" in panels:
         server = PostgresServer(find_binaries(None))
         server.start()

@@ -5,7 +5,7 @@ ratio_memory: most memory of the server over what it had after a tenth of the re
 beside one over 10,000 reports; ratio_crosstab: the same for the joint table of two questions with 16 choices, from the
 counts that are kept. Then the reports are exported as Parquet and counted by DuckDB, whose estimates must be the same
 bytes. The issue names 10 million reports: --reports 10000000. --loaded puts them in by SQL, which takes a minute, and
-measures all but intake.
+measures all but intake; --sent measures intake alone.
 """
 
 import argparse
@@ -30,31 +30,33 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--reports", type=int, default=200_000, help="sent in batches of 1,000")
     parser.add_argument("--on", choices=("sqlite", "postgresql"), default="postgresql")
-    parser.add_argument("--loaded", action="store_true", help="put the reports in by SQL (PostgreSQL)")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--loaded", action="store_true", help="put the reports in by SQL (PostgreSQL)")
+    part.add_argument("--sent", action="store_true", help="send them, and ask nothing")
     chosen = parser.parse_args()
     if chosen.loaded and chosen.on != "postgresql":
         parser.error("--loaded is for PostgreSQL")
     before = load()
-    figures = measure(chosen.on, chosen.reports, by_sql=chosen.loaded)
+    figures = measure(chosen.on, chosen.reports, by_sql=chosen.loaded, asked=not chosen.sent)
     short = [name for name, limit in MOST.items() if name in figures and figures[name] > limit]
     if chosen.json:
         body = {"bench": "scale", "python": platform.python_version(), "machine": platform.machine(), **figures}
-        body |= {"on": chosen.on, "part": chosen.loaded, "load": [before, load()]}
+        body |= {"on": chosen.on, "part": chosen.loaded or chosen.sent, "load": [before, load()]}
         print(json.dumps(body | {"short": short, "holds": not short}, indent=2))
     else:
         show(figures, {}, short)
     sys.exit(1 if short else 0)
 
 
-def measure(kind: str, reports: int, *, by_sql: bool = False) -> dict[str, float]:
+def measure(kind: str, reports: int, *, by_sql: bool = False, asked: bool = True) -> dict[str, float]:
     """Measure on a database that is made for this."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
-            return grown(f"sqlite:///{folder}/frankly.db", reports)
+            return grown(f"sqlite:///{folder}/frankly.db", reports, asked=asked)
     server = PostgresServer(find_binaries(None))
     server.start()
     try:
-        return (loaded if by_sql else grown)(server.create(), reports)
+        return loaded(server.create(), reports) if by_sql else grown(server.create(), reports, asked=asked)
     finally:
         server.stop()
 

@@ -25,35 +25,34 @@ SIZE, TOGETHER, CONNECTIONS = 1000, 10, 2
 FEW, ROUNDS = 10_000, 21
 
 
-def grown(url: str, reports: int, few: int = FEW) -> dict[str, float]:
-    """Send so many reports in batches of 1,000; return figures of intake, of estimates, of export and counting."""
+def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> dict[str, float]:
+    """Send so many reports in batches of 1,000; return figures of intake and, if `asked`, those of `loaded`."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         with ours(home / "server", url, CASE) as server:
             figures = _sent(server, reports)
-            figures |= _read(url, server.document.survey, reports, few, home / "export")
-            # Of ids in the order in which devices draw them: put in by SQL, in their own order, they take less.
+            # Before there are others, and with ids in no order: put in by SQL, in their own order, they take less.
             database = Database(url)
-            figures["database_bytes_per_report"] = _bytes(database, url) / (reports + few)
+            figures["database_bytes_per_report"] = _bytes(database, url) / reports
             database.close()
-            return figures
+            return figures | (_read(url, server.document.survey, few, home / "export") if asked else {})
 
 
 def loaded(url: str, reports: int, few: int = FEW) -> dict[str, float]:
-    """Put so many reports in by SQL (PostgreSQL); return the same figures of estimates, of export and counting."""
+    """Put so many reports in by SQL (PostgreSQL); return figures of estimates, of export and of counting."""
     document = prepared(url, CASE)
     database = Database(url)
     fill(database, document, reports)
     database.close()
     with tempfile.TemporaryDirectory() as folder:
-        return _read(url, document.survey, reports, few, Path(folder) / "export")
+        return _read(url, document.survey, few, Path(folder) / "export")
 
 
-def _read(url: str, survey: str, reports: int, few: int, folder: Path) -> dict[str, float]:
+def _read(url: str, survey: str, few: int, folder: Path) -> dict[str, float]:
     database = Database(url)
     figures = _asked(database, survey, few) | _exported(database, survey, folder)
     database.close()
-    return {"reports": float(reports)} | figures
+    return figures
 
 
 def _sent(server: Served, reports: int) -> dict[str, float]:
@@ -130,6 +129,7 @@ def _exported(database: Database, survey: str, folder: Path) -> dict[str, float]
             raise AssertionError("the export's estimates are not the database's")
     size = sum((folder / file).stat().st_size for file in manifest.files())
     return {
+        "reports": float(manifest.rows),
         "export_per_s": manifest.rows / (exported - start),
         "duckdb_per_s": manifest.rows / (done - exported),
         "export_cpu_s_per_million": 1e6 * (export_cpu - cpu) / manifest.rows,
