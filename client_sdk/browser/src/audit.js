@@ -71,12 +71,17 @@ export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ 
   if (m.kind === "product" && notion !== "ldp" && !isDp && m.reports > MAX_REPORTS) throw refuse(claim, "notion", "large_product", MAX_REPORTS);
   if (work(m, claim) > MAX_WORK) throw refuse(claim, "notion", "too_long");
   const found = [...candidates(m, claim)], isTwoSided = notion === "alip";
+  /** The side that goes furthest beyond its level, and how far. @type {[Rational | null, Error] | undefined} */
+  let worst;
   for (const [field, promised] of Object.entries(isDp ? { delta: claim.delta } : isTwoSided ? { level, low_level } : { level })) {
     if (!promised) continue;
     const own = isTwoSided ? found.filter(([, , isLow]) => isLow === (field === "low_level")) : found;
     const [n, d] = ratios.largest(own, isDp || notion === "dpv" ? 0n : 1n), [p, q] = promised.map(BigInt);
-    if (n * q > p * d) throw refuse(claim, field, "not_kept", n, d, p, q);
+    if (n * q <= p * d) continue;
+    const beyond = d ? rational(n * q, d * p) : null;
+    if (!worst || compare(beyond, worst[0]) > 0) worst = [beyond, refuse(claim, field, "not_kept", n, d, p, q)];
   }
+  if (worst) throw worst[1];
 }
 
 /** @returns {Iterable<ratios.Candidate>} */

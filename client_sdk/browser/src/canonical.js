@@ -91,12 +91,12 @@ export function parse(/** @type {Uint8Array} */ bytes, /** @type {number} */ mos
   }
 }
 
-/** Bytes of standard base64, undefined for any other text. */
+/** Bytes of standard base64, undefined for any other text; after whole groups Python passes over any number of `=`. */
 export function unbase64(/** @type {unknown} */ text) {
-  if (typeof text !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  if (typeof text !== "string" || !/^[A-Za-z0-9+/]*=*$/.test(text)) return undefined;
   const digits = text.replace(/=+$/, "");
-  const rest = digits.length % 4;
-  if (rest === 1 || (rest && text.length - digits.length < 4 - rest)) return undefined;
+  const rest = digits.length % 4, marks = text.length - digits.length;
+  if (rest === 1 || (rest ? marks !== 4 - rest : marks && !digits)) return undefined;
   const binary = atob(digits);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);

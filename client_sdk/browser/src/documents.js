@@ -106,7 +106,7 @@ const block = (value, path, root) => {
   const { id, questions, kind: mechanism, claims: promises, design_prior: design, ceiling } = read;
   const answers = questions.reduce((/** @type {number} */ all, /** @type {Question} */ q) => all * q.choices.length, 1);
   if (answers > 256) throw reject(under(path, id), "too_many_answers");
-  if (mechanism.answers !== answers) throw new DocumentRejected("weights", path, "rows_of_answers", answers);
+  if (mechanism.answers !== answers) throw new DocumentRejected("weights", under(path, mechanism.shape), "rows_of_answers", answers);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
   if (compare(ceiling, statedCeiling(mechanism))) throw new DocumentRejected("privacy", under(path, "ceiling"), "ceiling_of_another");
   return { id, questions, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };

@@ -46,8 +46,9 @@ export function readEnvelope(/** @type {Uint8Array} */ data, /** @type {string} 
   if (payload.length > MAX_BYTES) throw tooLarge("payload");
   if (!Array.isArray(given) || given.length < 1 || given.length > MAX_SIGNATURES) throw fault("signatures", "signature_count");
   const signatures = given.map((entry, i) => {
-    const sig = has(entry, ["keyid", "sig"]) && typeof entry.keyid === "string" ? unbase64(entry.sig) : undefined;
-    if (!sig) throw fault(`signatures[${i}]`, "no_signature");
+    if (!has(entry, ["keyid", "sig"]) || typeof entry.keyid !== "string") throw fault(`signatures[${i}]`, "no_signature");
+    const sig = unbase64(entry.sig);
+    if (!sig) throw fault(`signatures[${i}].sig`, "no_base64");
     return { keyid: entry.keyid, sig };
   });
   if (new Set(signatures.map((entry) => entry.keyid)).size !== signatures.length) throw new DocumentRejected("signature", "signatures", "signed_twice");

@@ -13,6 +13,7 @@ import { integer } from "./schema.js";
  * @property {bigint} reports how many symbols can be sent; 0 for kinds where nobody asks
  * @property {(truth: number, draw: RandomBits) => SymbolJson} sample
  * @property {SymbolJson} longest a symbol's JSON as long as any
+ * @property {string} shape the parameter that says how many answers there are
  * @typedef {Common & {kind: "dense", weights: number[][]}} Dense
  * @typedef {Common & {kind: "unary", keep: number, flip: number}} Unary
  * @typedef {Common & {kind: "subset", size: number, inside: number}} Subset
@@ -72,7 +73,7 @@ function dense(/** @type {any} */ { bits, weights }, /** @type {string} */ field
   /** @type {number[][] | undefined} */
   let thresholds;
   return {
-    kind: "dense", bits, weights, answers: weights.length, reports: BigInt(width), longest: width - 1,
+    kind: "dense", bits, weights, answers: weights.length, reports: BigInt(width), longest: width - 1, shape: "weights",
     sample(truth, draw) {
       // Of every row at once: a row of its own would be a trace of who was asked.
       thresholds ??= weights.map((/** @type {number[]} */ row) => {
@@ -93,7 +94,7 @@ function unary(/** @type {any} */ params, /** @type {string} */ field) {
   requireWhole(params, field, { bits: 48, answers: MAX_SET_ANSWERS, keep: 2 ** bits, flip: 2 ** bits }, LOWS);
   if (keep === flip) throw fault(`${field}.flip`, "keep_is_flip");
   return {
-    kind: "unary", bits, answers, keep, flip, reports: 0n, longest: mask([], answers),
+    kind: "unary", bits, answers, keep, flip, reports: 0n, longest: mask([], answers), shape: "answers",
     sample(truth, draw) {
       const draws = Array.from({ length: answers }, () => draw(bits));
       return mask(draws.map((u, x) => [u < flip, u < keep][Number(x === truth)]), answers);
@@ -106,7 +107,7 @@ function subset(/** @type {any} */ params, /** @type {string} */ field) {
   const { bits, answers, size, inside } = params;
   requireWhole(params, field, { bits: 48, answers: MAX_SET_ANSWERS, size: answers - 1, inside: 2 ** bits }, LOWS);
   return {
-    kind: "subset", bits, answers, size, inside, reports: 0n, longest: mask([], answers),
+    kind: "subset", bits, answers, size, inside, reports: 0n, longest: mask([], answers), shape: "answers",
     sample(truth, draw) {
       const isIn = draw(bits) < inside;
       const others = Array.from({ length: answers - 1 }, (_, x) => x + Number(x >= truth));
@@ -139,7 +140,7 @@ function productOf(/** @type {any} */ { bits, factors }, /** @type {string} */ f
   return {
     kind: "product", bits, answers, factors: tables, parts,
     reports: tables.reduce((all, factor) => all * factor.reports, 1n),
-    longest: tables.map((factor) => /** @type {number} */ (factor.longest)),
+    longest: tables.map((factor) => /** @type {number} */ (factor.longest)), shape: "factors",
     sample(truth, draw) {
       const given = parts(truth);
       return tables.map((factor, j) => /** @type {number} */ (factor.sample(given[j], draw)));

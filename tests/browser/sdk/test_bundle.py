@@ -18,7 +18,7 @@ AT = NOW.timestamp() * 1000
 SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # What a page loads, gzip -9 of each file, in bytes: as docs/browser.md tells it. A larger bundle has to be argued for.
-LIMITS = {"core": 15_300, "core and all that a survey may ask for": 22_400, "index": 22_950, "element": 23_350}
+LIMITS = {"core": 15_400, "core and all that a survey may ask for": 22_450, "index": 23_000, "element": 23_400}
 LATER = {f"{name}.js" for name in "log rare rotation problems tokens memory respondents".split()}
 
 

@@ -6,6 +6,6 @@ async ({envelopes, key, now}) => {
   const found = [];
   for (const envelope of envelopes)
     found.push(await opening.accept({link, now, verify: dsse.webcryptoVerify, wantsLog: false}, canonical.unbase64(envelope), undefined, keys)
-      .then(() => null, (error) => error.code ?? String(error)));
+      .then(() => null, (error) => (error.code ? [error.code, error.field] : String(error))));
   return found;
 }
