@@ -129,7 +129,7 @@ class Arrivals:
     def _on_postgresql(
         self, pooled: PoolProxiedConnection, survey: str, ids: Sequence[str], kinds: Sequence[Kind], day: str
     ) -> set[str]:
-        """Run the one statement, which commits by itself: libpq is asked directly, as psycopg would do in the end."""
+        """Run the one statement, which commits by itself: libpq is asked as psycopg would ask it in the end."""
         driver: Any = self._engine.dialect.loaded_dbapi
         libpq: Any = getattr(pooled.driver_connection, "pgconn")  # noqa: B009 - the driver's type is not SQLAlchemy's
         numbers = {kind: i for i, kind in enumerate(dict.fromkeys(kinds), 1)}
@@ -143,11 +143,12 @@ class Arrivals:
             *_columns(tuple(numbers)),
         ]
         try:
+            if _NAME not in pooled.info:
+                self._prepare(libpq)
+                pooled.info[_NAME] = True
             result = libpq.exec_prepared(_NAME, given, None, 1)
             if result.error_field(driver.pq.DiagnosticField.SQLSTATE) == _NOT_PREPARED:
-                # A new connection, or psycopg has put its own statements away, and with them all others.
-                self._check(libpq.exec_(_ISOLATION))
-                self._check(libpq.prepare(_NAME, _POSTGRESQL.encode()))
+                self._prepare(libpq)  # psycopg has put its own statements away, and with them all others
                 result = libpq.exec_prepared(_NAME, given, None, 1)
         except MemoryError:  # what the driver makes of a connection that was lost before anything was sent
             raise driver.OperationalError("the connection is lost") from None
@@ -155,6 +156,10 @@ class Arrivals:
         if result.ntuples == len(ids):
             return set(ids)
         return {result.get_value(i, 0).hex() for i in range(result.ntuples)}
+
+    def _prepare(self, libpq: Any) -> None:
+        self._check(libpq.exec_(_ISOLATION))
+        self._check(libpq.prepare(_NAME, _POSTGRESQL.encode()))
 
     def _check(self, result: Any) -> None:
         driver: Any = self._engine.dialect.loaded_dbapi

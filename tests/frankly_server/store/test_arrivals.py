@@ -9,13 +9,14 @@ from random import Random
 import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
-from frankly_server.store import Database, ReportRow, StoreUnavailable, arrivals
+from frankly_server.store import Database, ReportRow, StoreUnavailable, arrivals, engines
 from frankly_server.store.standings import StandingRow
 
 from tests.frankly_protocol.samples import survey
 from tests.frankly_server.samples import SURVEY, published, put
 from tests.frankly_server.store.counted import block, by_day, kept, mechanisms, pairs, singles, symbols
 from tests.frankly_server.store.test_upsert import TEXTS
+from tests.postgres import PostgresServer
 
 DAY = "2026-06-01"
 
@@ -182,3 +183,24 @@ def test_a_failure_keeps_nothing_and_spoils_no_connection(fresh_database: Databa
         connection.exec_driver_sql("ALTER TABLE away RENAME TO counts_by_day")
     assert stored(fresh_database) == []
     assert keep(fresh_database, [row]) == {row.id}
+
+
+def test_a_connection_that_was_lost_is_noticed(
+    postgres: PostgresServer, postgres_database: Database, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = published(database)
+    row = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
+    learn(database, row)
+    assert keep(database, [row]) == {row.id}
+    more = [replace(row, id=f"{i:032x}") for i in range(2)]
+    if database is postgres_database:
+        name = database.engine.url.database
+        end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+        postgres.execute(end)
+        monkeypatch.setattr(engines, "_FRESH_S", 1e9)  # the pool does not ask before it gives a connection
+        for _ in range(database.engine.pool.checkedin()):
+            with pytest.raises(StoreUnavailable):
+                keep(database, more)
+        assert stored(database) == [row]
+    assert keep(database, more) == {each.id for each in more}
+    assert stored(database) == [*more, row]
