@@ -51,7 +51,7 @@ def _filed(name: str) -> dict[str, Any] | None:
 
 
 def _where(result: dict[str, Any]) -> str:
-    said = f"One run on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
+    said = f"Measured on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
     return said if "load" not in result else f"{said} {_busy(result)}"
 
 

@@ -89,15 +89,16 @@ def _asked(database: Database, survey: str, few: int) -> dict[str, float]:
             tx.counts.add(rows[at : at + SIZE])
     analysis = Analysis(database)
 
-    def asked(of: str, targets: list[str] | None) -> Callable[[], float]:
-        def trial() -> float:
-            start = time.perf_counter()
+    def asked(of: str, targets: list[str] | None) -> Callable[[], tuple[float, float]]:
+        def trial() -> tuple[float, float]:
+            start, cpu = time.perf_counter(), time.process_time()
             encode(analysis.estimates(of, targets=targets))
-            return time.perf_counter() - start
+            return time.perf_counter() - start, time.process_time() - cpu
 
         return trial
 
     seconds: dict[str, list[float]] = {}
+    cpu: dict[str, list[float]] = {}
     trials = {
         "estimate_many": asked(survey, None),
         "estimate_few": asked(small.survey, None),
@@ -106,10 +107,12 @@ def _asked(database: Database, survey: str, few: int) -> dict[str, float]:
     }
     for _ in range(ROUNDS + 1):
         for name, trial in trials.items():
-            seconds.setdefault(name, []).append(trial())
+            for kept, value in zip((seconds, cpu), trial(), strict=True):
+                kept.setdefault(name, []).append(value)
     medians = {name: statistics.median(found[1:]) for name, found in seconds.items()}
     return {
         **{f"{name}_s": value for name, value in medians.items()},
+        **{f"{name}_cpu_s": statistics.median(found[1:]) for name, found in cpu.items()},
         "ratio_estimate": medians["estimate_many"] / medians["estimate_few"],
         "ratio_crosstab": medians["crosstab_many"] / medians["crosstab_few"],
     }
