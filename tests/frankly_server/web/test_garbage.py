@@ -185,3 +185,10 @@ def test_fields_that_a_form_does_not_have_are_not_taken(office: Office) -> None:
     assert answer.status_code == 201
     [key] = [row for row in office.services.access.list() if row.label == "mass"]
     assert (key.organisation, key.prefix == "AAAAAAAA", key.surveys) == ("main", False, ())
+
+
+@pytest.mark.parametrize("survey", ["x", "../../etc/passwd", "0" * 31, "AB" * 16, "0" * 32, "\u0663" * 32])
+def test_a_key_for_a_survey_that_cannot_be_is_refused(office: Office, survey: str) -> None:
+    answer = send(signed_in(office), "/admin/keys", label="odd", role="analyst", survey=survey)
+    assert answer.status_code == 404
+    assert "odd" not in {row.label for row in office.services.access.list()}

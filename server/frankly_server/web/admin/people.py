@@ -96,7 +96,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         chosen = request.form.getlist("survey")[:200]
         try:
             for survey in chosen:
-                services.lifecycle.require(survey, person().organisation)
+                services.lifecycle.require(reading.survey_id(survey), person().organisation)
             token = services.access.create(field("role"), field("label"), person().organisation, chosen)
         except InvalidInput as refused:
             return page(refused.problem.status, error=refused)
