@@ -46,7 +46,10 @@ TEST: dict[str, Callable[[], bool]] = BUILD | {
     "postgresql": lambda: "FRANKLY_PG_BIN" in os.environ or _has("/usr/lib/postgresql/*/bin/initdb"),
 }
 FULL: dict[str, Callable[[], bool]] = TEST | {
+    "caddy": lambda: shutil.which("caddy") is not None,
+    "debootstrap": lambda: shutil.which("debootstrap") is not None,
     "default-jre-headless": lambda: shutil.which("java") is not None,
+    "docker-compose": lambda: shutil.which("docker-compose") is not None,
     "firefox-esr": lambda: shutil.which("firefox-esr") is not None,
 }
 PACKAGES = {"demo": BUILD, "test": TEST, "full": FULL}
