@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import Engine, PoolProxiedConnection
 
-from frankly_server.store.counts import Cells, cells, slot
+from frankly_server.store.arrivals_sql import ALL_NEW, ANY_NEW, FORMATS, MAKE_ALL_NEW, OPEN, PREPARED, parameters
+from frankly_server.store.counts import Cells, cells
 from frankly_server.store.reports import ReportRow, symbols_text
 from frankly_server.store.schema import counts, counts_by_day, pair_counts, reports
-from frankly_server.store.upsert import add_each, adding, array, into
+from frankly_server.store.upsert import add_each, into
 
 _MOST_CELLS: Final = 4096
 """Counts of one transaction; beyond, adding up in Python first is quicker."""
@@ -26,56 +26,13 @@ _MOST_KINDS: Final = 10_000
 """Kinds of reports that are remembered; then all are forgotten and learnt again."""
 _LONGEST: Final = 64
 """Counts of a report worth remembering."""
-_OPEN: Final = "survey = {} AND (state <> 'open' OR stop_reports IS NOT NULL)"
-_NAME: Final = b"frankly_arrivals"
+_MANY: Final = 50
+"""Reports among which one that is taken is rare enough to try first whether all are new."""
 _NOT_PREPARED: Final = b"26000"
+_NOT_ALLOWED: Final = (b"42501", b"42704")  # no right to temporary functions, or no PL/pgSQL
 _ISOLATION: Final = b"SET default_transaction_isolation = 'read committed'"
 
-# Sorted as `Counts.add` and `Reports.add_many` sort, and run in the order of `add_to_each`: transactions that meet take
-# rows in one order and cannot deadlock. `reports` is named first, as `Counts.rebuild` locks it.
-_POSTGRESQL: Final = f"""
-WITH given AS MATERIALIZED (SELECT * FROM unnest($2::bytea[], $3::int[]) AS x(id, kind)),
-kinds AS MATERIALIZED (
-    SELECT * FROM unnest($7::bytea[], $8::text[], $9::text[]) WITH ORDINALITY AS x(document, symbols, strata, kind)
-),
-new AS (
-    {into(reports)}
-    SELECT $1::bytea, id, document, symbols, strata FROM given JOIN kinds USING (kind)
-    WHERE NOT EXISTS (SELECT FROM survey_standings WHERE {_OPEN.format("$1::bytea")})
-    ORDER BY id ON CONFLICT DO NOTHING RETURNING id
-),
-told AS (
-    SELECT kind, document, strata, count(*) AS n
-    FROM new JOIN given USING (id) JOIN kinds USING (kind) GROUP BY kind, document, strata
-),
-single AS (
-    {into(counts)}
-    SELECT document, block, strata, symbol, $5::smallint, sum(n)::bigint
-    FROM told JOIN unnest($10::int[], $11::smallint[], $12::int[]) AS x(kind, block, symbol) USING (kind)
-    GROUP BY document, block, strata, symbol ORDER BY document, block, strata COLLATE "C", symbol
-    {adding(counts)}
-),
-pair AS (
-    {into(pair_counts)}
-    SELECT document, block, other, strata, symbol, other_symbol, $6::smallint, sum(n)::bigint
-    FROM told JOIN unnest($13::int[], $14::smallint[], $15::smallint[], $16::int[], $17::int[])
-        AS x(kind, block, other, symbol, other_symbol) USING (kind)
-    GROUP BY document, block, other, strata, symbol, other_symbol
-    ORDER BY document, block, other, strata COLLATE "C", symbol, other_symbol
-    {adding(pair_counts)}
-),
-day AS (
-    {into(counts_by_day)}
-    SELECT document, block, strata, $4::text, symbol, other_symbol, $6::smallint, sum(n)::bigint
-    FROM told JOIN unnest($18::int[], $19::smallint[], $20::int[], $21::int[])
-        AS x(kind, block, symbol, other_symbol) USING (kind)
-    GROUP BY document, block, strata, symbol, other_symbol
-    ORDER BY document, block, strata COLLATE "C", symbol, other_symbol
-    {adding(counts_by_day)}
-)
-SELECT id FROM new
-"""  # noqa: S608 - names of ours; values travel as parameters
-_SQLITE_OPEN: Final = f"SELECT 1 FROM survey_standings WHERE {_OPEN.format('?')}"  # noqa: S608
+_SQLITE_OPEN: Final = f"SELECT 1 FROM survey_standings WHERE {OPEN.format('?')}"  # noqa: S608
 _SQLITE_NEW: Final = f"{into(reports)} VALUES {{}} ON CONFLICT DO NOTHING RETURNING id"
 _SQLITE_ROWS: Final = 1000
 
@@ -97,6 +54,7 @@ class Arrivals:
         self._engine = engine
         self._keep = self._on_sqlite if engine.dialect.name == "sqlite" else self._on_postgresql
         self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._may_make = True  # temporary functions, which every role may unless that was taken away
 
     def keep(self, survey: str, ids: Sequence[str], kinds: Sequence[Kind], day: str) -> set[str]:
         """Insert and count those of a survey's reports that are plainly new; return their ids once that is committed.
@@ -129,37 +87,49 @@ class Arrivals:
     def _on_postgresql(
         self, pooled: PoolProxiedConnection, survey: str, ids: Sequence[str], kinds: Sequence[Kind], day: str
     ) -> set[str]:
-        """Run the one statement, which commits by itself: libpq is asked as psycopg would ask it in the end."""
+        """Run one statement, which commits by itself: libpq is asked as psycopg would ask it in the end.
+
+        Of many, a second one if not all were new.
+        """
+        given = parameters(survey, ids, kinds, day)
+        if len(ids) >= _MANY and self._may_make and self._run(pooled, ALL_NEW, given) == b"\x01":
+            return set(ids)
+        new = (self._run(pooled, ANY_NEW, given) or b"").hex()
+        return set(ids) if len(new) == 32 * len(ids) else {new[i : i + 32] for i in range(0, len(new), 32)}
+
+    def _run(self, pooled: PoolProxiedConnection, name: bytes, given: Sequence[bytes]) -> bytes | None:
+        """Return what a prepared statement gives, one value in binary form; None if it may not be made."""
         driver: Any = self._engine.dialect.loaded_dbapi
         libpq: Any = getattr(pooled.driver_connection, "pgconn")  # noqa: B009 - the driver's type is not SQLAlchemy's
-        numbers = {kind: i for i, kind in enumerate(dict.fromkeys(kinds), 1)}
-        given = [
-            b"\\x" + survey.encode(),
-            b'{"\\\\x' + '","\\\\x'.join(ids).encode() + b'"}',
-            array([numbers[kind] for kind in kinds]).encode(),
-            day.encode(),
-            b"%d" % slot(counts, ids[0]),
-            b"%d" % slot(pair_counts, ids[0]),
-            *_columns(tuple(numbers)),
-        ]
         try:
-            if _NAME not in pooled.info:
-                self._prepare(libpq)
-                pooled.info[_NAME] = True
-            result = libpq.exec_prepared(_NAME, given, None, 1)
-            if result.error_field(driver.pq.DiagnosticField.SQLSTATE) == _NOT_PREPARED:
-                self._prepare(libpq)  # psycopg has put its own statements away, and with them all others
-                result = libpq.exec_prepared(_NAME, given, None, 1)
+            if name not in pooled.info and not self._prepare(libpq, name):
+                return None
+            pooled.info[name] = True
+            result = libpq.exec_prepared(name, given, FORMATS, 1)
+            if self._state(result) == _NOT_PREPARED:
+                self._prepare(libpq, name)  # psycopg has put its own statements away, and with them all others
+                result = libpq.exec_prepared(name, given, FORMATS, 1)
         except MemoryError:  # what the driver makes of a connection that was lost before anything was sent
             raise driver.OperationalError("the connection is lost") from None
         self._check(result)
-        if result.ntuples == len(ids):
-            return set(ids)
-        return {result.get_value(i, 0).hex() for i in range(result.ntuples)}
+        found: bytes | None = result.get_value(0, 0)
+        return found
 
-    def _prepare(self, libpq: Any) -> None:
+    def _prepare(self, libpq: Any, name: bytes) -> bool:
         self._check(libpq.exec_(_ISOLATION))
-        self._check(libpq.prepare(_NAME, _POSTGRESQL.encode()))
+        if name == ALL_NEW:
+            made = libpq.exec_(MAKE_ALL_NEW)
+            if self._state(made) in _NOT_ALLOWED:
+                self._may_make = False
+                return False
+            self._check(made)
+        self._check(libpq.prepare(name, PREPARED[name]))
+        return True
+
+    def _state(self, result: Any) -> bytes | None:
+        driver: Any = self._engine.dialect.loaded_dbapi
+        state: bytes | None = result.error_field(driver.pq.DiagnosticField.SQLSTATE)
+        return state
 
     def _check(self, result: Any) -> None:
         driver: Any = self._engine.dialect.loaded_dbapi
@@ -202,17 +172,3 @@ class Arrivals:
         for table, found in ((counts, singles), (pair_counts, pairs), (counts_by_day, days)):
             if found:
                 run(add_each(table), [(*key, n) for key, n in found.items()])
-
-
-@lru_cache(maxsize=1024)
-def _columns(kinds: tuple[Kind, ...]) -> tuple[bytes, ...]:
-    """Return the statement's parameters from $7 on: the kinds, and the counts of each under its number."""
-    columns = [
-        array([kind.document for kind in kinds]),
-        array([kind.symbols for kind in kinds]),
-        array([kind.strata for kind in kinds]),
-    ]
-    for name, width in (("singles", 2), ("pairs", 4), ("days", 3)):
-        rows = [(i, *key) for i, kind in enumerate(kinds, 1) for key in getattr(kind.cells, name)]
-        columns += [array([row[column] for row in rows]) for column in range(width + 1)]
-    return tuple(column.encode() for column in columns)

@@ -11,6 +11,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
 from frankly_server.store import Database, ReportRow, StoreUnavailable, arrivals, engines
 from frankly_server.store.standings import StandingRow
+from sqlalchemy.exc import IntegrityError
 
 from tests.frankly_protocol.samples import survey
 from tests.frankly_server.samples import SURVEY, published, put
@@ -47,6 +48,13 @@ def stored(database: Database) -> list[ReportRow]:
         return sorted(tx.reports.scan(SURVEY), key=lambda row: row.id)
 
 
+@pytest.fixture(params=["few", "many"])
+def few_or_many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports taken one by one, or all at once if all are new."""
+    monkeypatch.setattr(arrivals, "_MANY", {"few": 1000, "many": 1}[request.param])
+
+
+@pytest.mark.usefixtures("few_or_many")
 @pytest.mark.parametrize("seed", range(2))
 def test_reports_of_every_kind_are_counted_by_the_definitions(database: Database, seed: int) -> None:
     rng = Random(seed)
@@ -70,6 +78,56 @@ def test_reports_of_every_kind_are_counted_by_the_definitions(database: Database
         assert tx.counts.by_day(document.digest) == by_day(drawn, rows, days)
 
 
+def test_kinds_that_say_the_same_count_once(database: Database) -> None:
+    """A kind may be forgotten and learnt again while a batch is read."""
+    document = published(database)
+    row = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
+    learn(database, row)
+    kind = database.kind(row)
+    assert kind is not None
+    ids = [f"{i:032x}" for i in range(4)]
+    assert database.keep_new(SURVEY, ids, [kind, replace(kind), kind, replace(kind)], DAY) == set(ids)
+    assert [each.id for each in stored(database)] == ids
+
+
+@pytest.mark.parametrize("taken", [0, 30, 59])
+def test_a_batch_in_which_one_is_taken_is_kept_and_names_no_id(
+    postgres: PostgresServer, postgres_database: Database, database: Database, taken: int
+) -> None:
+    """The insert that stops at a taken id is no error to PostgreSQL, whose log would name it."""
+    document = published(database)
+    rows = [
+        ReportRow(SURVEY, f"{0xABCD0000 + (taken << 8) + i:032x}", document.digest, (i % 2, 1), "") for i in range(60)
+    ]
+    learn(database, rows[0])
+    assert keep(database, [rows[taken]]) == {rows[taken].id}
+    assert keep(database, rows) == {row.id for row in rows} - {rows[taken].id}
+    assert keep(database, rows) == set()
+    assert stored(database) == rows
+    if database is postgres_database:
+        log = postgres._home / "log"
+        assert f"abcd{taken:02x}" not in log.read_text()
+        with pytest.raises(IntegrityError), database.engine.begin() as connection:
+            connection.exec_driver_sql(f"INSERT INTO reports SELECT * FROM reports WHERE id = '\\x{rows[0].id}'")
+        assert f"abcd{taken:02x}" in log.read_text()
+
+
+def test_a_role_without_temporary_functions_keeps_reports_too(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = published(database)
+    rows = [ReportRow(SURVEY, f"{i:032x}", document.digest, (i % 2, 1), "") for i in range(120)]
+    learn(database, rows[0])
+    database.engine.dispose()  # connections that have the function
+    monkeypatch.setattr(database, "_arrivals", arrivals.Arrivals(database.engine))
+    # As PostgreSQL answers a role that may not: the tests' own role may everything.
+    monkeypatch.setattr(arrivals, "MAKE_ALL_NEW", b"DO $$ BEGIN RAISE insufficient_privilege; END $$")
+    assert keep(database, rows[:60]) == {row.id for row in rows[:60]}
+    assert keep(database, rows) == {row.id for row in rows[60:]}
+    assert database._arrivals._may_make == (database.engine.dialect.name == "sqlite")
+    assert stored(database) == rows
+
+
 def test_texts_arrive_as_they_are(database: Database) -> None:
     document = published(database)
     learn(database, ReportRow(SURVEY, "0" * 32, document.digest, (0, 0), ""))
@@ -78,6 +136,7 @@ def test_texts_arrive_as_they_are(database: Database) -> None:
     assert stored(database) == rows
 
 
+@pytest.mark.usefixtures("few_or_many")
 def test_the_first_of_an_id_is_left_as_it_is(database: Database) -> None:
     document = published(database)
     first = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
@@ -132,6 +191,7 @@ def test_few_kinds_are_remembered(sqlite: Database, monkeypatch: pytest.MonkeyPa
     assert not [key for key in sqlite._arrivals._kinds if key[2] == "long"]
 
 
+@pytest.mark.usefixtures("few_or_many")
 def test_writers_that_overlap_keep_each_report_once(database: Database) -> None:
     """Some by themselves and some in transactions, in any order: nobody waits for ever, nothing is counted twice."""
     rng = Random(4)
@@ -159,6 +219,7 @@ def test_writers_that_overlap_keep_each_report_once(database: Database) -> None:
     assert stored(database) == sorted((row for row in rows if row.id in set(told)), key=lambda row: row.id)
 
 
+@pytest.mark.usefixtures("few_or_many")
 def test_a_statement_that_was_put_away_is_prepared_again(postgres_database: Database, database: Database) -> None:
     document = published(database)
     row = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")
@@ -170,6 +231,7 @@ def test_a_statement_that_was_put_away_is_prepared_again(postgres_database: Data
     assert keep(database, [replace(row, id="5b" * 16)]) == {"5b" * 16}
 
 
+@pytest.mark.usefixtures("few_or_many")
 def test_a_failure_keeps_nothing_and_spoils_no_connection(fresh_database: Database) -> None:
     document = published(fresh_database)
     row = ReportRow(SURVEY, "5a" * 16, document.digest, (0, 1), "")

@@ -4,6 +4,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
@@ -11,8 +12,8 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.report import Report
-from frankly_server.intake import Intake
-from frankly_server.store import AllDaysKey, Database, Layout, ReportRow
+from frankly_server.intake import Intake, Outcome
+from frankly_server.store import AllDaysKey, Database, Layout, ReportRow, arrivals, arrivals_sql
 from frankly_server.store.schema import counts, pair_counts
 from sqlalchemy import delete, event, update
 
@@ -83,14 +84,21 @@ def test_writers_at_once_repetitions_and_conflicts_count_once(database: Database
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
 
 
+TABLES = ["counts", "counts_by_day", "pair_counts"]
+
+
+def _inserted(statement: str) -> list[str]:
+    return [table for table in TABLES for _ in range(statement.count(f"INSERT INTO {table} "))]
+
+
 def test_a_batch_takes_one_statement_a_table(database: Database) -> None:
+    """When it is the first of its document, which is looked at in a transaction."""
     rng = Random(4)
     document, drawn = _survey(database, rng)
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        every = ("counts", "pair_counts", "counts_by_day")
-        seen.extend(table for table in every if f"INSERT INTO {table} " in statement)
+        seen.extend(_inserted(statement))
 
     event.listen(database.engine, "before_cursor_execute", note)
     try:
@@ -98,7 +106,51 @@ def test_a_batch_takes_one_statement_a_table(database: Database) -> None:
         Intake(database, FixedClock(NOW)).accept_batch(SURVEY, sent)
     finally:
         event.remove(database.engine, "before_cursor_execute", note)
-    assert sorted(seen) == ["counts", "counts_by_day", "pair_counts"]
+    assert sorted(seen) == TABLES
+
+
+@pytest.mark.parametrize("many", [1, 1000])
+def test_a_plain_batch_takes_one_statement_a_table(
+    database: Database, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    """When its document is known, which goes past SQLAlchemy: on PostgreSQL one statement for all tables."""
+    monkeypatch.setattr(arrivals, "_MANY", many)
+    monkeypatch.setattr(arrivals, "_MOST_CELLS", 10**9)  # the reports of these mechanisms are all different
+    rng = Random(4)
+    document, drawn = _survey(database, rng)
+    intake = Intake(database, FixedClock(NOW))
+    first, *sent = _reports(document, drawn, rng, 31)
+    intake.accept_batch(SURVEY, [first.to_bytes(0)])
+    batch = intake.recognised(b'{"reports":[' + b",".join(report.to_bytes(0) for report in sent) + b"]}")
+    assert batch is not None
+    for report in batch:
+        intake._recognised(SURVEY, report)  # learns its text
+    run, add, seen, journeys = arrivals.Arrivals._run, arrivals.add_each, list[str](), list[bytes]()
+
+    def running(self: arrivals.Arrivals, pooled: Any, name: bytes, given: Any) -> bytes | None:
+        journeys.append(name)
+        made = arrivals_sql.MAKE_ALL_NEW if name == arrivals_sql.ALL_NEW else b""
+        seen.extend(_inserted((made + arrivals_sql.PREPARED[name]).decode()))
+        return run(self, pooled, name, given)
+
+    def adding(table: Any) -> str:
+        seen.extend(_inserted(add(table)))
+        return add(table)
+
+    def looked_at(*_: object) -> None:
+        raise AssertionError("a plain batch needs no transaction")
+
+    monkeypatch.setattr(arrivals.Arrivals, "_run", running)
+    monkeypatch.setattr(arrivals, "add_each", adding)
+    monkeypatch.setattr(intake, "_looked_at", looked_at)
+    assert {each.status for each in intake.accept_batch(SURVEY, batch) if isinstance(each, Outcome)} == {"accepted"}
+    assert sorted(seen) == TABLES
+    kind = database.engine.dialect.name
+    assert len(journeys) == (kind == "postgresql")
+    rows = _rows(database)
+    assert len(rows) == 31
+    with database.reading("look") as tx:
+        assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
 
 
 def test_counts_that_went_wrong_are_found_and_made_again(database: Database) -> None:
