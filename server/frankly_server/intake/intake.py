@@ -16,7 +16,7 @@ from frankly_server.intake import regular
 from frankly_server.intake.admission import Admission
 from frankly_server.intake.refusals import Refusals
 from frankly_server.intake.regular import Batch, Known, Memory, Regular
-from frankly_server.intake.storing import Admitted, Outcome, keep, keep_plain
+from frankly_server.intake.storing import Admitted, AllAccepted, Outcome, keep, keep_plain
 from frankly_server.intake.together import Together
 from frankly_server.store import Database, StoreUnavailable
 
@@ -51,7 +51,7 @@ class Intake:
             raise
         return outcome
 
-    def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> list[Outcome | InvalidInput]:
+    def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> Sequence[Outcome | InvalidInput]:
         """Store many reports in one transaction; return what became of each, in their order.
 
         `reports` are bytes, values that strict JSON parsing has already opened, or what `recognised` gave. A refused
@@ -60,12 +60,17 @@ class Intake:
         """
         self._require_survey(survey_id)
         kept = self._kept_of(survey_id, reports) if isinstance(reports, Batch) else {}
+        if isinstance(kept, AllAccepted):
+            return kept
         left = [report for i, report in enumerate(reports) if i not in kept] if kept else reports
         rest = iter(self._looked_at(survey_id, left) if left else ())
         return [kept[i] if i in kept else next(rest) for i in range(len(reports))]
 
-    def _kept_of(self, survey_id: str, batch: Batch) -> dict[int, Outcome]:
-        """Keep what is plainly new of a batch, all of whose texts are known, by number; nothing if one is not."""
+    def _kept_of(self, survey_id: str, batch: Batch) -> AllAccepted | dict[int, Outcome]:
+        """Keep what is plainly new of a batch, all of whose texts are known; nothing if one is not.
+
+        By number, unless all were new.
+        """
         known = [each for each in self._memory.known(batch.texts) if each is not None]
         texts = set(known)
         if len(known) < len(batch) or not all(self._is_open(text.admission, survey_id) for text in texts):
@@ -77,6 +82,8 @@ class Intake:
         if len(kinds) < len(ids) or len(set(ids)) < len(ids):
             return {}
         new = self._database.keep_new(survey_id, ids, kinds, self._today())
+        if len(new) == len(ids):
+            return AllAccepted(ids)
         return {i: Outcome("accepted", report_id) for i, report_id in enumerate(ids) if report_id in new}
 
     def _looked_at(self, survey_id: str, reports: Sequence[Any]) -> list[Outcome | InvalidInput]:

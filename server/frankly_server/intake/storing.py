@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -19,6 +20,20 @@ class Outcome:
 
     status: str
     id: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllAccepted(Sequence[Outcome]):
+    """What became of reports that were all accepted, by their ids: no object for each, unless it is asked for."""
+
+    ids: Sequence[str] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, i: Any) -> Any:
+        """Return one outcome."""
+        return Outcome("accepted", self.ids[i])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What devices use: keys, signed documents, reports; and health. No key, no cookie, no state between requests."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from apiflask import APIBlueprint
@@ -12,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem, problem_body
 from frankly_protocol.trust import write_chain
 
-from frankly_server.intake import Outcome
+from frankly_server.intake import AllAccepted, Outcome
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.web import health, metrics, models, reading, transparency
@@ -29,6 +28,7 @@ _REPORT_PROBLEMS = (
 
 FAILED: Final = "frankly.failed"
 """Where an environment holds the error that a report met before it came to the route, which answers it."""
+Write = Callable[..., str]
 REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"
 
 
@@ -134,10 +134,15 @@ def _batch(services: Services, settings: Settings, survey: str) -> Response:
     """Split a batch, store it in one transaction, and answer report by report."""
     body = reading.body(settings.body_limit_bytes)
     reports = services.intake.recognised(body) or _listed(body, settings)
+    return answered(stored(services, settings, survey, reports, json.dumps))
+
+
+def stored(services: Services, settings: Settings, survey: str, reports: Sequence[Any], write: Write) -> str:
+    """Store a batch, and return what is answered: what became of each report, in their order; `write` writes JSON."""
     if not 1 <= len(reports) <= settings.batch_limit:
         raise InvalidInput(Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports")
     outcomes = services.intake.accept_batch(survey, reports)
-    return answered(f'{{"results": [{", ".join(_results(outcomes))}]}}')
+    return f'{{"results": [{", ".join(_results(outcomes, write))}]}}'
 
 
 def _listed(body: bytes, settings: Settings) -> Sequence[Any]:
@@ -149,14 +154,24 @@ def _listed(body: bytes, settings: Settings) -> Sequence[Any]:
     return content["reports"]
 
 
-def _results(outcomes: Sequence[Outcome | InvalidInput]) -> Iterator[str]:
+def _results(outcomes: Sequence[Outcome | InvalidInput], write: Write) -> Iterator[str]:
     """Yield each outcome as JSON; receipts of one status differ by their ids alone, which are hex digits."""
-    around: dict[str, list[str]] = {}
+    if isinstance(outcomes, AllAccepted):
+        before, after = _around("accepted", write)
+        yield before + f"{after}, {before}".join(outcomes.ids) + after
+        return
+    around: dict[str, tuple[str, str]] = {}
     for outcome in outcomes:
         if isinstance(outcome, InvalidInput):
             problem = problem_body(outcome.problem, outcome.detail, outcome.field)
-            yield json.dumps({"status": "refused", "problem": problem}, allow_nan=False)
+            yield write({"status": "refused", "problem": problem}, allow_nan=False)
             continue
         if outcome.status not in around:
-            around[outcome.status] = json.dumps(receipt(replace(outcome, id="@"))[0], allow_nan=False).split("@")
+            around[outcome.status] = _around(outcome.status, write)
         yield outcome.id.join(around[outcome.status])
+
+
+def _around(status: str, write: Write) -> tuple[str, str]:
+    """Return what is written before and after the id of a receipt."""
+    before, after = write(receipt(Outcome(status, "@"))[0], allow_nan=False).split("@")
+    return before, after

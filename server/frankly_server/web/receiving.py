@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report in its plain form, received in front of Flask: nearly every request of a survey is one (ADR 0017).
+"""Reports in their plain form, received in front of Flask: nearly every request of a survey is one (ADR 0017).
 
-What is plain: POST to the reports route, `application/json`, a length within the limit, no query, no encoding, no
-upgrade, and something left of the survey's limit. Then what Flask would call is called here, by the same functions:
-limit, intake, receipt, headers, counters, log line. Anything else goes on to Flask untouched; so does whatever is
-refused or fails here, to be answered there, as the same error.
+What is plain: POST to the reports route of one report, or of a batch that is written as our SDKs write reports, a
+length within the limit, no query, no encoding, no upgrade, and something left of the survey's limit. Then what Flask
+would call is called here, by the same functions: limit, intake, receipt, headers, counters, log line. Anything else
+goes on to Flask untouched; so does whatever is refused or fails here, to be answered there, as the same error.
 """
 
 import time
@@ -38,7 +38,8 @@ class Reception:
         self._flask: WSGIApplication = app.wsgi_app
         self._json = app.json
         self._services, self._limit = services, limits.reports
-        self._most_bytes = settings.report_limit_bytes
+        self._settings = settings
+        self._most_bytes = {reading.JSON: settings.report_limit_bytes, reading.BATCH_JSON: settings.body_limit_bytes}
         self._metrics = metrics.of(app)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -51,9 +52,10 @@ class Reception:
         self._metrics.begin()
         try:
             body = environ["wsgi.input"].read(length)
-            if len(body) == length:
-                return self._kept(environ, start_response, survey, body, told)
-            environ["wsgi.input"] = BytesIO(body)  # it ended early
+            answer = self._answer(environ["CONTENT_TYPE"], survey, body) if len(body) == length else None
+            if answer is not None:
+                return self._answered(environ, start_response, survey, answer, told)
+            environ["wsgi.input"] = BytesIO(body)  # it ended early, or is a batch that is written in another way
         except Exception as error:  # noqa: BLE001 - answered by who answers every error
             environ[public.FAILED] = error
         finally:
@@ -61,7 +63,7 @@ class Reception:
         return self._flask(environ, start_response)
 
     def _plain(self, environ: "WSGIEnvironment") -> tuple[str, int]:
-        """Return survey and length of a plain report; a length of 0 says that it is none."""
+        """Return survey and length of what may be plain; a length of 0 says that it is not."""
         found = hosted.REPORTS.fullmatch(environ["PATH_INFO"])
         length = environ.get("CONTENT_LENGTH", "")
         if (
@@ -69,26 +71,34 @@ class Reception:
             or environ["REQUEST_METHOD"] != "POST"
             or environ.get("QUERY_STRING")
             or environ.get("SCRIPT_NAME")
-            or environ.get("CONTENT_TYPE") != reading.JSON
+            or environ.get("CONTENT_TYPE") not in self._most_bytes
             or not _NOT_PLAIN.isdisjoint(environ)
             or not (length.isascii() and length.isdigit() and len(length) <= 9)
         ):
             return "", 0
-        return found[1], int(length) if int(length) <= self._most_bytes else 0
+        return found[1], int(length) if int(length) <= self._most_bytes[environ["CONTENT_TYPE"]] else 0
 
-    def _kept(
+    def _answer(self, kind: str, survey: str, body: bytes) -> tuple[str, int] | None:
+        """Store what was sent; return answer and status, None for a batch that is not plain. Raises as `Intake`."""
+        if kind == reading.JSON:
+            receipt, status = public.receipt(self._services.intake.accept(survey, body))
+            return self._json.dumps(receipt, allow_nan=False), status
+        batch = self._services.intake.recognised(body)
+        if batch is None or len(batch) > self._settings.batch_limit:
+            return None
+        return public.stored(self._services, self._settings, survey, batch, self._json.dumps), 200
+
+    def _answered(
         self,
         environ: "WSGIEnvironment",
         start_response: "StartResponse",
         survey: str,
-        body: bytes,
+        answer: tuple[str, int],
         told: dict[str, str],
     ) -> Iterable[bytes]:
-        """Store a report and answer; raises what `Intake.accept` raises."""
-        outcome = self._services.intake.accept(survey, body)
+        """Do for an answer what Flask's hooks do."""
         self._limit.spend(survey)
-        receipt, status = public.receipt(outcome)
-        data = self._json.dumps(receipt, allow_nan=False).encode("utf-8")
+        data, status = answer[0].encode("utf-8"), answer[1]
         seconds = time.monotonic() - logs.started(environ)
         self._metrics.answered(public.REPORTS_ROUTE, "POST", status, seconds)
         headers.log_request(public.REPORTS_ROUTE, "POST", status, seconds)

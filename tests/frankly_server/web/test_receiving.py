@@ -95,6 +95,24 @@ def compact(number: int, token: str | None = None) -> Request:
     return send
 
 
+def batch(*reports: dict[str, Any], before: str = "", to_survey: str | None = None) -> Request:
+    """Reports as our SDKs write them, in a batch: numbers and what is changed in them."""
+
+    def send(site: Site) -> Any:
+        written = [
+            json.dumps(site.report(each["number"], **each["changes"]), separators=(",", ":")) for each in reports
+        ]
+        path = f"/v1/surveys/{to_survey or site.survey}/reports"
+        whole = f'{before}{{"reports":[{",".join(written)}]}}'
+        return site.client.post(path, data=whole, content_type="application/vnd.frankly.batch+json")
+
+    return send
+
+
+def one(number: int, **changes: Any) -> dict[str, Any]:
+    return {"number": number, "changes": changes}
+
+
 def raw(body: bytes, length: str, **environ: Any) -> Request:
     def send(site: Site) -> Any:
         given = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": length}
@@ -111,6 +129,15 @@ PLAIN: dict[str, Request] = {
     "again as SDKs write it": compact(8),
     "from a page of another origin": post({"id": "a" * 32}, headers={"Origin": "https://pages.example"}),
     "with an empty query": to("/v1/surveys/S/reports?"),
+    "a batch": batch(*(one(i) for i in range(100, 103))),
+    "a batch of many": batch(*(one(i) for i in range(200, 300))),
+    "a batch again": batch(*(one(i) for i in range(100, 103))),
+    "a batch of new, repeated, conflicting and refused ones": batch(
+        one(100), one(103), one(101, y=[0, 0]), one(101, y=[1, 2]), one(104, y=[9, 9]), one(105), one(105)
+    ),
+    "a batch in which one has another document": batch(one(106), one(107, doc="sha256:" + "0" * 64)),
+    "a batch of one": batch(one(108)),
+    "a batch after spaces": batch(one(109), before=" \n"),
     "with headers that say nothing": post(
         {"id": "b" * 32}, headers={"Cookie": "a=b", "Authorization": "Bearer x", "If-None-Match": "*", "Expect": "x"}
     ),
@@ -145,7 +172,16 @@ OTHERS: dict[str, Request] = {
     "a length that is none": raw(b"{}", "-1"),
     "a length in other digits": raw(b"{}", "²"),
     "a length of 5,000 digits": raw(b"{}", "1" * 5000),
-    "a batch": lambda site: site.send({"reports": []}, content_type="application/vnd.frankly.batch+json"),
+    "a batch of too many": batch(*([one(110)] * 1001)),
+    "a batch for an unknown survey": batch(one(111), to_survey="0" * 32),
+    "a batch for no survey": batch(one(111), to_survey="x"),
+    "a batch after a sign": batch(one(111), before="x"),
+    "a batch with a token": batch(one(112), one(113, token="abc")),
+    "a batch written in another way": lambda site: site.send(
+        {"reports": [site.report(114)]}, content_type="application/vnd.frankly.batch+json"
+    ),
+    "no batch": post({}, content_type="application/vnd.frankly.batch+json"),
+    "an empty batch": lambda site: site.send({"reports": []}, content_type="application/vnd.frankly.batch+json"),
     "another address": lambda site: site.client.get("/health"),
 }
 
