@@ -76,7 +76,7 @@ ANY_NEW: Final = b"frankly_any_new"
 """Keeps what is new of some reports and returns its ids, one after the other."""
 ALL_NEW: Final = b"frankly_all_new"
 """Keeps some reports if all are new and returns whether; else keeps none."""
-# An insert that leaves taken ids alone announces each row before it writes it: half as much CPU again as the insert. One
+# An insert that leaves taken ids alone announces each row before it writes it: half as much CPU again. One
 # that fails at a taken id does not; within a function that is no error, and nothing of it comes into the log. The
 # function is of one connection alone: no migration, and nothing is left of it.
 MAKE_ALL_NEW: Final = f"""
