@@ -75,10 +75,9 @@ class Intake:
         texts = set(known)
         if len(known) < len(batch) or not all(self._is_open(text.admission, survey_id) for text in texts):
             return {}
-        for text in texts:
-            text.kind = text.kind or self._database.kind(text.row(""))
+        kind_of = {text: text.kind(self._database) for text in texts}
         ids = b",".join(batch.ids).decode().split(",")
-        kinds = [text.kind for text in known if text.kind is not None]
+        kinds = [kind for text in known if (kind := kind_of[text]) is not None]
         if len(kinds) < len(ids) or len(set(ids)) < len(ids):
             return {}
         new = self._database.keep_new(survey_id, ids, kinds, self._today())
@@ -155,8 +154,7 @@ class Intake:
             return admitted
         known.admission.require_open(self._clock.now())
         row = known.row(report.id.decode())
-        known.kind = known.kind or self._database.kind(row)
-        return Admitted(row, kind=known.kind)
+        return Admitted(row, kind=known.kind(self._database))
 
     def _admit(self, survey_id: str, report: Report) -> Admitted:
         admission = self._admissions.get(report.doc) or self._learn(survey_id, report.doc)

@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+from weakref import ref
 
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.report import MAX_REPORT_BYTES, Report, SymbolJson
 
 from frankly_server.intake.admission import Admission
-from frankly_server.store import Kind, ReportRow
+from frankly_server.store import Database, Kind, ReportRow
 
 _REPORT: Final = re.compile(
     rb'\{"v":1,"doc":"(sha256:[0-9a-f]{64})","id":"([0-9a-f]{32})","y":(\[[0-9a-f",\[\]]*\]),"strata":(\{[^{}\\]*\}),'
@@ -47,12 +48,19 @@ class Regular(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Known:
-    """What a text was found to say, apart from the id; the store's `kind` once that is known."""
+    """What a text was found to say, apart from the id."""
 
     admission: Admission
     symbols: tuple[SymbolJson, ...]
     stratum: str
-    kind: Kind | None = None
+    _kind: "ref[Kind] | None" = None  # weak: the store alone decides how much it remembers
+
+    def kind(self, database: Database) -> Kind | None:
+        """Return the store's kind of these reports, None if they are none of its plain ones."""
+        found = self._kind() if self._kind is not None else None
+        if found is None and (found := database.kind(self.row(""))) is not None:
+            self._kind = ref(found)
+        return found
 
     def row(self, report_id: str) -> ReportRow:
         """Return what is stored of a report of this text."""

@@ -22,10 +22,10 @@ from frankly_server.store.upsert import add_each, into
 
 _MOST_CELLS: Final = 4096
 """Counts of one transaction; beyond, adding up in Python first is quicker."""
-_MOST_KINDS: Final = 10_000
-"""Kinds of reports that are remembered; then all are forgotten and learnt again."""
-_LONGEST: Final = 64
-"""Counts of a report worth remembering."""
+_LARGEST: Final = 256
+"""Counts of one report, as a large set has them; beyond, a report is not plain."""
+_REMEMBERED: Final = 250_000
+"""Counts of kinds that are remembered, some 30 MB; then all are forgotten and learnt again."""
 _MANY: Final = 50
 """Reports among which one that is taken is rare enough to try first whether all are new."""
 _NOT_PREPARED: Final = b"26000"
@@ -37,7 +37,7 @@ _SQLITE_NEW: Final = f"{into(reports)} VALUES {{}} ON CONFLICT DO NOTHING RETURN
 _SQLITE_ROWS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Kind:
     """Reports that say the same: all that is stored of them but survey and id, and what is counted of one."""
 
@@ -54,6 +54,8 @@ class Arrivals:
         self._engine = engine
         self._keep = self._on_sqlite if engine.dialect.name == "sqlite" else self._on_postgresql
         self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._remembered = 0
+        self._large: set[str] = set()  # documents with reports that are not plain: counting up to see it costs
         self._may_make = True  # temporary functions, which every role may unless that was taken away
 
     def keep(self, survey: str, ids: Sequence[str], kinds: Sequence[Kind], day: str) -> set[str]:
@@ -72,16 +74,30 @@ class Arrivals:
                 raise
 
     def kind(self, row: ReportRow) -> Kind | None:
-        """Return a report's kind; None while nothing of its document was counted in this process."""
+        """Return a report's kind, one object as long as it is remembered.
+
+        None while nothing of its document was counted in this process, and where reports of the document have very
+        many counts.
+        """
+        if row.document in self._large:
+            return None
         text = symbols_text(row.symbols)
         key = row.document, text, row.strata
         found = self._kinds.get(key)
-        if found is None and (counted := cells(row)) is not None:
-            found = Kind(bytes.fromhex(row.document.removeprefix("sha256:")), text, row.strata, counted)
-            if len(counted) <= _LONGEST:
-                if len(self._kinds) >= _MOST_KINDS:
-                    self._kinds = {}
-                self._kinds[key] = found
+        return found if found is not None else self._learn(row, key)
+
+    def _learn(self, row: ReportRow, key: tuple[str, str, str]) -> Kind | None:
+        counted = cells(row)
+        if counted is None:
+            return None
+        if len(counted) > _LARGEST:
+            self._large.add(row.document)
+            return None
+        found = Kind(bytes.fromhex(row.document.removeprefix("sha256:")), key[1], row.strata, counted)
+        if self._remembered + len(counted) > _REMEMBERED:
+            self._kinds, self._remembered = {}, 0
+        self._kinds[key] = found
+        self._remembered += len(counted)
         return found
 
     def _on_postgresql(

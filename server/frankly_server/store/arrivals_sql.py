@@ -22,6 +22,8 @@ _INT4: Final = 23
 _ARRAY: Final = Struct(">iiIii")
 _ELEMENT: Final = Struct(">ii")
 _LENGTH_OF_ID: Final = "00000010"
+_WORTH_KEEPING: Final = 512
+"""Counts of a group's kinds; what belongs to more is made again: few groups have the same."""
 
 # Sorted as `Counts.add` and `Reports.add_many` sort, and run in the order of `add_to_each`: transactions that meet take
 # rows in one order and cannot deadlock. `reports` is named first, as `Counts.rebuild` locks it.
@@ -100,7 +102,9 @@ def parameters(survey: str, ids: Sequence[str], kinds: Sequence["Kind"], day: st
     """Return the parameters of both statements, of `FORMATS`."""
     # In the order of ids, so that the database finds them sorted.
     some = sorted(zip(ids, kinds, strict=True), key=itemgetter(0))
-    numbers, columns = _columns(tuple(dict.fromkeys(kinds)))
+    different = tuple(dict.fromkeys(kinds))
+    few = sum(len(kind.cells) for kind in different) <= _WORTH_KEEPING
+    numbers, columns = _kept_columns(different) if few else _columns(different)
     return [
         b"\\x" + survey.encode(),
         _binary(_BYTEA, bytes.fromhex(_LENGTH_OF_ID + _LENGTH_OF_ID.join([i for i, _ in some])), len(some)),
@@ -112,7 +116,12 @@ def parameters(survey: str, ids: Sequence[str], kinds: Sequence["Kind"], day: st
     ]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
+def _kept_columns(kinds: tuple["Kind", ...]) -> tuple[dict["Kind", bytes], tuple[bytes, ...]]:
+    """Return `_columns` of the same kinds without work: most groups are of few."""
+    return _columns(kinds)
+
+
 def _columns(kinds: tuple["Kind", ...]) -> tuple[dict["Kind", bytes], tuple[bytes, ...]]:
     """Return each kind's number, as an element of an array, and the statement's parameters from $7 on.
 

@@ -61,8 +61,9 @@ class Partitions:
     def hold(self, survey: str) -> None:
         """Wait for reports that are on their way, and let none in until the transaction ends: before erasing.
 
-        Reports of other surveys wait as well, unless the survey has a partition of its own, which `empty` holds by
-        itself. On SQLite a writing transaction is alone anyway.
+        Reports of other surveys wait as well, and are refused for the moment (503, to be sent again) once they have
+        waited five seconds, unless the survey has a partition of its own, which `empty` holds by itself. On SQLite a
+        writing transaction is alone anyway.
         """
         if not self.supported:
             return

@@ -120,7 +120,7 @@ def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, l
         survey = reading.survey_id(survey_id)
         limits.reports.check(survey)
         if FAILED in request.environ:
-            raise request.environ[FAILED]
+            raise request.environ.pop(FAILED)  # kept there, it would keep the request alive, and that keeps it
         if reading.content_type({reading.JSON, reading.BATCH_JSON}) == reading.BATCH_JSON:
             done = _batch(services, settings, survey)
             limits.reports.spend(survey)

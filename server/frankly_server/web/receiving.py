@@ -51,11 +51,10 @@ class Reception:
         logs.started(environ)
         self._metrics.begin()
         try:
-            body = environ["wsgi.input"].read(length)
+            body = _read(environ, length)
             answer = self._answer(environ["CONTENT_TYPE"], survey, body) if len(body) == length else None
             if answer is not None:
                 return self._answered(environ, start_response, survey, answer, told)
-            environ["wsgi.input"] = BytesIO(body)  # it ended early, or is a batch that is written in another way
         except Exception as error:  # noqa: BLE001 - answered by who answers every error
             environ[public.FAILED] = error
         finally:
@@ -106,3 +105,13 @@ class Reception:
         lines = [*first, *hosted.OPEN.items(), *told.items(), *headers.ALWAYS.items()]
         start_response(f"{status} {HTTPStatus(status).phrase.upper()}", lines)
         return [data]
+
+
+def _read(environ: "WSGIEnvironment", length: int) -> bytes:
+    """Return the body and leave it to be read again; nothing if the client has gone, which Flask then sees as well."""
+    try:
+        body = bytes(environ["wsgi.input"].read(length))
+    except (OSError, ValueError):
+        return b""
+    environ["wsgi.input"] = BytesIO(body)
+    return body

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import Mechanism
-from frankly_server.store import Database, ReportRow, StoreUnavailable, arrivals, engines
+from frankly_protocol.mechanisms import Mechanism, UnaryMechanism
+from frankly_server.store import Database, ReportRow, StoreUnavailable, arrivals, arrivals_sql, engines
 from frankly_server.store.standings import StandingRow
 from sqlalchemy.exc import IntegrityError
 
@@ -182,13 +183,30 @@ def test_what_is_not_known_or_too_much_is_left_alone(database: Database, monkeyp
 def test_few_kinds_are_remembered(sqlite: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     document = published(sqlite)
     learn(sqlite, ReportRow(SURVEY, "0" * 32, document.digest, (0, 0), ""))
-    monkeypatch.setattr(arrivals, "_MOST_KINDS", 2)
+    monkeypatch.setattr(arrivals, "_REMEMBERED", 9)  # a report of two tables has four
     for i in range(6):
         assert sqlite.kind(ReportRow(SURVEY, "0" * 32, document.digest, (i % 2, 1), str(i))) is not None
         assert len(sqlite._arrivals._kinds) <= 2
-    monkeypatch.setattr(arrivals, "_LONGEST", 3)
-    sqlite.kind(ReportRow(SURVEY, "0" * 32, document.digest, (1, 1), "long"))
-    assert not [key for key in sqlite._arrivals._kinds if key[2] == "long"]
+
+
+def test_reports_of_very_many_counts_are_not_plain_and_leave_nothing_behind(sqlite: Database) -> None:
+    """Sets of 64 answers have some 700 pairs: anybody could fill the memory with a few thousand of them."""
+    document = put(sqlite, survey(block("b0", UnaryMechanism(48, 64, 1 << 47, 1 << 46))))
+    rows = [ReportRow(SURVEY, f"{i:032x}", document.digest, (f"{(1 << 40) - 1 << i:016x}",), "") for i in range(24)]
+    learn(sqlite, rows[0])
+    assert [sqlite.kind(row) for row in rows] == [None] * 24
+    assert sqlite._arrivals._kinds == {}
+    with patch.object(arrivals, "cells", side_effect=AssertionError("counted up only to be left alone")):
+        assert sqlite.kind(rows[0]) is None
+
+
+def test_what_groups_of_many_counts_need_is_not_kept(monkeypatch: pytest.MonkeyPatch, database: Database) -> None:
+    document, drawn = drawn_survey(database, Random(3))
+    rows = [ReportRow(SURVEY, f"{i:032x}", document.digest, symbols(drawn, Random(i)), "") for i in range(4)]
+    arrivals_sql._kept_columns.cache_clear()
+    monkeypatch.setattr(arrivals_sql, "_WORTH_KEEPING", 3)
+    assert keep(database, rows) == {row.id for row in rows}
+    assert arrivals_sql._kept_columns.cache_info().currsize == 0
 
 
 @pytest.mark.usefixtures("few_or_many")

@@ -69,6 +69,22 @@ class Way:
 Request = Callable[[Site], Any]
 
 
+class Gone(io.RawIOBase):
+    """A body whose sender has gone."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        self._error = error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, _buffer: Any) -> int:
+        raise self._error
+
+    def read(self, _size: int | None = -1) -> bytes:
+        raise self._error
+
+
 def post(data: Any, **options: Any) -> Request:
     """A report, given as bytes or as fields to change, and how it is sent."""
 
@@ -168,6 +184,13 @@ OTHERS: dict[str, Request] = {
     ),
     "shorter than it says": raw(b'{"v":1', "600"),
     "nothing of what it says": raw(b"", "600"),
+    "shorter, from a server that ends it": raw(b'{"v":1', "600", **{"wsgi.input_terminated": True}),
+    **{
+        f"the client goes away: {error.__name__}": lambda site, error=error: raw(
+            b"", "600", **{"wsgi.input": Gone(error), "wsgi.input_terminated": True}
+        )(site)
+        for error in (ConnectionResetError, BrokenPipeError, ValueError)
+    },
     "no length": raw(b"{}", ""),
     "a length that is none": raw(b"{}", "-1"),
     "a length in other digits": raw(b"{}", "²"),

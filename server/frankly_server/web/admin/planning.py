@@ -86,10 +86,14 @@ def _shown(
     block = _definition(survey)
     found: dict[str, Any] = {"block": block, "answers": block.joint_answers, "given": answers or {}, "run": None,
                              "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
+    whole = unfit = None
     try:
         # One search for each block, and one limit for them all: the document is drafted, or the block that is shown.
         whole = None if answers is None else drafted(survey.definition, services.surveys.now(),
                                                      services.settings.public_url)  # fmt: skip
+    except InvalidInput as refused:
+        unfit = refused  # perhaps for another block's sake: this one's table is shown all the same
+    try:
         drawn = previewed(block).block if whole is None else next(one for one in whole.blocks if one.id == block.id)
         found["table"] = chances(drawn.mechanism) if drawn.mechanism.answers <= _SHOWN else None
         if whole is not None and answers is not None:
@@ -97,8 +101,8 @@ def _shown(
         elif everybody_says is not None and everybody_says in block.joint_answers:
             found["run"] = _run(block, drawn, block.joint_answers.index(everybody_says))
     except InvalidInput as refused:
-        return show("try.html", survey, "try", refused, **found)
-    return show("try.html", survey, "try", **found)
+        return show("try.html", survey, "try", unfit or refused, **found)
+    return show("try.html", survey, "try", unfit, **found)
 
 
 def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
