@@ -116,7 +116,27 @@ def condition_of(mechanism: Table) -> float:
     return float(np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]))
 
 
-class TableEvidence:
+class Likely:
+    """What follows from counts per report symbol and Q alone, whichever way the rest is computed."""
+
+    rank: int
+    _law: Law
+    _counts: tuple[int, ...]
+
+    def likelihood(self) -> tuple[Law, FloatArray] | None:
+        """See Evidence."""
+        return self._law, np.array(self._counts, dtype=np.float64)
+
+    def law(self) -> FloatArray:
+        """See Evidence."""
+        return self._law.dense if isinstance(self._law, Kronecker) else self._law
+
+    def fit(self, best: FloatArray | None) -> float | None:
+        """See Evidence."""
+        return None if best is None else fit_p(self._law, np.array(self._counts, dtype=np.float64), best, self.rank)
+
+
+class TableEvidence(Likely):
     """Counts per report symbol of a table, or of a product of tables (symbols in row-major order)."""
 
     def __init__(self, found: Decoder, counts: Sequence[int]) -> None:
@@ -179,18 +199,6 @@ class TableEvidence:
             count = sum(c for c, v in zip(self._counts, row, strict=True) if v == high)
             found.append(TwoValues(Fraction(low, scale), Fraction(high, scale), count) if two else None)
         return found
-
-    def likelihood(self) -> tuple[Law, FloatArray] | None:
-        """See Evidence."""
-        return self._law, np.array(self._counts, dtype=np.float64)
-
-    def law(self) -> FloatArray:
-        """See Evidence."""
-        return self._law.dense if isinstance(self._law, Kronecker) else self._law
-
-    def fit(self, best: FloatArray | None) -> float | None:
-        """See Evidence."""
-        return None if best is None else fit_p(self._law, np.array(self._counts, dtype=np.float64), best, self.rank)
 
 
 def _law(table: DenseMechanism) -> FloatArray:

@@ -16,14 +16,13 @@ from frankly_protocol.mechanisms import ProductMechanism
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Decoder, product_shares
-from frankly_server.estimate.evidence import Exact, TwoValues, condition_of, law_of
-from frankly_server.estimate.kronecker import Kronecker, Law
-from frankly_server.estimate.likelihood import fit_p
+from frankly_server.estimate.evidence import Exact, Likely, TwoValues, condition_of, law_of
+from frankly_server.estimate.kronecker import Kronecker
 
 FloatArray = NDArray[np.float64]
 
 
-class ProductEvidence:
+class ProductEvidence(Likely):
     """See `evidence.Evidence`; every share is a target.
 
     parts : the decoders of the factors' shares (`decoder.factor_decoders`). counts : per joint symbol, row-major.
@@ -85,18 +84,6 @@ class ProductEvidence:
         return [
             self._two_values(cell, [values[x] for values, x in zip(own, cell, strict=True)]) for cell in self._cells
         ]
-
-    def likelihood(self) -> tuple[Law, FloatArray] | None:
-        """See Evidence."""
-        return self._law, np.array(self._counts, dtype=np.float64)
-
-    def law(self) -> FloatArray:
-        """See Evidence."""
-        return self._law.dense if isinstance(self._law, Kronecker) else self._law
-
-    def fit(self, best: FloatArray | None) -> float | None:
-        """See Evidence."""
-        return None if best is None else fit_p(self._law, np.array(self._counts, dtype=np.float64), best, self.rank)
 
     def _second(self, rates: FloatArray) -> FloatArray:
         """Return V diag(rates) Vᵀ: both decoded values of a pair of cells are products over the factors."""
