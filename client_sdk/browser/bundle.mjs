@@ -1,24 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * node bundle.mjs [FOLDER]: bundle and minify the modules of src/ for pages that count their bytes; `npm ci` first,
- * which brings the versions that package-lock.json names. The same sources give the same bytes.
+ * which brings the versions that package-lock.json names. The same sources give the same bytes. FOLDER is new, empty, or
+ * holds a bundle; of a bundle, what its manifest lists is replaced, and nothing else.
  *
  * core.js is one file; explain.js, texts.js, index.js and element.js add theirs; what src/ loads when a survey needs it
- * stays apart. manifest.json names the SHA-256 of every source and of every file made, so that a test can tell without
- * a bundler whether they belong together. Properties keep their names: they are in documents, databases and the types.
+ * stays apart. manifest.json names the SHA-256 of every source and of what made the bundle, so that a test can tell
+ * without a bundler whether they belong together, and of every file made what an import map's `integrity` takes.
+ * Properties keep their names: they are in documents, databases and the types. So does what one file takes from another:
+ * a file of another version, which a cache may still hold, then fails for want of a name instead of giving a wrong one.
  */
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { rollup } from "rollup";
-import { minify } from "terser";
 
 const here = dirname(fileURLToPath(import.meta.url)), src = join(here, "src"), made = process.argv[2] ?? join(here, "bundle");
 const ENTRIES = ["core", "explain", "texts", "index", "element"];
 const FILES = ["core", "shown", "explain", "texts", "index", "element"]; // each holds what those before it do not
-const sha256 = (data) => createHash("sha256").update(data).digest("hex");
+const MAKERS = ["bundle.mjs", "package-lock.json"];
+const hash = (data, algorithm, form) => createHash(algorithm).update(data).digest(form);
+const sha256 = (data) => hash(data, "sha256", "hex");
+
+/** The files of the bundle in a folder; the end of the program if it holds anything but a bundle. */
+function bundleIn(folder) {
+  const there = existsSync(folder) ? readdirSync(folder) : [];
+  if (!there.length) return [];
+  try {
+    const { made_by: tools, files: names } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
+    if (tools.rollup) return ["manifest.json", ...Object.keys(names)].map((name) => join(folder, basename(name)));
+  } catch {
+    // No manifest, or another program's.
+  }
+  console.error(`${folder} holds other things than a bundle: name a folder that is empty, or does not exist`);
+  process.exit(1);
+}
+
+const old = bundleIn(made);
+const [{ rollup }, { minify }] = await Promise.all([import("rollup"), import("terser")]);
 
 /** What a module imports at once, itself included. */
 function closure(name, getModuleInfo, found = new Set()) {
@@ -38,10 +58,10 @@ const bundle = await rollup({
   },
 });
 const { output } = await bundle.generate({
-  format: "es", compact: true, minifyInternalExports: true, hoistTransitiveImports: false, chunkFileNames: "[name].js",
+  format: "es", compact: true, minifyInternalExports: false, hoistTransitiveImports: false, chunkFileNames: "[name].js",
   manualChunks: (id, { getModuleInfo }) => FILES.find((name) => closure(join(src, `${name}.js`), getModuleInfo).has(id)),
 });
-rmSync(made, { recursive: true, force: true });
+for (const path of old) rmSync(path, { force: true });
 mkdirSync(made, { recursive: true });
 const files = {};
 for (const { fileName, code: whole } of output) {
@@ -50,9 +70,10 @@ for (const { fileName, code: whole } of output) {
     format: { preamble: "// SPDX-License-Identifier: Apache-2.0" },
   });
   writeFileSync(join(made, fileName), code + "\n");
-  files[fileName] = sha256(code + "\n");
+  files[fileName] = `sha384-${hash(code + "\n", "sha384", "base64")}`;
 }
-const sources = Object.fromEntries(readdirSync(src).filter((name) => name.endsWith(".js")).sort().map((name) => [name, sha256(readFileSync(join(src, name)))]));
+const digests = (folder, names) => Object.fromEntries(names.sort().map((name) => [name, sha256(readFileSync(join(folder, name)))]));
+const sources = digests(src, readdirSync(src).filter((name) => name.endsWith(".js")));
 const versionOf = (tool) => JSON.parse(readFileSync(join(here, "node_modules", tool, "package.json"), "utf8")).version;
-const manifest = { made_by: { rollup: versionOf("rollup"), terser: versionOf("terser") }, sources, files: Object.fromEntries(Object.entries(files).sort()) };
+const manifest = { made_by: { rollup: versionOf("rollup"), terser: versionOf("terser") }, makers: digests(here, MAKERS), sources, files: Object.fromEntries(Object.entries(files).sort()) };
 writeFileSync(join(made, "manifest.json"), JSON.stringify(manifest, null, 1) + "\n");

@@ -2,6 +2,13 @@
 /** Types of `@frankly/sdk/core`: everything but the words. */
 import type { Client as Full, Options } from "./frankly.d.ts";
 
-export * from "./frankly.js";
+export type {
+  Choices, FranklyEvent, Options, PolicyOptions, Question, Rational, Receipt, Survey, Words,
+} from "./frankly.d.ts";
+export {
+  AlreadyAnswered, BudgetExceeded, ClockError, DocumentRejected, Equivocation, FranklyError, InsecureTransport, InvalidInput,
+  KeyChainError, LinkError, LogError, NetworkError, Policy, PolicyRefused, RandomnessError, RollbackDetected, StoreError,
+  SurveyClosed, UnknownChoice, UnsupportedDocument, readLink,
+} from "./frankly.js";
 export type Client = Omit<Full, "explain">;
 export const Client: { open(link: string, options?: Options): Promise<Client> };

@@ -10,10 +10,10 @@ export type Choices = Record<string, string>;
 
 export interface Question { id: string; text: Words; choices: { id: string; label: Words }[]; }
 
-/** What became of an answer. */
+/** What became of an answer; `detail` as an error's. */
 export interface Receipt { status: "sent" | "queued" | "refused" | "disabled"; code: string; detail: string; }
 
-/** Something that happened; nothing in it depends on an answer or a draw. */
+/** Something that happened; nothing in it depends on an answer or a draw. `detail` is as an error's, or empty. */
 export interface FranklyEvent { name: string; survey: string; code: string; detail: string; }
 
 export interface PolicyOptions {
@@ -93,6 +93,8 @@ export interface Survey {
 /** Limits as `Client.open` takes them, checked; `allowed` is the cap on δ as an exact ratio. */
 export class Policy { constructor(options?: PolicyOptions); readonly allowed: Rational; }
 
+export { explain } from "./explain.js";
+
 /** What a survey's link names. */
 export function readLink(text: string): { origin: string; survey: string; digest: string | null };
 
@@ -116,7 +118,7 @@ export class Client {
   close(): void;
 }
 
-/** `detail` is in words with `@frankly/sdk`; with `@frankly/sdk/core` it is a key for `describe` of `@frankly/sdk/texts`. */
+/** `detail` is in words with `@frankly/sdk` and the element; with `@frankly/sdk/core` it is a key for `describe` of `@frankly/sdk/texts`. */
 export class FranklyError extends Error { detail: string; code: string; field: string | null; }
 export class InvalidInput extends FranklyError {}
 export class DocumentRejected extends FranklyError { reason: string; }

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-import{RandomnessError as t,m as a,g as r}from"./core.js";async function n(n,e){const o=new Uint8Array(32);try{crypto.getRandomValues(o)}catch{throw new t}const s=await e.change("salt",0,t=>!t&&o),c=await crypto.subtle.importKey("raw",s,{name:"HMAC",hash:"SHA-256"},!1,["sign"]);return a(new Uint8Array(await crypto.subtle.sign("HMAC",c,r(n))))}export{n as nameOf};
+import{RandomnessError as t,hex as a,bytesOf as r}from"./core.js";async function n(n,e){const o=new Uint8Array(32);try{crypto.getRandomValues(o)}catch{throw new t}const c=await e.change("salt",0,t=>!t&&o),s=await crypto.subtle.importKey("raw",c,{name:"HMAC",hash:"SHA-256"},!1,["sign"]);return a(new Uint8Array(await crypto.subtle.sign("HMAC",s,r(n))))}export{n as nameOf};

@@ -2,7 +2,8 @@
 /** Sending sealed bytes until somebody acknowledges them: the same bytes every time (docs/protocol.md §7). */
 
 import { parse } from "./canonical.js";
-import { FranklyError, LinkError, NetworkError, StoreError, describe, part, unless } from "./errors.js";
+import { FranklyError, LinkError, NetworkError, StoreError, describe, unless } from "./errors.js";
+import { isKnown } from "./problems.js";
 
 /**
  * @typedef {import("./store.js").Sealed} Sealed
@@ -126,7 +127,7 @@ export class Delivery {
     try {
       const reply = await this.transport.exchange(url, body, RECEIPT_BYTES);
       const wait = /^\d{1,12}$/.test(reply.retryAfter ?? "") ? Math.min(Number(reply.retryAfter), LONGEST_RETRY_AFTER) : 0;
-      return [await judge(reply, id), wait * 1000];
+      return [judge(reply, id), wait * 1000];
     } catch (error) {
       if (error instanceof NetworkError || error instanceof LinkError)
         return [receiptOf(error instanceof LinkError ? "refused" : "queued", error.code, ...error.said), 0];
@@ -137,14 +138,13 @@ export class Delivery {
   }
 }
 
-/** Say what an answer means: only what our own server says can make us erase anything. @returns {Promise<Receipt>} */
-async function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /** @type {string} */ id) {
+/** Say what an answer means: only what our own server says can make us erase anything. @returns {Receipt} */
+function judge(/** @type {import("./transport.js").Reply} */ { status, body }, /** @type {string} */ id) {
   const said = Object(parse(body, RECEIPT_BYTES)), { code } = said;
   if ((status === 200 || status === 201) && said.id === id && (said.status === "accepted" || said.status === "duplicate"))
     return receiptOf("sent", said.status, "stored");
   if (status < 300) return queued("no_receipt", "stranger");
   const isBusy = AGAIN.includes(status) || status >= 500;
-  const { isKnown } = await part(() => import("./problems.js"));
   if (!isKnown(status, code)) return queued(`http_${status}`, isBusy ? "busy" : "stranger");
   if (isBusy || code === "too_early") return queued(code, "busy");
   return receiptOf("refused", code, code === "closed" ? "report_late" : "report_refused");

@@ -7,10 +7,11 @@
  */
 
 import { Client } from "./client.js";
-import { AlreadyAnswered, FranklyError, NetworkError, part, speak } from "./errors.js";
+import { AlreadyAnswered, FranklyError, NetworkError, speak } from "./errors.js";
 import { explain } from "./explain.js";
 import { percent } from "./shown.js";
 import { CSS } from "./styles.js";
+import { inWords } from "./texts.js";
 import { choose, directionOf, learn, speaks, stringsFor } from "./words.js";
 
 /** @typedef {import("./documents.js").Question} Question */
@@ -23,10 +24,7 @@ function make(/** @type {string} */ tag, /** @type {Record<string, string | bool
   return made;
 }
 
-const PATIENCE = 3000;
-
-/** Load what errors say. */
-const words = () => part(() => import("./texts.js")).then(({ inWords }) => speak(inWords), () => undefined);
+speak(inWords); // brought along: what is to be said of a lost network cannot be fetched then
 
 export class FranklySurvey extends HTMLElement {
   static observedAttributes = ["link", "lang"];
@@ -90,7 +88,7 @@ export class FranklySurvey extends HTMLElement {
       if (before) this.#finish(before.status, true);
       else this.#ask();
     } catch (error) {
-      await this.#fail(error, attempt);
+      this.#fail(error, attempt);
     }
   }
 
@@ -177,7 +175,7 @@ export class FranklySurvey extends HTMLElement {
       this.#finish(receipt.status, false);
     } catch (error) {
       if (error instanceof AlreadyAnswered) this.#finish(error.receipt.status, true);
-      else await this.#fail(error);
+      else this.#fail(error);
     }
   }
 
@@ -196,11 +194,7 @@ export class FranklySurvey extends HTMLElement {
   }
 
   /** Say what went wrong, unless something else is shown by then. */
-  async #fail(/** @type {unknown} */ error, attempt = this.#attempt) {
-    if (error instanceof FranklyError) {
-      await Promise.race([words(), new Promise((done) => setTimeout(done, PATIENCE))]); // without a network, the key has to do
-      error.at(error.field ?? null);
-    }
+  #fail(/** @type {unknown} */ error, attempt = this.#attempt) {
     if (attempt !== this.#attempt) return;
     const known = error instanceof FranklyError, language = this.#wanted[0] ?? "en", strings = stringsFor(language, this.strings);
     this.#tell("error", known ? { code: error.code, detail: error.detail, field: error.field } : { code: "internal", detail: "", field: null });

@@ -113,9 +113,13 @@ export const StoreError = kind("StoreError", FranklyError, () => ["store", null,
 /** The server could not be reached or talked nonsense; a retry may help. */
 export const NetworkError = kind("NetworkError", FranklyError, (code = "network", key = code, /** @type {any[]} */ ...values) => [code, null, key, ...values]);
 
-/** A part of the SDK that few pages need, loaded when one does. @template T @param {() => Promise<T>} load */
-export const part = (load) => load().catch(() => {
-  throw new NetworkError("network", "no_part");
+const PART_MS = 30_000; // as long as any request may take
+
+/** A part of the SDK that few pages need, loaded when one does, or not in time. @template T @param {() => Promise<T>} load @returns {Promise<T>} */
+export const part = (load, limitMs = PART_MS) => new Promise((resolve, reject) => {
+  const fail = (/** @type {string} */ code) => () => reject(new NetworkError(code, "no_part"));
+  const timer = setTimeout(fail("limit"), limitMs);
+  load().then(resolve, fail("network")).finally(() => clearTimeout(timer));
 });
 
 /** What `work` gives, or what `otherwise` gives for errors of the kind named. */

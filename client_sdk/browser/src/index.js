@@ -18,7 +18,5 @@ export class Client extends Core {
     return explain(/** @type {import("./documents.js").Survey} */ (this.survey), this.signedBy ?? [], language, this.policy.allowed);
   }
 }
-export * from "./errors.js";
+export * from "./core.js"; // but for its Client
 export { explain } from "./explain.js";
-export { Policy } from "./ledger.js";
-export { readLink } from "./link.js";

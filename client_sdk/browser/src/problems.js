@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a server of ours may refuse a report with, by status: loaded when one does. The codes of frankly_protocol/problems.py. */
+/** What a server of ours may refuse a report with, by status: the codes of frankly_protocol/problems.py. What becomes of a report must not wait for a file. */
 
 /** @type {Record<number, string>} */
 export const PROBLEMS = {

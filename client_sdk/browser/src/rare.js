@@ -10,7 +10,7 @@ import { excesses, likelihoods, productExcesses } from "./delta.js";
 import { DocumentRejected } from "./errors.js";
 import { gcd, sum } from "./rational.js";
 import { aroundAverage, columnsOf, dot } from "./ratios.js";
-import { Search, aroundAverage as aroundAverageOfSets, shapeOf } from "./sets.js";
+import { Search, aroundAverageOfSets, shapeOf } from "./sets.js";
 
 /** @typedef {import("./ratios.js").Candidate} Candidate */
 /** @typedef {import("./sets.js").Shape} Shape */

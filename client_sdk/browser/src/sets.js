@@ -76,11 +76,11 @@ export function* secretRatios(/** @type {Shape} */ sets, /** @type {bigint[][]} 
 
 /** @returns {Generator<Candidate>} */
 export function* averageRatios(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint) {
-  yield* aroundAverage(new Search(sets), new Search(sets), joint, [...Array(sets.answers).keys()]);
+  yield* aroundAverageOfSets(new Search(sets), new Search(sets), joint, [...Array(sets.answers).keys()]);
 }
 
 /** @returns {Generator<Candidate>} */
-export function* aroundAverage(/** @type {Search} */ upper, /** @type {Search} */ lower, /** @type {bigint[][]} */ joint, /** @type {number[]} */ inside) {
+export function* aroundAverageOfSets(/** @type {Search} */ upper, /** @type {Search} */ lower, /** @type {bigint[][]} */ joint, /** @type {number[]} */ inside) {
   const everybody = inside.map((x) => sum(joint.map((row) => row[x])));
   const total = sum(everybody);
   for (const row of joint) {

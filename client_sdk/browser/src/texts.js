@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What errors and receipts say, by the keys they are thrown with. index.js brings it along, the element loads it when it
- * has something to show, and who uses core.js may do the same. No text repeats an answer.
+ * What errors and receipts say, by the keys they are thrown with. index.js and element.js bring it along, so that they
+ * have words when the network is gone; who uses core.js loads it when there is something to show. No text repeats an answer.
  */
 
 import { compare, parseChance } from "./rational.js";
@@ -166,5 +166,10 @@ export function inWords(/** @type {import("./errors.js").Said} */ [key, ...value
   return typeof text === "function" ? text(...values) : text;
 }
 
-/** What an error says, for pages whose errors came without words: those of core.js. */
-export const describe = (/** @type {import("./errors.js").FranklyError} */ { said, field }) => (field ? `${field}: ${inWords(said)}` : inWords(said));
+/** @typedef {{detail: string, said?: import("./errors.js").Said, field?: string | null}} Told an error, a receipt or an event */
+
+/** What an error, a receipt or an event says, for pages where they come without words: those of core.js. */
+export function describe(/** @type {Told} */ { detail, said = [detail], field = null }) {
+  const words = inWords(said); // of receipts and events the key is all there is
+  return field ? `${field}: ${words}` : words;
+}

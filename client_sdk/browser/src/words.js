@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What the element itself says, by language; the survey's own words come from the signed document. */
 
+import { part } from "./errors.js";
+
 /** @typedef {Record<string, string>} Strings */
+
+const PATIENCE = 3000;
 
 /** The languages known so far. @type {Record<string, Strings>} */
 export const STRINGS = {
@@ -30,10 +34,10 @@ export const STRINGS = {
 /** Languages that are loaded when somebody reads them. @type {Record<string, () => Promise<{strings: Strings}>>} */
 const MORE = { ar: () => import("./words.ar.js") };
 
-/** Load the strings of a language if there are some; without the network it stays English. */
+/** Load the strings of a language if there are some; without the network, or a quick one, it stays English. */
 export async function learn(/** @type {string} */ language) {
   const tag = language.split("-")[0];
-  if (Object.hasOwn(MORE, tag) && !STRINGS[tag]) await MORE[tag]().then(({ strings }) => (STRINGS[tag] = strings), () => undefined);
+  if (Object.hasOwn(MORE, tag) && !STRINGS[tag]) await part(MORE[tag], PATIENCE).then(({ strings }) => (STRINGS[tag] = strings), () => undefined);
 }
 
 const RIGHT_TO_LEFT = ["ar", "arc", "ckb", "dv", "fa", "he", "ku", "ps", "sd", "syr", "ug", "ur", "yi"];

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a page loads: the core alone for most surveys, a part more for some; nothing passes while a part is missing."""
 
-import pytest
-from playwright.sync_api import Page
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import pytest
+from frankly_protocol.tokens import TokenRule
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.sdk.test_trust import Logged
 from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.every_kind import documents
-from tests.frankly_protocol.samples import NOW
+from tests.frankly_protocol.samples import NOW, keys_document, ldp_block, sealed_keys, survey
 
 AT = NOW.timestamp() * 1000
-LATER = {"log.js", "rare.js", "delta.js", "rotation.js", "problems.js", "respondents.js", "tokens.js", "memory.js"}
+LATER = {"log.js", "rare.js", "delta.js", "rotation.js", "respondents.js", "tokens.js", "memory.js"}
 WORDS = {"explain.js", "guesses.js", "shown.js", "texts.js", "words.js", "element.js", "styles.js", "words.ar.js"}
 CORE = """async ([link, at]) => {
   const {Client} = await import("/sdk/core.js");
@@ -35,21 +43,167 @@ def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, 
     assert loaded(wire) & (LATER | WORDS) == {"explain.js", "guesses.js", "shown.js", "texts.js"}
 
 
-RARE = ["dense srlip", "subset rldp"]
+BLOCK = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('blocked', 'SecurityError'); }})"
+RUN = """([link, at, options, respondent]) => {
+  const run = async () => {
+    const {Client} = await import("/sdk/core.js");
+    window.client = await Client.open(link, {now: () => at, spreadMs: 0, policy: {cap: "64"}, ...options});
+    if (respondent) await client.answer({affair: "yes"}, {respondent});
+    return null;
+  };
+  window.ended = false;
+  window.done = run().catch(async (error) => {
+    const {describe} = await import("/sdk/texts.js");
+    return [error.constructor.name, error.code, error.detail, describe(error)];
+  }).finally(() => { window.ended = true; });
+}"""
+WAIT = "done"
 
 
-@pytest.mark.parametrize("name", RARE)
-def test_a_notion_whose_part_cannot_be_loaded_is_never_taken_on_trust(page: Page, wire: Wire, name: str) -> None:
-    link = wire.publish(documents()[name])
-    page.route("**/sdk/rare.js", lambda route: route.abort())
-    opened = """([code, given]) => (0, eval)(code)(given).then(() => null, async (error) => {
-      const {describe} = await import("/sdk/texts.js");
-      return [error.code, error.detail, describe(error)];
-    })"""
-    code, key, words = page.evaluate(opened, [CORE, [link, AT]])
-    assert (code, key) == ("network", "no_part")
-    assert "a part of the SDK could not be loaded" in words
+def plain(_page: Page, wire: Wire) -> str:
+    return wire.publish(survey(ldp_block()))
+
+
+def rare(_page: Page, wire: Wire) -> str:
+    return wire.publish(documents()["dense srlip"])
+
+
+def rare_sets(_page: Page, wire: Wire) -> str:
+    return wire.publish(documents()["subset rldp"])
+
+
+def for_invited(_page: Page, wire: Wire) -> str:
+    return wire.publish(replace(survey(ldp_block()), token=TokenRule("invite")))
+
+
+def without_pin(_page: Page, wire: Wire) -> str:
+    wire.publish(survey(ldp_block()))
+    logged = Logged(wire)
+    wire.publish(survey(ldp_block()))
+    logged.digest = wire.documents["ab" * 16].digest
+    logged.log.digests.append(logged.digest)
+    logged.serve()
+    return logged.link
+
+
+def rotated_twice(page: Page, wire: Wire) -> str:
+    page.evaluate(RUN, [plain(page, wire), AT, {}, None])
+    assert page.evaluate(WAIT) is None
+    page.evaluate("client.close()")
+    steps = [sealed_keys(keys_document(version)) for version in (1, 2, 3)]
+    chain = json.dumps({"chain": [base64.b64encode(step).decode() for step in steps]}).encode()
+    wire.answers |= {"/v1/keys": ("application/json", steps[2]), "/v1/keys/chain": ("application/json", chain)}
+    return wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16)  # a new one: the first rests on known keys
+
+
+@dataclass(frozen=True)
+class Need:
+    """What makes a page need a part: a survey's link, options, and whether somebody is named who answers."""
+
+    link: Callable[[Page, Wire], str]
+    options: dict[str, Any] = field(default_factory=dict)
+    respondent: str | None = None
+    script: str = ""
+
+
+PARTS: dict[str, tuple[str, Need]] = {
+    "srlip": ("rare", Need(rare)),
+    "sets": ("rare", Need(rare_sets)),
+    "a part of a part": ("delta", Need(rare)),
+    "respondents": ("respondents", Need(plain, respondent="somebody")),
+    "tokens": ("tokens", Need(for_invited)),
+    "rotation": ("rotation", Need(rotated_twice)),
+    "log": ("log", Need(without_pin)),
+    "memory": ("memory", Need(plain, {"allowMemory": True}, script=BLOCK)),
+}
+
+
+HELD = ("srlip", "respondents")  # the others under --full
+
+
+def begun(page: Page, link: str, need: Need) -> None:
+    page.evaluate(need.script or "0")
+    page.evaluate(RUN, [link, AT, need.options, need.respondent])
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_nothing_passes_while_a_part_is_missing(page: Page, wire: Wire, name: str) -> None:
+    part, need = PARTS[name]
+    link = need.link(page, wire)
     page.reload()
-    page.unroute("**/sdk/rare.js")
-    assert page.evaluate(opened, [CORE, [link, AT]]) is None
-    assert "rare.js" in loaded(wire)
+    page.route(f"**/sdk/{part}.js", lambda route: route.abort())
+    begun(page, link, need)
+    kind, code, key, words = page.evaluate(WAIT)
+    assert (kind, code, key) == ("NetworkError", "network", "no_part")
+    assert "a part of the SDK could not be loaded" in words
+    assert wire.posted == []
+    page.reload()
+    page.unroute(f"**/sdk/{part}.js")
+    begun(page, link, need)
+    assert page.evaluate(WAIT) is None
+    assert f"{part}.js" in loaded(wire)
+    assert len(wire.posted) == (1 if need.respondent else 0)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in HELD else pytest.mark.full_only) for name in PARTS]
+)
+def test_a_part_that_never_comes_is_waited_for_half_a_minute(page: Page, wire: Wire, name: str) -> None:
+    part, need = PARTS[name]
+    link = need.link(page, wire)
+    page.clock.install()
+    page.reload()
+    held: list[str] = []
+    page.route(f"**/sdk/{part}.js", lambda route: held.append(route.request.url))
+    with page.expect_request(f"**/sdk/{part}.js"):
+        begun(page, link, need)
+    page.clock.run_for(29_000)
+    assert page.evaluate("ended") is False
+    page.clock.run_for(2_000)
+    assert page.evaluate(WAIT)[:3] == ["NetworkError", "limit", "no_part"]
+    assert (len(held), wire.posted) == (1, [])
+
+
+def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(page: Page, context: BrowserContext, wire: Wire) -> None:
+    """A server that is overloaded, and gives away no file of the SDK either."""
+    options = {"policy": {"cap": "64"}}
+    page.evaluate(RUN, [plain(page, wire), AT, options, None])
+    assert page.evaluate(WAIT) is None
+    page.evaluate("import('/sdk/texts.js').then(({describe}) => { window.describe = describe; })")
+    page.route("**/sdk/**", lambda _route: None)
+    wire.steps[:] = ["503"] * 3
+    said = page.evaluate(
+        """async () => {
+          const told = [];
+          client.on("*", (event) => told.push(event));
+          const receipt = await client.answer({affair: "yes"}, {patienceMs: 0});
+          return [receipt, receipt.detail && describe(receipt), told.map(describe)];
+        }"""
+    )
+    busy = "the server cannot take the answer right now; it will be sent again"
+    assert said == [{"status": "queued", "code": "http_503", "detail": "busy"}, busy, ["", busy]]
+    assert page.evaluate("navigator.locks.query().then(({held}) => held.length)") == 0
+    other = context.new_page()
+    other.goto(f"{wire.origin}/blank.html")
+    other.evaluate(RUN, [wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16), AT, options, None])
+    assert other.evaluate(WAIT) is None  # the first survey's report is tried on the way
+
+
+def test_an_element_without_a_network_says_so_in_words(page: Page, context: BrowserContext, wire: Wire) -> None:
+    page.evaluate(
+        """async ([link, at]) => {
+          const {FranklySurvey} = await import("/sdk/element.js"), survey = new FranklySurvey();
+          survey.options = {now: () => at};
+          window.said = new Promise((done) => survey.addEventListener("frankly-error", ({detail}) => done(detail)));
+          window.show = () => { survey.setAttribute("link", link); document.querySelector("main").append(survey); };
+        }""",
+        [wire.publish(), AT],
+    )
+    context.set_offline(offline=True)
+    page.evaluate("show()")
+    words = "the server could not be reached; it will be tried again"
+    assert page.evaluate("said") == {"code": "network", "detail": words, "field": None}
+    assert page.locator("[part=detail]").inner_text() == f"{words} (network)"
+    context.set_offline(offline=False)
+    page.get_by_role("button").click()
+    page.get_by_label("good").wait_for()
