@@ -179,6 +179,19 @@ def test_a_rehearsal_shows_the_very_report(office: Office, desk: tuple[FlaskClie
     assert (refused.status_code, "(drinks)" in refused.text) == (422, True)
 
 
+def test_a_block_that_cannot_be_drafted_hides_no_other_blocks_chances(desk: tuple[FlaskClient, str]) -> None:
+    client, _ = desk
+    survey = begin(client, title="Two blocks").headers["Location"].removesuffix("/questions")
+    assert send(client, f"{survey}/questions", question="Hungry?", choices="No\nYes").status_code == 303
+    form = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "1", "name": "Colour",
+            "counts": ",no,yes\nred,100,100\nblue,100,100", "source": "none"}  # fmt: skip
+    assert send(client, f"{survey}/protection", **form).status_code == 303
+    answers = {"q-tired": "no", "q-hungry": "no"}
+    tried = send(client, f"{survey}/try", what="form", block="hungry", **answers)
+    assert (tried.status_code, "unchanged" in tried.text, "This would leave" in tried.text) == (422, True, False)
+    assert "How likely each report is" in tried.text
+
+
 def test_a_webhook_is_set_on_an_allowed_host_only(office: Office, desk: tuple[FlaskClient, str]) -> None:
     client, where = desk[0], f"/admin/surveys/{office.survey}/webhook"
     assert "FRANKLY_WEBHOOK_HOSTS" in client.get(where).text
