@@ -186,9 +186,9 @@ OTHERS: dict[str, Request] = {
     "nothing of what it says": raw(b"", "600"),
     "shorter, from a server that ends it": raw(b'{"v":1', "600", **{"wsgi.input_terminated": True}),
     **{
-        f"the client goes away: {error.__name__}": lambda site, error=error: raw(
+        f"the client goes away: {error.__name__}": raw(
             b"", "600", **{"wsgi.input": Gone(error), "wsgi.input_terminated": True}
-        )(site)
+        )
         for error in (ConnectionResetError, BrokenPipeError, ValueError)
     },
     "no length": raw(b"{}", ""),
