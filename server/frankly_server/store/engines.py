@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQLite and PostgreSQL, each set up so that what is committed stays, and checked before anything is promised."""
 
+import math
 import os
 import time
 from contextlib import suppress
@@ -16,7 +17,7 @@ _POOL = {"pool_size": 16, "max_overflow": 0, "pool_timeout": 5, "hide_parameters
 _BUSY_TIMEOUT_S: Final = 10
 _USED: Final = "frankly_used"
 _FRESH_S: Final = 1.0
-"""A pooled connection that was used so lately is taken without asking whether it still stands."""
+"""A pooled connection used so lately, and since the last one was given up, is taken without asking if it still stands."""
 _POSTGRESQL_SESSION: Final = (
     "SET lock_timeout = '5s'",
     "SET statement_timeout = '30s'",
@@ -104,6 +105,13 @@ def _postgresql(url: URL) -> Engine:
                 cursor.execute(statement)
         connection.commit()
 
+    given_up = -math.inf
+
+    @event.listens_for(engine, "invalidate")
+    def _doubt(_connection: Any, _record: Any, _error: Any) -> None:
+        nonlocal given_up  # what ended one may have ended them all
+        given_up = time.monotonic()
+
     @event.listens_for(engine, "checkin")
     def _note(_connection: Any, record: Any) -> None:
         record.info[_USED] = time.monotonic()
@@ -112,7 +120,8 @@ def _postgresql(url: URL) -> Engine:
     def _look(connection: Any, record: Any, _proxy: Any) -> None:
         # A journey to the database that transactions close after each other need not pay for: one of them would notice.
         now = time.monotonic()
-        if now - record.info.get(_USED, now) >= _FRESH_S and not _answers(engine, connection):
+        used = record.info.get(_USED, now)
+        if (used <= given_up or now - used >= _FRESH_S) and not _answers(engine, connection):
             raise InvalidatePoolError
 
     return engine

@@ -274,13 +274,15 @@ def test_a_connection_that_was_lost_is_noticed(
     assert keep(database, [row]) == {row.id}
     more = [replace(row, id=f"{i:032x}") for i in range(2)]
     if database is postgres_database:
+        with database.reading("a"), database.reading("another"), database.reading("a third"):
+            pass
+        assert database.engine.pool.checkedin() >= 3
         name = database.engine.url.database
         end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         postgres.execute(end)
         monkeypatch.setattr(engines, "_FRESH_S", 1e9)  # the pool does not ask before it gives a connection
-        for _ in range(database.engine.pool.checkedin()):
-            with pytest.raises(StoreUnavailable):
-                keep(database, more)
+        with pytest.raises(StoreUnavailable):
+            keep(database, more)
         assert stored(database) == [row]
     assert keep(database, more) == {each.id for each in more}
     assert stored(database) == [*more, row]
