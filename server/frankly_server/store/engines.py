@@ -17,7 +17,7 @@ _POOL = {"pool_size": 16, "max_overflow": 0, "pool_timeout": 5, "hide_parameters
 _BUSY_TIMEOUT_S: Final = 10
 _USED: Final = "frankly_used"
 _FRESH_S: Final = 1.0
-"""A pooled connection used so lately, and since the last one was given up, is taken without asking if it still stands."""
+"""A pooled connection used so lately, and since the last was given up, is taken without asking if it still stands."""
 _POSTGRESQL_SESSION: Final = (
     "SET lock_timeout = '5s'",
     "SET statement_timeout = '30s'",
