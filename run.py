@@ -7,6 +7,7 @@ Once installed, the commands of the server are in .venv/bin/frankly.
 """
 
 import argparse
+import ast
 import hashlib
 import importlib.util
 import os
@@ -125,6 +126,13 @@ def become(*arguments: str) -> None:
     os.execv(PYTHON, [str(PYTHON), *arguments])
 
 
+def list_benches(names: Sequence[str]) -> None:
+    """Print what each bench measures: the first line of its docstring."""
+    for name in names:
+        said = ast.get_docstring(ast.parse((ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8"))) or ""
+        print(f"{name:>14}  {said.splitlines()[0]}")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and do what it asks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -133,13 +141,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     verbs.add_parser("demo", help="the main job, end to end, on real answers; [affairs|workplace|multi]")
     verbs.add_parser("test", help="every test; [--full] the counts the issues name; further options go to pytest")
     benches = sorted(path.stem for path in (ROOT / "bench").glob("[a-z]*.py"))
-    bench = verbs.add_parser("bench", help=f"one of: {', '.join(benches)}; [--json]")
-    bench.add_argument("name", choices=benches)
+    bench = verbs.add_parser(
+        "bench", help=f"one of: {', '.join(benches)}; [--json]; without a name, what each measures"
+    )
+    bench.add_argument("name", nargs="?", choices=benches)
     chosen, extra = parser.parse_known_args(arguments)
     if extra and chosen.verb == "setup":
         parser.error(f"setup takes no options: {' '.join(extra)}")
+    if chosen.verb == "bench" and chosen.name is None:
+        list_benches(benches)
+        return
     full = "--full" in extra
-    setup("demo" if chosen.verb != "test" else "full" if full else "test")
+    locks = {"test": "full" if full else "test", "bench": "test"}  # benches use the tests' PostgreSQL and Chromium
+    setup(locks.get(chosen.verb, "demo"))
     if chosen.verb == "demo":
         become("-m", "examples.demo", *extra)
     elif chosen.verb == "test":

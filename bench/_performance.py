@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from _growth.plots import svg
+from _runner import markdown, number
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _DEMANDS = {
@@ -25,7 +26,14 @@ _DEMANDS = {
     7: "the variance objective, against explicit families; frontier; what a promise costs",
     8: "random designs over all notions: verified, and bounds against an independent search",
 }
-_PLAIN = {"intake": "Intake", "scale": "A survey that grows"}
+_PLAIN = {
+    "sdk": "The SDK, beside other libraries",
+    "browser": "The browser SDK",
+    "verify": "Exact verification",
+    "estimate": "Estimates, beside other libraries",
+    "intake": "Intake",
+    "scale": "A survey that grows",
+}
 _HEAD = "| case | value | bound | gap | s | against | its value | its s | ratio | demand | met |"
 
 
@@ -85,6 +93,7 @@ def _with_the_rest(before: dict[str, Any], result: dict[str, Any]) -> dict[str, 
     if not result.get("part"):
         return result
     short = [name for name in before.get("short", []) if name not in result] + result["short"]
+    both |= {name: before.get(name, {}) | result.get(name, {}) for name in ("spread", "asked")}
     return before | result | both | {"part": False, "short": short, "holds": not short}
 
 
@@ -130,15 +139,19 @@ def _figures() -> list[str]:
             f"## {title} (`python3 run.py bench {name}`)",
             "",
             *([_where(found), ""] if "load" in found else []),
-            "| figure | median | least | most |",
-            "|---" * 4 + "|",
+            "| figure | median | least | most | asked |",
+            "|---" * 5 + "|",
         ]
-        spread = found.get("spread", {})
+        spread, asked = found.get("spread", {}), found.get("asked", {})
         for figure, value in found.items():
             if isinstance(value, float):
                 low, high = spread.get(figure, (None, None))
-                lines.append(f"| {figure} | {_short(value)} | {_short(low)} | {_short(high)} |")
+                told = (number(value), number(low), number(high), asked.get(figure, ""))
+                lines.append(f"| {figure} | {' | '.join(told)} |")
         lines += ["", f"Falls short: {', '.join(found['short']) or 'nothing'}."]
+        if "coverage" in found:
+            lines += ["", "How often margins of 95% held the truth, the least over several truths:", ""]
+            lines += markdown(found["coverage"])
     return lines
 
 
@@ -148,9 +161,9 @@ def _summary(rows: Sequence[dict[str, Any]]) -> str:
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
     parts = [f"{sum(judged)} of {len(judged)} demands met"] if judged else []
     if seconds:
-        parts.append(f"median {_short(statistics.median(seconds))} s, longest {_short(max(seconds))} s")
+        parts.append(f"median {number(statistics.median(seconds))} s, longest {number(max(seconds))} s")
     if ratios:
-        parts.append(f"ratios {_short(min(ratios))} to {_short(max(ratios))}")
+        parts.append(f"ratios {number(min(ratios))} to {number(max(ratios))}")
     return "; ".join(parts) + "."
 
 
@@ -158,12 +171,12 @@ def _line(row: dict[str, Any]) -> str:
     least = "≥ " if row["capped"] else ""
     cells: Iterable[str] = (
         row["case"].replace("|", "\\|"),
-        _short(row["value"]),
-        _short(row["bound"]),
+        number(row["value"]),
+        number(row["bound"]),
         "" if row["gap"] is None else f"{row['gap']:.1e}",
-        _short(row["seconds"]),
+        number(row["seconds"]),
         row["baseline"],
-        _short(row["baseline_value"]),
+        number(row["baseline_value"]),
         _at_least(least, row["baseline_seconds"]),
         _at_least(least, row["ratio"]),
         row["limit"],
@@ -173,13 +186,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _at_least(least: str, value: float | None) -> str:
-    return "" if value is None else least + _short(value)
-
-
-def _short(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.5g}"
+    return "" if value is None else least + number(value)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,8 @@ error: unbiased beside unbiased. Products that may not leave [0, 1] are both bia
 """
 
 import argparse
-import json
-import sys
-import time
-from collections.abc import Callable
+from functools import partial
 from itertools import product
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -25,6 +21,7 @@ from _estimate.designs import SIZES, TRUTHS, cases
 from _estimate.products import errors
 from _estimate.rivals import compare
 from _estimate.stored import latencies
+from _runner import Result, Seen, load, markdown, ratios, tell, timed, turns
 from frankly_server.estimate import estimate
 from numpy.typing import NDArray
 
@@ -32,6 +29,7 @@ LEVEL, LIMIT, MOST_RATIO = 0.95, 3.0, 1.5
 FEW, MANY = 10_000, 10_000_000
 PARTS = ("coverage", "latency", "stored", "rivals", "products")
 LEAST = {"_counts": 10.0, "_reports": 1.0}
+MOST = {"ratio_latency": MOST_RATIO, "ratio_stored": MOST_RATIO}
 MOST_ERROR = {"_unbiased": 1 + 1e-6, "_projected": 1.01}
 
 
@@ -45,26 +43,29 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append", help="only this part; may be repeated")
     chosen = parser.parse_args()
     parts = chosen.part or PARTS
+    before = load()
     cells = _coverage(chosen.runs) if "coverage" in parts else []
-    figures = _latency() if "latency" in parts else {}
-    figures |= latencies(chosen.stored) if "stored" in parts else {}
-    figures |= compare(chosen.reports) if "rivals" in parts else {}
-    figures |= errors() if "products" in parts else {}
-    short: list[Any] = [
-        (cell.case, cell.n, cell.truth, m) for cell in cells for m in GUARANTEED if cell.below(m, LEVEL) > LIMIT
-    ]
-    short += [name for name, value in figures.items() if not _kept(name, value)]
-    if chosen.json:
-        body = {"bench": "estimate", "runs": chosen.runs, "reports": chosen.reports, **figures, "short": short}
-        print(json.dumps(body | {"holds": not short, "cells": [vars(cell) for cell in cells]}, indent=2))
-    else:
-        if cells:
-            print(_table(cells))
-        for name, value in figures.items():
-            print(f"{name:>40}  {value:.6f}")
-        for what in short:
-            print(f"falls short: {what}")
-    sys.exit(1 if short else 0)
+    seen = _latency() if "latency" in parts else Seen()
+    seen |= latencies(chosen.stored) if "stored" in parts else {}
+    seen |= compare(chosen.reports) if "rivals" in parts else {}
+    seen |= errors() if "products" in parts else {}
+    if cells:
+        seen |= {f"coverage_{m}_errors_below": [max(cell.below(m, LEVEL) for cell in cells)] for m in GUARANTEED}
+    more: dict[str, Any] = {"part": bool(chosen.part)} | ({"coverage": _rows(cells)} if cells else {})
+    if cells and not chosen.json:
+        print(*markdown(more["coverage"]), sep="\n")
+    tell(result(seen, more), as_json=chosen.json, before=before)
+
+
+def result(seen: Seen, more: dict[str, Any]) -> Result:
+    """Return what was measured, with what is asked of it; other figures are told only."""
+    most = {name: limit for start, limit in MOST.items() for name in seen if name.startswith(start)}
+    most |= {name: LIMIT for name in seen if name.startswith("coverage_")}
+    errors_of = [name for name in seen if name.startswith("mse_ratio_")]
+    most |= {name: limit for end, limit in MOST_ERROR.items() for name in errors_of if name.endswith(end)}
+    rivals = [name for name in seen if name.startswith("ratio_") and name not in most]
+    least = {name: limit for end, limit in LEAST.items() for name in rivals if name.endswith(end)}
+    return Result("estimate", seen, most, least, more)
 
 
 def _coverage(runs: int) -> list[Cell]:
@@ -74,62 +75,40 @@ def _coverage(runs: int) -> list[Cell]:
     ]
 
 
-def _kept(name: str, value: float) -> bool:
-    """Tell whether a ratio is within what is asked of it; other figures are told only."""
-    if name.startswith("mse_ratio_"):
-        return value <= next(most for end, most in MOST_ERROR.items() if name.endswith(end))
-    if name.startswith(("ratio_latency", "ratio_stored")):
-        return value <= MOST_RATIO
-    least = next((limit for end, limit in LEAST.items() if name.startswith("ratio_") and name.endswith(end)), None)
-    return least is None or value >= least
+def _rows(cells: list[Cell]) -> list[dict[str, Any]]:
+    """Return coverages by design and n, the least over the truths; None where a method has none."""
+    rows = []
+    for name, n in product(dict.fromkeys(cell.case for cell in cells), SIZES):
+        here = [cell for cell in cells if (cell.case, cell.n) == (name, n)]
+        least = {m: _least([cell.coverage[m] for cell in here]) for m in (*POINTWISE, *JOINT)}
+        rows.append({"design": name, "n": n, **least, "variance": max(cell.variance_z for cell in here)})
+    return rows
 
 
-def _table(cells: list[Cell]) -> str:
-    """Return coverages in percent, by case and n, the least over the truths; `variance` is the worst of its scores."""
-    methods = [*POINTWISE, *JOINT]
-    lines = ["| design | n | " + " | ".join(methods) + " | variance |", "|---|---|" + "---|" * (len(methods) + 1)]
-    for name in dict.fromkeys(cell.case for cell in cells):
-        for n in SIZES:
-            here = [cell for cell in cells if (cell.case, cell.n) == (name, n)]
-            figures = [_least([cell.coverage[m] for cell in here]) for m in methods]
-            worst = max(cell.variance_z for cell in here)
-            lines.append(f"| {name} | {n} | " + " | ".join(figures) + f" | {worst:.1f} |")
-    return "\n".join(lines)
-
-
-def _least(found: list[float | None]) -> str:
+def _least(found: list[float | None]) -> float | None:
     known = [v for v in found if v is not None]
-    return f"{100 * min(known):.1f}" if len(known) == len(found) else "–"
+    return min(known) if len(known) == len(found) else None
 
 
-def _latency() -> dict[str, float]:
+def _latency() -> Seen:
     """Time estimates from counts, and from the symbols of 10 million reports themselves, for 5 answers."""
     case = next(case for case in cases() if case.name == "GRR a=5 ε=1")
     rng = np.random.default_rng(3)
     truth = case.truth("skewed")
     counts = {n: [int(c) for c in rng.multinomial(n, truth @ case.law)] for n in (FEW, MANY)}
-    seconds = {n: _median(lambda n=n: estimate(case.mechanism, counts[n])) for n in counts}  # type: ignore[misc]
+    few, many = (timed(partial(estimate, case.mechanism, counts[n])) for n in (FEW, MANY))
+    seconds = turns({"few": few, "many": many}, 101)
     symbols: NDArray[np.int64] = rng.choice(case.law.shape[1], size=MANY, p=truth @ case.law)
 
     def from_symbols() -> None:
         estimate(case.mechanism, [int(c) for c in np.bincount(symbols, minlength=case.law.shape[1])])
 
     return {
-        "estimate_10_thousand_s": seconds[FEW],
-        "estimate_10_million_s": seconds[MANY],
-        "ratio_latency": seconds[MANY] / seconds[FEW],
-        "estimate_10_million_symbols_s": _median(from_symbols, 5),
+        "estimate_10_thousand_s": seconds["few"],
+        "estimate_10_million_s": seconds["many"],
+        "ratio_latency": ratios(seconds["many"], seconds["few"]),
+        "estimate_10_million_symbols_s": turns({"": timed(from_symbols)}, 5)[""],
     }
-
-
-def _median(trial: Callable[[], object], rounds: int = 101) -> float:
-    trial()
-    found = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        trial()
-        found.append(time.perf_counter() - start)
-    return median(found)
 
 
 if __name__ == "__main__":

@@ -9,19 +9,16 @@ work on the machine does not change. Trials take turns; each figure is a median.
 """
 
 import argparse
-import json
-import platform
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 from _intake import load
 from _intake.copying import Copying
 from _intake.served import Served, bare, ours
-from _runner import show
+from _runner import Result, Seen, ratios, tell, turns
+from _runner import load as machine_load
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.postgres import PostgresServer, find_binaries
@@ -29,11 +26,10 @@ from tests.postgres import PostgresServer, find_binaries
 LEAST = {"ratio_single": 0.8, "ratio_batch": 0.5}
 MOST = {"ratio_p99": 3.0}
 SIZE, CONNECTIONS = 500, 8
-Found = TypeVar("Found")
 
 
 def main() -> None:
-    """Measure and print; exit 1 if a ratio is not what is asked."""
+    """Measure and tell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--rounds", type=int, default=5, help="trials of each kind")
@@ -41,29 +37,20 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=20, help=f"batches of {SIZE} in a trial")
     parser.add_argument("--on", choices=("sqlite", "postgresql"), action="append", help="only this database")
     chosen = parser.parse_args()
-    figures: dict[str, float] = {}
-    spread: dict[str, tuple[float, float]] = {}
+    before, seen = machine_load(), Seen()
     for kind in chosen.on or ("sqlite", "postgresql"):
-        found = measure(kind, chosen.rounds, chosen.reports, chosen.batches)
-        figures |= {name: statistics.median(values) for name, values in found.items()}
-        spread |= {name: (min(values), max(values)) for name, values in found.items()}
-    short = [name for name, value in figures.items() if not kept(name, value)]
-    body = {"bench": "intake", "python": platform.python_version(), "machine": platform.machine(), **figures}
-    if chosen.json:
-        print(json.dumps(body | {"spread": spread, "short": short, "holds": not short}, indent=2))
-    else:
-        show(figures, spread, short)
-    sys.exit(1 if short else 0)
+        seen |= measure(kind, chosen.rounds, chosen.reports, chosen.batches)
+    tell(result(seen), as_json=chosen.json, before=before)
 
 
-def kept(name: str, value: float) -> bool:
-    """Tell whether a ratio is what is asked of it; other figures are told only."""
-    least = [value >= limit for start, limit in LEAST.items() if name.startswith(start)]
-    most = [value <= limit for start, limit in MOST.items() if name.startswith(start)]
-    return all(least + most)
+def result(seen: Seen) -> Result:
+    """Return what was measured, with what is asked of its ratios; other figures are told only."""
+    least = {name: limit for start, limit in LEAST.items() for name in seen if name.startswith(start)}
+    most = {name: limit for start, limit in MOST.items() for name in seen if name.startswith(start)}
+    return Result("intake", seen, most, least)
 
 
-def measure(kind: str, rounds: int, reports: int, batches: int) -> dict[str, list[float]]:
+def measure(kind: str, rounds: int, reports: int, batches: int) -> Seen:
     """Measure one kind of database, which is made and removed."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -78,7 +65,7 @@ def measure(kind: str, rounds: int, reports: int, batches: int) -> dict[str, lis
             server.stop()
 
 
-def _on(kind: str, urls: list[str], home: Path, rounds: int, reports: int, batches: int) -> dict[str, list[float]]:
+def _on(kind: str, urls: list[str], home: Path, rounds: int, reports: int, batches: int) -> Seen:
     with ours(home / "ours", urls[0]) as mine, bare(home, urls[1]) as plain:
         found = _singles(kind, mine, plain, rounds, reports)
         copying = Copying(urls[2]) if len(urls) > 2 else None
@@ -88,7 +75,7 @@ def _on(kind: str, urls: list[str], home: Path, rounds: int, reports: int, batch
     return found
 
 
-def _singles(kind: str, mine: Served, plain: Served, rounds: int, n: int) -> dict[str, list[float]]:
+def _singles(kind: str, mine: Served, plain: Served, rounds: int, n: int) -> Seen:
     def trial(server: Served, connections: int, count: int) -> load.Loaded:
         return load.run(server, load.singles(server.document, count), connections)
 
@@ -96,7 +83,7 @@ def _singles(kind: str, mine: Served, plain: Served, rounds: int, n: int) -> dic
     alone = turns({"ours": lambda: trial(mine, 1, n // 4), "bare": lambda: trial(plain, 1, n // 4)}, rounds)
 
     def both(figure: Callable[[load.Loaded], float], found: Mapping[str, list[load.Loaded]]) -> list[float]:
-        return [figure(a) / figure(b) for a, b in zip(found["ours"], found["bare"], strict=True)]
+        return ratios([figure(each) for each in found["ours"]], [figure(each) for each in found["bare"]])
 
     return {
         f"single_{kind}_per_s": [each.per_s for each in pairs["ours"]],
@@ -110,7 +97,7 @@ def _singles(kind: str, mine: Served, plain: Served, rounds: int, n: int) -> dic
     }
 
 
-def _batches(kind: str, mine: Served, copying: Copying | None, rounds: int, n: int) -> dict[str, list[float]]:
+def _batches(kind: str, mine: Served, copying: Copying | None, rounds: int, n: int) -> Seen:
     def gateway() -> float:
         return SIZE * load.run(mine, load.batches(mine.document, n, SIZE), 1).per_s
 
@@ -121,19 +108,8 @@ def _batches(kind: str, mine: Served, copying: Copying | None, rounds: int, n: i
     figures = {f"batch_{kind}_per_s": found["ours"]}
     if copying is not None:
         figures["copy_postgresql_per_s"] = found["copy"]
-        figures["ratio_batch_postgresql"] = [a / b for a, b in zip(found["ours"], found["copy"], strict=True)]
+        figures["ratio_batch_postgresql"] = ratios(found["ours"], found["copy"])
     return figures
-
-
-def turns(trials: Mapping[str, Callable[[], Found]], rounds: int) -> dict[str, list[Found]]:
-    """Return what each trial gave; they take turns, so that a busy moment is shared, after one for the caches."""
-    found: dict[str, list[Found]] = {name: [] for name in trials}
-    for trial in trials.values():
-        trial()
-    for _ in range(rounds):
-        for name, trial in trials.items():
-            found[name].append(trial())
-    return found
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from _counts.surveys import CASES, layout_before, published, rows_of
-from _runner import Result, main, medians
+from _runner import Result, Seen, main, ratios, times, turns
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.analysis import Analysis
 from frankly_server.store import Database, Layout, ReportRow, upgrade
@@ -36,33 +36,33 @@ TARGETS: dict[str, Any] = {"unary_16": None, "two_tables": ["b0", "b1"]}
 
 def measure() -> Result:
     """Measure both databases."""
-    figures: dict[str, float] = {}
+    seen = Seen()
     with tempfile.TemporaryDirectory() as folder:
-        figures |= on(f"sqlite:///{folder}/bench.db", "sqlite")
+        seen |= on(f"sqlite:///{folder}/bench.db", "sqlite")
     server = PostgresServer(find_binaries(None))
     server.start()
     try:
-        figures |= on(server.create(), "postgresql")
+        seen |= on(server.create(), "postgresql")
     finally:
         server.stop()
-    limits = {f"ratio_latency_{case}_{kind}": MOST_LATENCY for case in TARGETS for kind in ("sqlite", "postgresql")}
-    return Result("intake_counts", figures, limits)
+    most = {f"ratio_latency_{case}_{kind}": MOST_LATENCY for case in TARGETS for kind in ("sqlite", "postgresql")}
+    return Result("intake_counts", seen, most)
 
 
-def on(url: str, kind: str) -> dict[str, float]:
+def on(url: str, kind: str) -> Seen:
     """Measure one empty database: surveys 1, 2, … are written to both ways, the others loaded and estimated."""
     database = Database(url)
     upgrade(database)
-    figures: dict[str, float] = {}
+    seen = Seen()
     for number, name in enumerate(CASES, 1):
-        figures |= {f"{key}_{kind}": value for key, value in _writing(database, name, f"{number:032x}").items()}
+        seen |= {f"{key}_{kind}": value for key, value in _writing(database, name, f"{number:032x}").items()}
     for name in TARGETS:
-        figures |= {f"{key}_{kind}": value for key, value in _latency(database, name).items()}
+        seen |= {f"{key}_{kind}": value for key, value in _latency(database, name).items()}
     database.close()
-    return figures
+    return seen
 
 
-def _writing(database: Database, name: str, survey: str) -> dict[str, float]:
+def _writing(database: Database, name: str, survey: str) -> Seen:
     """Time a single report and a batch, each with its commit, before and after."""
     document = published(database, name, survey)
     rows = rows_of(document, BATCH, Random(1))
@@ -80,7 +80,7 @@ def _writing(database: Database, name: str, survey: str) -> dict[str, float]:
 
         return trial
 
-    found = medians(
+    found = turns(
         {
             f"{size}_{when}": written(size, before=when == "before")
             for size in (1, BATCH)
@@ -89,14 +89,14 @@ def _writing(database: Database, name: str, survey: str) -> dict[str, float]:
         ROUNDS,
     )
     return {
-        f"single_{name}_ms": 1e3 * found["1_after"],
-        f"ratio_single_{name}": found["1_after"] / found["1_before"],
-        f"batch_{name}_ms": 1e3 * found[f"{BATCH}_after"],
-        f"ratio_batch_{name}": found[f"{BATCH}_after"] / found[f"{BATCH}_before"],
+        f"single_{name}_ms": times(1e3, found["1_after"]),
+        f"ratio_single_{name}": ratios(found["1_after"], found["1_before"]),
+        f"batch_{name}_ms": times(1e3, found[f"{BATCH}_after"]),
+        f"ratio_batch_{name}": ratios(found[f"{BATCH}_after"], found[f"{BATCH}_before"]),
     }
 
 
-def _latency(database: Database, name: str) -> dict[str, float]:
+def _latency(database: Database, name: str) -> Seen:
     """Time an answer at two numbers of reports, from counts and from the reports themselves, taking turns."""
     loaded = {n: _loaded(database, name, n) for n in (FEW, MANY)}
     analysis = Analysis(database)
@@ -110,15 +110,15 @@ def _latency(database: Database, name: str) -> dict[str, float]:
 
         return trial
 
-    found = medians(
+    found = turns(
         {f"{n}_{when}": answered(loaded[n], before=when == "before") for n in loaded for when in ("before", "after")},
         ROUNDS,
     )
     return {
-        f"estimate_{name}_{MANY}_ms": 1e3 * found[f"{MANY}_after"],
-        f"ratio_latency_{name}": found[f"{MANY}_after"] / found[f"{FEW}_after"],
-        f"ratio_latency_before_{name}": found[f"{MANY}_before"] / found[f"{FEW}_before"],
-        f"ratio_estimate_{name}": found[f"{MANY}_after"] / found[f"{MANY}_before"],
+        f"estimate_{name}_{MANY}_ms": times(1e3, found[f"{MANY}_after"]),
+        f"ratio_latency_{name}": ratios(found[f"{MANY}_after"], found[f"{FEW}_after"]),
+        f"ratio_latency_before_{name}": ratios(found[f"{MANY}_before"], found[f"{FEW}_before"]),
+        f"ratio_estimate_{name}": ratios(found[f"{MANY}_after"], found[f"{MANY}_before"]),
     }
 
 

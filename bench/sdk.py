@@ -7,14 +7,14 @@ source. A report's whole way (open and verify, seal, send, erase) has no counter
 """
 
 import json
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from statistics import median
 
-from _runner import Result, main, medians
+from _runner import Result, Seen, main, once, ratios, timed, times, turns
 from _sdk.ours import reports, samplers
 from _sdk.peer import PEERS, per_call
 from _sdk.places import IMPORTS, OURS, environment, installed_mb
@@ -28,60 +28,61 @@ LIMIT_IMPORT_S, LIMIT_FASTEST = 0.2, 5.0
 def measure() -> Result:
     """Measure all; a limit on a peer exists only if the peer could be installed."""
     places = {name: environment(name) for name in IMPORTS}
-    figures = _imports(places) | _sizes(places) | _randomising(places)
-    figures |= {name: statistics.median(seen) for name, seen in reports(REPORT_ROUNDS).items()}
-    figures["peers_missing"] = float(sum(places[name] is None for name in PEERS))
-    limits = {"import_sdk_s": LIMIT_IMPORT_S}
-    limits |= {name: LIMIT_FASTEST for name in figures if name.startswith("ratio_fastest_")}
-    limits |= {
-        name: 1.0 for name in figures if name.startswith(("ratio_secure_", "ratio_size_", "ratio_import_smallest"))
-    }
-    return Result("sdk", figures, limits=limits)
+    seen = _imports(places) | _sizes(places) | _randomising(places) | reports(REPORT_ROUNDS)
+    seen["peers_missing"] = [float(sum(places[name] is None for name in PEERS))]
+    most = {"import_sdk_s": LIMIT_IMPORT_S}
+    most |= {name: LIMIT_FASTEST for name in seen if name.startswith("ratio_fastest_")}
+    most |= {name: 1.0 for name in seen if name.startswith(("ratio_secure_", "ratio_size_", "ratio_import_smallest"))}
+    return Result("sdk", seen, most)
 
 
-def _randomising(places: dict[str, Path | None]) -> dict[str, float]:
-    """Return seconds per answer of everybody, and our ratio to the fastest peer and to the secure one."""
-    seen = {OURS: {f"{f}_{k}": per_call(call, CALLS, ROUNDS) for k in SIZES for f, call in samplers(k)}}
+def _randomising(places: dict[str, Path | None]) -> Seen:
+    """Return CPU seconds per answer of everybody, and our ratio to the fastest peer and to the secure one."""
+    ours = {f"{family}_{k}": per_call(call, CALLS, ROUNDS) for k in SIZES for family, call in samplers(k)}
+    peers: dict[str, Seen] = {}
     script = str(Path(__file__).parent / "_sdk" / "peer.py")
     for name in PEERS:
         if (python := places[name]) is not None:
             command = [str(python), script, name, str(CALLS), str(ROUNDS), *map(str, SIZES)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            seen[name] = json.loads(done.stdout)
-    figures = {f"{_slug(name)}_{case}_us": 1e6 * s for name, cases in seen.items() for case, s in cases.items()}
-    for case, ours in seen[OURS].items():
-        others = {name: cases[case] for name, cases in seen.items() if name != OURS}
-        if others:
-            figures[f"ratio_fastest_{case}"] = ours / min(others.values())
-        if secure := [seconds for name, seconds in others.items() if name in SECURE]:
-            figures[f"ratio_secure_{case}"] = ours / min(secure)
-    return figures
+            peers[name] = json.loads(done.stdout)
+    seen = {
+        f"{_slug(name)}_{case}_us": times(1e6, values)
+        for name, cases in {OURS: ours, **peers}.items()
+        for case, values in cases.items()
+    }
+    for case, values in ours.items():
+        others = {name: cases[case] for name, cases in peers.items()}
+        for what, those in (("fastest", others), ("secure", {name: others[name] for name in SECURE if name in others})):
+            if those:
+                seen[f"ratio_{what}_{case}"] = ratios(values, min(those.values(), key=median))
+    return seen
 
 
-def _imports(places: dict[str, Path | None]) -> dict[str, float]:
+def _imports(places: dict[str, Path | None]) -> Seen:
     """Time whole processes: what is imported first, and from where, is then the same for all."""
     trials = {"python": _process(sys.executable, "pass"), "requests": _process(sys.executable, "import requests")}
     trials |= {name: _process(str(python), IMPORTS[name]) for name, python in places.items() if python is not None}
     trials[OURS] = _process(sys.executable, IMPORTS[OURS])
-    seconds = medians(trials, IMPORT_ROUNDS)
+    seconds = turns(trials, IMPORT_ROUNDS)
     bare = seconds.pop("python")
-    figures = {f"import_{_slug(name)}_s": s - bare for name, s in seconds.items()}
-    figures["import_sdk_s"] = figures.pop(f"import_{_slug(OURS)}_s")
-    figures["python_s"] = bare
-    if peers := [figures[f"import_{_slug(name)}_s"] for name in PEERS if places[name] is not None]:
-        figures["ratio_import_smallest_peer"] = figures["import_sdk_s"] / min(peers)
-    figures["ratio_import_requests"] = figures["import_sdk_s"] / figures["import_requests_s"]
-    return figures
+    taken = {name: [a - b for a, b in zip(values, bare, strict=True)] for name, values in seconds.items()}
+    ours = taken.pop(OURS)
+    seen = {f"import_{_slug(name)}_s": values for name, values in taken.items()}
+    seen |= {"import_sdk_s": ours, "python_s": bare, "ratio_import_requests": ratios(ours, taken["requests"])}
+    if peers := [taken[name] for name in PEERS if name in taken]:
+        seen["ratio_import_smallest_peer"] = ratios(ours, min(peers, key=median))
+    return seen
 
 
-def _sizes(places: dict[str, Path | None]) -> dict[str, float]:
+def _sizes(places: dict[str, Path | None]) -> Seen:
     """Return megabytes on disk with all dependencies, and our ratio to the smallest peer."""
     sizes = {name: installed_mb(python) for name, python in places.items() if python is not None}
     figures = {f"installed_{_slug(name)}_mb": size for name, size in sizes.items()}
     peers = [size for name, size in sizes.items() if name != OURS]
     if OURS in sizes and peers:
         figures["ratio_size_smallest_peer"] = sizes[OURS] / min(peers)
-    return figures
+    return once(figures)
 
 
 def _slug(name: str) -> str:
@@ -89,12 +90,7 @@ def _slug(name: str) -> str:
 
 
 def _process(python: str, code: str) -> Callable[[], float]:
-    def trial() -> float:
-        start = time.perf_counter()
-        subprocess.run([python, "-c", code], check=True)
-        return time.perf_counter() - start
-
-    return trial
+    return timed(partial(subprocess.run, [python, "-c", code], check=True))
 
 
 if __name__ == "__main__":

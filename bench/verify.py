@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What exact verification costs a device, beside a plain verifier in Fractions that compares every pair."""
 
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
 
-from _runner import Result, main, medians
+from _runner import Result, main, ratios, timed, turns
 from frankly_protocol.audit import Claim, worst
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 
@@ -33,12 +32,11 @@ def measure() -> Result:
         "lip_subset_1000": lambda: worst(SubsetMechanism(BITS, 1000, 300, D // 2), Claim("lip", (1, 1), wide)),
         "dp_product_8x8": lambda: worst(ProductMechanism((_table(8),) * 2), Claim("dp", (3, 1), delta=(0, 1))),
     }
-    seconds = medians({name: _timed(trial) for name, trial in trials.items()}, ROUNDS)
-    figures = {f"{name}_s": value for name, value in seconds.items()}
+    seconds = turns({name: timed(trial) for name, trial in trials.items()}, ROUNDS)
+    seen = {f"{name}_s": values for name, values in seconds.items()}
     for name in ("ldp_64x64", "lip_64_secrets"):
-        figures[f"ratio_{name}_plain"] = seconds[name] / seconds[f"plain_{name}"]
-    limits = {"ldp_64x64_s": 0.001, "lip_64_secrets_s": 0.05, "lip_unary_1000_s": 0.05}
-    return Result("verify", figures, limits)
+        seen[f"ratio_{name}_plain"] = ratios(seconds[name], seconds[f"plain_{name}"])
+    return Result("verify", seen, most={"ldp_64x64_s": 0.001, "lip_64_secrets_s": 0.05, "lip_unary_1000_s": 0.05})
 
 
 def _table(answers: int) -> DenseMechanism:
@@ -80,15 +78,6 @@ def _mean(weights: list[Fraction], values: list[Fraction]) -> Fraction:
 def _columns(mechanism: DenseMechanism) -> Matrix:
     answers = range(mechanism.answers)
     return [[mechanism.probability(y, x) for x in answers] for y in range(mechanism.reports)]
-
-
-def _timed(trial: Callable[[], object]) -> Callable[[], float]:
-    def run() -> float:
-        start = time.perf_counter()
-        trial()
-        return time.perf_counter() - start
-
-    return run
 
 
 if __name__ == "__main__":

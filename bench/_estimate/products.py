@@ -6,6 +6,7 @@ every truth.
 """
 
 import numpy as np
+from _runner import Seen, once
 from frankly_server.estimate import estimate
 from numpy.typing import NDArray
 
@@ -21,7 +22,7 @@ def clipped(shares: FloatArray) -> FloatArray:
     return np.asarray(kept / kept.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-def errors(surveys: int = SURVEYS) -> dict[str, float]:
+def errors(surveys: int = SURVEYS) -> Seen:
     """Return ratios of mean squared errors over simulated surveys of randomised response, by truth and n."""
     law = np.array(reports.grr().weights) / 2.0**reports.BITS
     rng = np.random.default_rng(61)
@@ -34,7 +35,7 @@ def errors(surveys: int = SURVEYS) -> dict[str, float]:
             cut = float(np.mean((clipped(shares["unbiased"]) - p) ** 2))
             found[f"mse_projected_to_clipped_{name}_{n}"] = error["projected"] / cut
             found[f"mse_projected_to_unbiased_{name}_{n}"] = error["projected"] / error["unbiased"]
-    return found
+    return once(found)
 
 
 def truths() -> dict[str, FloatArray]:

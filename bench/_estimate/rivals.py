@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _runner import Seen, once
 from _sdk.places import environment
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ projected : our own biased product beside a peer's.
 """
 
 
-def compare(n: int) -> Figures:
+def compare(n: int) -> Seen:
     """Return seconds, ratios (theirs to ours) and ratios of mean squared errors (ours to theirs), by kind and peer.
 
     Peers that cannot be installed are left out, and counted.
@@ -47,7 +48,7 @@ def compare(n: int) -> Figures:
                 missing += 1
                 continue
             figures |= _against(peer, found, seconds, errors)
-    return figures | {"peers_missing": float(missing)}
+    return once(figures | {"peers_missing": float(missing)})
 
 
 def _against(peer: str, found: dict[str, Any], seconds: Figures, errors: dict[str, float]) -> Figures:

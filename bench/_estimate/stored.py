@@ -7,14 +7,13 @@ Reports are put in by SQL, in the rows that intake writes; whether the counts ar
 import sqlite3
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from typing import Any
 
+from _runner import Seen, ratios, timed, turns
 from frankly_protocol.clock import FixedClock
 from frankly_server.analysis import Analysis, encode
 from frankly_server.keys import Keyring
@@ -48,16 +47,15 @@ SELECT document, block, stratum, '2026-06-01', symbol, -1, slot, n FROM counts
 """
 
 
-def latencies(many: int) -> dict[str, float]:
-    """Return median seconds of an answer, one-way and as a joint table, at few and many stored reports, and ratios."""
-    found: dict[str, float] = {"stored_few": float(FEW), "stored_many": float(many)}
+def latencies(many: int) -> Seen:
+    """Return seconds of an answer, one-way and as a joint table, at few and many stored reports, and ratios."""
+    found: Seen = {"stored_few": [float(FEW)], "stored_many": [float(many)]}
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as lots:
         surveys = {"few": _survey(Path(few), FEW, check=True), "many": _survey(Path(lots), many, check=False)}
         for what, asked in (("shares", {}), ("table", {"targets": ["smokes", "drinks"]}), ("day", {"by": "day"})):
-            trials = {size: _asking(*survey, asked) for size, survey in surveys.items()}
-            seconds = _medians(trials)
-            found |= {f"stored_{what}_{size}_s": value for size, value in seconds.items()}
-            found[f"ratio_stored_{what}"] = seconds["many"] / seconds["few"]
+            seconds = turns({size: timed(_asking(*survey, asked)) for size, survey in surveys.items()}, ROUNDS)
+            found |= {f"stored_{what}_{size}_s": values for size, values in seconds.items()}
+            found[f"ratio_stored_{what}"] = ratios(seconds["many"], seconds["few"])
     return found
 
 
@@ -90,16 +88,3 @@ def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
 def _asking(database: Database, survey: str, asked: dict[str, Any]) -> Callable[[], object]:
     analysis = Analysis(database)
     return lambda: encode(analysis.estimates(survey, **asked))
-
-
-def _medians(trials: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median of each trial; they take turns, so that a busy moment is shared."""
-    seen: dict[str, list[float]] = {name: [] for name in trials}
-    for trial in trials.values():
-        trial()
-    for _ in range(ROUNDS):
-        for name, trial in trials.items():
-            start = time.perf_counter()
-            trial()
-            seen[name].append(time.perf_counter() - start)
-    return {name: median(values) for name, values in seen.items()}

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A survey of two questions with 16 choices that grows large: rate and memory of intake, and what asking costs."""
 
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from statistics import fmean, median
 
 from _counts.surveys import published, rows_of
+from _runner import Seen, once, ratios, turns
 from frankly_server.analysis import Analysis, encode
 from frankly_server.scale import DuckDB, count, export
 from frankly_server.store import Database
@@ -25,7 +26,7 @@ SIZE, TOGETHER, CONNECTIONS = 1000, 10, 2
 FEW, ROUNDS = 10_000, 21
 
 
-def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> dict[str, float]:
+def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> Seen:
     """Send so many reports in batches of 1,000; return figures of intake and, if `asked`, those of `loaded`."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -33,12 +34,12 @@ def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> dict
             figures = _sent(server, reports)
             # Before there are others, and with ids in no order: put in by SQL, in their own order, they take less.
             database = Database(url)
-            figures["database_bytes_per_report"] = _bytes(database, url) / reports
+            figures["database_bytes_per_report"] = [_bytes(database, url) / reports]
             database.close()
             return figures | (_read(url, server.document.survey, few, home / "export") if asked else {})
 
 
-def loaded(url: str, reports: int, few: int = FEW) -> dict[str, float]:
+def loaded(url: str, reports: int, few: int = FEW) -> Seen:
     """Put so many reports in by SQL (PostgreSQL); return figures of estimates, of export and of counting."""
     document = prepared(url, CASE)
     database = Database(url)
@@ -48,14 +49,14 @@ def loaded(url: str, reports: int, few: int = FEW) -> dict[str, float]:
         return _read(url, document.survey, few, Path(folder) / "export")
 
 
-def _read(url: str, survey: str, few: int, folder: Path) -> dict[str, float]:
+def _read(url: str, survey: str, few: int, folder: Path) -> Seen:
     database = Database(url)
     figures = _asked(database, survey, few) | _exported(database, survey, folder)
     database.close()
     return figures
 
 
-def _sent(server: Served, reports: int) -> dict[str, float]:
+def _sent(server: Served, reports: int) -> Seen:
     """Send batches; memory is looked at after a tenth, when everything is warm, and then at every tenth."""
     step = SIZE * TOGETHER
     memory, rates, cpu = [], [], []
@@ -67,19 +68,19 @@ def _sent(server: Served, reports: int) -> dict[str, float]:
         cpu.append(felt.cpu_s / SIZE)
         if (sent + step) * 10 // reports > sent * 10 // reports:
             memory.append(server.memory_bytes())
+    third = max(1, len(rates) // 3)
     return {
-        "reports_sent": float(reports),
-        "batch_per_s": statistics.median(rates),
-        "batch_cpu_s_per_million": 1e6 * statistics.mean(cpu),
-        "memory_warm_bytes": float(memory[0]),
-        "memory_most_bytes": float(max(memory)),
-        "ratio_memory": max(memory) / memory[0],
-        "ratio_rate": statistics.median(rates[-len(rates) // 3 :])
-        / statistics.median(rates[: max(1, len(rates) // 3)]),
+        "reports_sent": [float(reports)],
+        "batch_per_s": rates,
+        "batch_cpu_s_per_million": [1e6 * fmean(cpu)],  # of a mean: the clock of CPU has ticks
+        "memory_warm_bytes": [float(memory[0])],
+        "memory_most_bytes": [float(max(memory))],
+        "ratio_memory": [max(memory) / memory[0]],
+        "ratio_rate": [median(rates[-third:]) / median(rates[:third])],
     }
 
 
-def _asked(database: Database, survey: str, few: int) -> dict[str, float]:
+def _asked(database: Database, survey: str, few: int) -> Seen:
     """Ask for shares and for the joint table, of the grown survey and of one with few reports, taking turns."""
     small = published(database, CASE, "5e" * 16)
     rows = rows_of(small, few, Random(3))
@@ -97,28 +98,25 @@ def _asked(database: Database, survey: str, few: int) -> dict[str, float]:
 
         return trial
 
-    seconds: dict[str, list[float]] = {}
-    cpu: dict[str, list[float]] = {}
-    trials = {
-        "estimate_many": asked(survey, None),
-        "estimate_few": asked(small.survey, None),
-        "crosstab_many": asked(survey, JOINT),
-        "crosstab_few": asked(small.survey, JOINT),
-    }
-    for _ in range(ROUNDS + 1):
-        for name, trial in trials.items():
-            for kept, value in zip((seconds, cpu), trial(), strict=True):
-                kept.setdefault(name, []).append(value)
-    medians = {name: statistics.median(found[1:]) for name, found in seconds.items()}
+    found = turns(
+        {
+            "estimate_many": asked(survey, None),
+            "estimate_few": asked(small.survey, None),
+            "crosstab_many": asked(survey, JOINT),
+            "crosstab_few": asked(small.survey, JOINT),
+        },
+        ROUNDS,
+    )
+    seconds = {name: [each[0] for each in values] for name, values in found.items()}
     return {
-        **{f"{name}_s": value for name, value in medians.items()},
-        **{f"{name}_cpu_s": statistics.median(found[1:]) for name, found in cpu.items()},
-        "ratio_estimate": medians["estimate_many"] / medians["estimate_few"],
-        "ratio_crosstab": medians["crosstab_many"] / medians["crosstab_few"],
+        **{f"{name}_s": values for name, values in seconds.items()},
+        **{f"{name}_cpu_s": [each[1] for each in values] for name, values in found.items()},
+        "ratio_estimate": ratios(seconds["estimate_many"], seconds["estimate_few"]),
+        "ratio_crosstab": ratios(seconds["crosstab_many"], seconds["crosstab_few"]),
     }
 
 
-def _exported(database: Database, survey: str, folder: Path) -> dict[str, float]:
+def _exported(database: Database, survey: str, folder: Path) -> Seen:
     """Export the grown survey, count it with DuckDB, and hold its answers against the database's."""
     start, cpu = time.perf_counter(), time.process_time()
     manifest = export(database, survey, folder)
@@ -131,14 +129,16 @@ def _exported(database: Database, survey: str, folder: Path) -> dict[str, float]
         ):
             raise AssertionError("the export's estimates are not the database's")
     size = sum((folder / file).stat().st_size for file in manifest.files())
-    return {
-        "reports": float(manifest.rows),
-        "export_per_s": manifest.rows / (exported - start),
-        "duckdb_per_s": manifest.rows / (done - exported),
-        "export_cpu_s_per_million": 1e6 * (export_cpu - cpu) / manifest.rows,
-        "duckdb_cpu_s_per_million": 1e6 * (count_cpu - export_cpu) / manifest.rows,
-        "parquet_bytes_per_report": size / manifest.rows,
-    }
+    return once(
+        {
+            "reports": float(manifest.rows),
+            "export_per_s": manifest.rows / (exported - start),
+            "duckdb_per_s": manifest.rows / (done - exported),
+            "export_cpu_s_per_million": 1e6 * (export_cpu - cpu) / manifest.rows,
+            "duckdb_cpu_s_per_million": 1e6 * (count_cpu - export_cpu) / manifest.rows,
+            "parquet_bytes_per_report": size / manifest.rows,
+        }
+    )
 
 
 def _bytes(database: Database, url: str) -> int:

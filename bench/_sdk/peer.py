@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs inside a peer's own environment: how long one answer takes to randomise. Prints one JSON object, seconds.
+"""Runs inside a peer's own environment: how long one answer takes to randomise. Prints JSON: seconds by round.
 
 python peer.py NAME CALLS ROUNDS [SIZES…]
 """
 
 import importlib
 import json
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -45,8 +44,8 @@ def opendp(k: int) -> Iterator[tuple[str, Call]]:
 PEERS = {"pure-ldp": pure_ldp, "multi-freq-ldpy": multi_freq_ldpy, "opendp": opendp}
 
 
-def per_call(call: Call, calls: int, rounds: int) -> float:
-    """Return the median over rounds of the seconds of CPU one call takes; the first round warms caches and compilers.
+def per_call(call: Call, calls: int, rounds: int) -> list[float]:
+    """Return, for each round, the seconds of CPU one call takes; a first round warms caches and compilers.
 
     Of CPU: callers are timed one after the other, and a moment in which the machine is busy must not count for one.
     """
@@ -56,7 +55,7 @@ def per_call(call: Call, calls: int, rounds: int) -> float:
         for _ in range(calls):
             call()
         seen.append((time.process_time() - start) / calls)
-    return statistics.median(seen[1:])
+    return seen[1:]
 
 
 def main(arguments: list[str]) -> None:

@@ -24,7 +24,7 @@ def test_it_measures_what_it_names(bench: Any, sqlite_url: str) -> None:
     figures = bench.on(sqlite_url, "sqlite")
     for case in ("two_tables", "unary_16"):
         for figure in ("single", "batch", "latency", "latency_before", "estimate"):
-            assert figures[f"ratio_{figure}_{case}_sqlite"] > 0
+            assert min(figures[f"ratio_{figure}_{case}_sqlite"]) > 0
     database = Database(sqlite_url)
     with database.reading("look") as tx:
         wrong = {survey.id: len(tx.counts.recount(survey.id)) for survey in tx.surveys.all()}

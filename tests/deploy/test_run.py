@@ -138,7 +138,7 @@ def test_a_failed_step_shows_what_was_said(capsys: pytest.CaptureFixture[str]) -
     [
         (["demo"], "demo", ["-m", "examples.demo"]),
         (["demo", "--port", "0"], "demo", ["-m", "examples.demo", "--port", "0"]),
-        (["bench", "sdk", "--json"], "demo", ["bench/sdk.py", "--json"]),
+        (["bench", "sdk", "--json"], "test", ["bench/sdk.py", "--json"]),
         (["test", "--full", "-k", "a or b"], "full", ["--full", "-k", "a or b"]),
         (["test", "-x"], "test", ["-x"]),
         (["setup"], "demo", None),
@@ -160,7 +160,7 @@ def test_each_verb(monkeypatch: pytest.MonkeyPatch, arguments: list[str], lock: 
         assert (rest[:2] == ["-m", "pytest"]) == (arguments[0] == "test")
 
 
-@pytest.mark.parametrize("arguments", [[], ["dance"], ["bench"], ["bench", "nothing-like-it"], ["setup", "--fast"]])
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["bench", "nothing-like-it"], ["setup", "--fast"]])
 def test_a_wrong_command_line_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
@@ -169,6 +169,14 @@ def test_a_wrong_command_line_is_a_usage_error(
         run.main(arguments)
     assert stopped.value.code == 2
     assert "usage: " in capsys.readouterr().err
+
+
+def test_benches_are_listed_with_what_they_measure(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run.main(["bench"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(path.stem for path in (root / "bench").glob("[a-z]*.py"))
+    assert all(len(line.split()) > 5 for line in lines)
+    assert {"design", "sdk", "intake", "estimate", "scale", "browser"} <= {line.split()[0] for line in lines}
 
 
 def test_ci_runs_every_test(root: Path, tmp_path: Path) -> None:
