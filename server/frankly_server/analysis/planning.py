@@ -2,16 +2,16 @@
 """`frankly plan --json`: any two of level ε, reports n and margin give the third (DESIGN §7)."""
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server import rational
+from frankly_server.design.asked import read_prior
 from frankly_server.design.interface import design_json
+from frankly_server.design.promises import pairs
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.inputs import checked_prior, checked_targets
 from frankly_server.estimate.interface import read_mechanism
@@ -22,6 +22,7 @@ from frankly_server.records import number, record, table, whole
 _OWN: Final = frozenset(
     "solve_for n epsilon margin level method population subgroup response_rate targets frontier".split()
 )
+_MECHANISM: Final = frozenset("kind bits weights params".split())
 _SOLVED: Final = ("n", "epsilon", "margin")
 _LEVELS: Final = (10, 10_000)  # thousandths of a nat: what a level may be
 _AROUND: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
@@ -50,10 +51,10 @@ def plan_json(obj: Any, timer: Timer, stopped: Callable[[], bool] = _go_on) -> d
 
     In: a design input (prior, notion, mechanism, …; see `design_json`) or a mechanism (weights and bits, or kind and
     params; optional design_prior); solve_for "n", "epsilon" or "margin" and the other two of n, epsilon, margin (with a
-    mechanism there is no epsilon, so n or margin is solved for); optional level (0.95), method ("clt" or "chebyshev"),
-    population, subgroup (share of respondents), response_rate, targets ("shares" or rows), frontier (2 to 50 levels at
-    which margin and information are told, with a design input).
-    Out: solve_for, n, epsilon (null for a mechanism), margin, margins (per target), invited, level, method, curve
+    mechanism, or a notion that has other levels, there is no epsilon, so n or margin is solved for); optional level
+    (0.95), method ("clt" or "chebyshev"), population, subgroup (share of respondents), response_rate, targets ("shares"
+    or rows), frontier (2 to 50 levels at which margin and information are told, with a design input).
+    Out: solve_for, n, epsilon (null where none was given), margin, margins (per target), invited, level, method, curve
     (margin at n/4 to 4n) and, if asked for, frontier. stopped : once true, each design is the best found so far.
 
     Raises InvalidInput, naming the field.
@@ -64,7 +65,8 @@ def plan_json(obj: Any, timer: Timer, stopped: Callable[[], bool] = _go_on) -> d
         raise InvalidInput(Problem.FIELD_TYPE, f"solve for one of {', '.join(_SOLVED)}", "solve_for")
     fixed = "weights" in given or "params" in given
     source: _Source = _Given(given) if fixed else _Designed(given, timer, stopped)
-    needed = [name for name in _SOLVED if name != solve_for and not (fixed and name == "epsilon")]
+    # Whether there must be an epsilon is for the design to say: some notions have other levels.
+    needed = [name for name in ("n", "margin") if name != solve_for]
     for name in needed:
         if name not in given:
             raise InvalidInput(Problem.FIELD_MISSING, f"to solve for {solve_for}, give {' and '.join(needed)}", name)
@@ -126,8 +128,8 @@ class _Designed(_Source):
         if level not in self._known:
             asked = self._asked | ({} if level is None else {"epsilon": level})
             found = design_json(asked, self._timer, stopped=self._stopped)
-            weights = tuple(tuple(row) for row in found["weights"])
-            self._known[level] = DenseMechanism(found["bits"], weights), _marginal(self._asked), found["information"]
+            designed, _ = read_mechanism({key: found[key] for key in _MECHANISM & set(found)}, frozenset(), _MECHANISM)
+            self._known[level] = designed, _masses(self._asked, designed), found["information"]
         return self._known[level]
 
 
@@ -214,10 +216,10 @@ def _targets(value: Any, mechanism: Mechanism) -> Targets:
     return checked_targets(mechanism, rows)
 
 
-def _marginal(asked: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the answers' own masses under the design input's prior, as whole numbers."""
-    joint = [[Fraction(Decimal(str(v))) for v in row] for row in asked["prior"]["joint"]]
-    return tuple(rational.whole([sum(column, Fraction(0)) for column in zip(*joint, strict=True)]))
+def _masses(asked: Mapping[str, Any], designed: Mechanism) -> tuple[int, ...]:
+    """Return the masses of the mechanism's answers under the design input's prior; some answer with pairs (s, x)."""
+    prior = read_prior(asked["prior"])
+    return (prior if prior.answers == designed.answers else pairs(prior)).shares
 
 
 def _nats(thousandths: int) -> str:

@@ -3,14 +3,19 @@
 
 import json
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis.planning import plan_json, plan_within
+from frankly_server.design.interface import design_json
+from scipy.stats import norm
 
+from tests.contract.test_every_mechanism import CASES
 from tests.frankly_server.web.site import Site, make_site
 from tests.frankly_server.web.test_openapi import check_declared
 
@@ -24,6 +29,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     found = make_site(home, f"sqlite:///{home / 'frankly.db'}")
     yield found
     found.services.close()
+
+
+def asked_of(name: str) -> dict[str, Any]:
+    """The design input of a case of every mechanism, without what belongs to a survey file."""
+    given = {key: value for key, value in CASES[name].items() if key not in ("choices", "accept_unidentifiable")}
+    if "robust" in given:  # survey files write numbers as texts
+        given["robust"] = {**given["robust"], "order": int(given["robust"]["order"])}
+    joint = given.pop("joint", [list(range(1, prod(CASES[name]["choices"]) + 1))])
+    return {**given, "mechanism": name.partition(" ")[0], "prior": {"joint": joint}}
 
 
 def ask(site: Site, body: Any, key: str | None = None, kind: str = "application/json") -> Any:
@@ -44,6 +58,47 @@ def test_the_answer_is_the_commands_and_of_the_declared_shape(site: Site, body: 
     assert answer.json == json.loads(json.dumps(plan_json(read, lambda: 0.0)))
 
 
+def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:
+    """The widest margin at 95% of the shares, at the worst truth; None if some share is not to be told.
+
+    V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (DESIGN §6). The variance of share t is Σ_x p_x·Σ_y Q(y|x)V_ty² − p_t²: on the line p_t = s it
+    is largest with the rest of the mass on one other answer.
+    """
+    Q = np.array(found["matrix"])
+    p = np.array(prior, dtype=float)
+    p = p.sum(axis=0) if p.shape[1] == len(Q) else p.ravel()
+    if np.linalg.matrix_rank(Q, tol=1e-9) < len(Q):
+        return None
+    weighted = Q / (p / p.sum() @ Q)
+    if found["kind"] == "unary":  # bit by bit: (1{x in y} − flip) / (keep − flip)
+        ones = np.array([[int(symbol, 16) >> x & 1 for symbol in found["symbols"]] for x in range(len(Q))])
+        chances = Q @ ones.T
+        V = (ones - chances[0, 1]) / (chances[0, 0] - chances[0, 1])
+    else:
+        V = np.linalg.pinv(weighted @ Q.T) @ weighted
+    squares, s = Q @ (V**2).T, np.linspace(0, 1, 100_001)
+    worst = max(
+        float((s * squares[t, t] + (1 - s) * np.delete(squares[:, t], t).max() - s**2).max()) for t in range(len(Q))
+    )
+    return float(norm.ppf(0.975)) * (worst / n) ** 0.5
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_mechanism_is_planned_with(name: str, site: Site) -> None:
+    body = {**asked_of(name), "solve_for": "margin", "n": 1000}
+    designed = design_json(parse_json(json.dumps(asked_of(name)).encode(), decimals=True))
+    expected = margin_of_shares(designed, body["prior"]["joint"], 1000)
+    answer = ask(site, body)
+    if expected is None:
+        assert (answer.status_code, answer.json["code"], answer.json["field"]) == (422, "not_identifiable", "targets")
+        return
+    assert answer.status_code == 200
+    check_declared(site.client.get("/openapi.json").json, "/v1/plan", "POST", answer)
+    assert answer.json["margin"] == pytest.approx(expected, rel=1e-6)
+    back = ask(site, {**asked_of(name), "solve_for": "n", "margin": 1.0000001 * answer.json["margin"]}).json
+    assert back["n"] == pytest.approx(1000, abs=1)
+
+
 BAD: dict[str, tuple[Any, int, str, str | None]] = {
     "no JSON": ("{", 400, "json_invalid", None),
     "a list": ([], 422, "field_type", None),
@@ -51,6 +106,14 @@ BAD: dict[str, tuple[Any, int, str, str | None]] = {
     "one's own limits": ({**GRR, "solve_for": "n", "margin": 0.1, "limits": {}}, 422, "unsupported", "limits"),
     "an unknown field": ({**WARNER, "solve_for": "margin", "n": 9, "x": 1}, 422, "field_unknown", "x"),
     "an unknown mechanism": ({**GRR, "mechanism": "x", "solve_for": "margin", "n": 9}, 422, "unsupported", "mechanism"),
+    "no level": ({**GRR, "epsilon": None, "solve_for": "margin", "n": 9}, 422, "eps_format", "epsilon"),
+    "no level at all": (
+        {"prior": GRR["prior"], "notion": "ldp", "solve_for": "margin", "n": 9}, 422, "field_missing", "epsilon",
+    ),
+    "a level that the notion has not": (
+        {"prior": {"joint": [[3, 1], [1, 3]]}, "notion": "alip", "epsilon_low": "1", "epsilon_high": "1",
+         "solve_for": "epsilon", "margin": 0.1, "n": 9}, 422, "field_unknown", "epsilon",
+    ),
     "not to be told": (
         {"weights": [[8, 8], [8, 8]], "bits": 4, "solve_for": "margin", "n": 5}, 422, "not_identifiable", "targets",
     ),

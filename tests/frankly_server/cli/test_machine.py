@@ -8,7 +8,11 @@ import sys
 from typing import Any
 
 import pytest
+from frankly_protocol.canonical import parse_json
+from frankly_server.analysis.planning import plan_json
 
+from tests.contract.test_every_mechanism import CASES
+from tests.frankly_server.analysis.test_plan_route import asked_of
 from tests.frankly_server.cli.conftest import Frankly
 
 WARNER = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "epsilon": "1", "mechanism": "warner"}
@@ -34,6 +38,18 @@ def test_design_measure_and_estimate_fit_together(frankly: Frankly) -> None:
     estimated = frankly("estimate", "--json", stdin=json.dumps(counts)).json
     assert estimated["n"] == 1000
     assert sum(estimated["unbiased"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_mechanism_is_planned_with(name: str, frankly: Frankly) -> None:
+    asked = json.dumps({**asked_of(name), "solve_for": "margin", "n": 1000})
+    told = frankly("plan", "--json", stdin=asked)
+    if told.code:  # of merged answers no number of reports tells the shares
+        assert (told.code, json.loads(told.err)["code"]) == (3, "not_identifiable")
+        assert not json.loads(frankly("design", "--json", stdin=json.dumps(asked_of(name))).out)["identifiable"]
+    else:
+        expected = plan_json(parse_json(asked.encode(), decimals=True), lambda: 0.0)
+        assert told.json == json.loads(json.dumps(expected))
 
 
 def test_decimals_are_read_exactly(frankly: Frankly) -> None:
