@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Embed page's Python is run as it stands, against the server that wrote it."""
+
+import html
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argon2 import PasswordHasher
+from frankly_protocol.clock import SystemClock
+from frankly_server.accounts import Passwords
+from frankly_server.app import create_app
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+from werkzeug.serving import make_server
+
+from tests.frankly_server.web.admin.office import PASSWORD, send
+from tests.survey_files import DRINKS, REGION, SMOKES, habits
+
+# what is asked beside the questions of the blocks -> the survey file
+FILES = {
+    "questions alone": habits(SMOKES, DRINKS, budget="2", window=""),
+    "public questions, and an invitation": habits(
+        SMOKES, budget="1", window="", strata=REGION + "tokens: {kind: invite}\n"
+    ),
+}
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    """A server that listens."""
+    server = make_server("127.0.0.1", 0, app=lambda _environ, _start: [], threaded=True)
+    settings = Settings(home=tmp_path, public_url=f"http://127.0.0.1:{server.server_port}")
+    database = Database(settings.store_url())
+    upgrade(database)
+    cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
+    found = Services(settings, database, SystemClock(), cheap)
+    found.keys.init()
+    server.app = create_app(settings, services=found)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield found
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    found.close()
+
+
+@pytest.mark.parametrize("asked", FILES)
+def test_the_python_of_the_page_runs(
+    asked: str, services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.surveys.apply(services.surveys.parse_definition(FILES[asked]))
+    published = services.surveys.publish("habits")
+    services.accounts.create("main", "viewer@example.org", "viewer", PASSWORD)
+    client = create_app(services.settings, services=services).test_client()
+    send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
+    page = client.get(f"/admin/surveys/{published.survey_id}/embed").text
+    blocks = [html.unescape(found) for found in re.findall(r"<pre data-copy>(.*?)</pre>", page, re.DOTALL)]
+    (program,) = [block for block in blocks if block.startswith("from frankly_sdk")]
+    names: dict[str, Any] = {"invite": services.invites.make("habits", 1)[0]} if "token=" in program else {}
+    assert bool(names) == ("invitation" in asked)
+    device = tmp_path / "device"
+    device.mkdir()
+    monkeypatch.chdir(device)
+    exec(program, names)
+    assert "Do you smoke?" in capsys.readouterr().out
+    assert names["receipt"].code == "accepted"
