@@ -51,6 +51,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/admin.md", "POST /frankly HTTP/1.1"): _made(_HERE),
     ("docs/browser.md", '<script type="module" src="/frankly/element.js">'): _run(_BROWSER),
     ("docs/browser.md", '<script type="importmap">'): _made(_BROWSER),
+    ("docs/browser.md", 'import "@frankly/sdk/element";'): _run(_BROWSER),
     ("docs/browser.md", 'import { Client } from "@frankly/sdk";'): _run(_BROWSER),
     ("docs/browser.md", "import * as ed25519"): _run(_BROWSER),
     ("docs/browser.md", "import { createElement, useEffect, useRef }"): _run(_BROWSER),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `<frankly-survey link="https://host/s/ID#sha256=…">`: renders a survey accessibly, explains, randomises, submits,
- * confirms. Attributes: link, lang, cap, store, served (says that the collector served this page). Properties: `options`
- * for `Client.open`, `strings` for more languages. Events: `frankly-opened`, `-sealed`, `-sent`, `-queued`, `-refused`,
- * `-language` and `-error`; none tells what was answered.
+ * confirms. Attributes: link, lang, cap, store, token, served (says that the collector served this page). Properties:
+ * `options` for `Client.open`, `strings` for more languages, `token`. Events: `frankly-opened`, `-sealed`, `-sent`,
+ * `-queued`, `-refused`, `-language` and `-error`; none tells what was answered.
  */
 
 import { Client } from "./client.js";
@@ -27,9 +27,10 @@ function make(/** @type {string} */ tag, /** @type {Record<string, string | bool
 speak(inWords); // brought along: what is to be said of a lost network cannot be fetched then
 
 export class FranklySurvey extends HTMLElement {
-  static observedAttributes = ["link", "lang"];
-  /** @type {import("../frankly.d.ts").Options} */ options = {};
-  /** @type {Record<string, import("./words.js").Strings>} */ strings = {};
+  static observedAttributes = ["link", "lang", "token"];
+  // What a page set before this module arrived is the element's own already.
+  /** @type {import("../frankly.d.ts").Options} */ options = Object(this).options ?? {};
+  /** @type {Record<string, import("./words.js").Strings>} */ strings = Object(this).strings ?? {};
   /** @type {Client | undefined} */ #client;
   /** @type {AbortController | undefined} */ #shown;
   #root = this.attachShadow({ mode: "open" });
@@ -44,6 +45,11 @@ export class FranklySurvey extends HTMLElement {
   }
 
   connectedCallback() {
+    if (Object.hasOwn(this, "token")) {
+      const { token } = this; // set before the module arrived, it hides the property of that name
+      delete (/** @type {{token?: unknown}} */ (this).token);
+      this.token = token;
+    }
     this.#open();
   }
 
@@ -56,7 +62,22 @@ export class FranklySurvey extends HTMLElement {
   attributeChangedCallback(/** @type {string} */ name, /** @type {string | null} */ before, /** @type {string | null} */ after) {
     if (!this.isConnected || before === after) return;
     if (name === "link") this.#open();
+    else if (name === "token") this.#invitation?.toggleAttribute("hidden", after !== null);
     else if (this.#client) this.#ask();
+  }
+
+  /** What the person was invited with, for surveys with a token rule; without it the form asks. @returns {string | null} */
+  get token() {
+    return this.getAttribute("token");
+  }
+
+  set token(token) {
+    if (token === null || token === undefined) this.removeAttribute("token");
+    else this.setAttribute("token", token);
+  }
+
+  get #invitation() {
+    return this.#root.querySelector(".invitation");
   }
 
   get #wanted() {
@@ -69,7 +90,8 @@ export class FranklySurvey extends HTMLElement {
     const attempt = ++this.#attempt;
     this.#client?.close();
     this.#client = undefined;
-    const first = this.#wanted[0] ?? "en";
+    const link = this.getAttribute("link"), first = this.#wanted[0] ?? "en";
+    if (link === null) return this.#root.replaceChildren(); // a page may set its options first, and then the link
     await learn(first);
     if (attempt !== this.#attempt) return;
     const strings = stringsFor(first, this.strings);
@@ -77,7 +99,7 @@ export class FranklySurvey extends HTMLElement {
     try {
       const cap = this.getAttribute("cap"), store = this.getAttribute("store");
       const options = { ...this.options, ...(store && { store }), policy: { ...this.options.policy, ...(cap && { cap }) } };
-      const client = await Client.open(this.getAttribute("link") ?? "", { ...options, onEvent: (event) => {
+      const client = await Client.open(link, { ...options, onEvent: (event) => {
         options.onEvent?.(event);
         this.#tell(event.name, event);
       } });
@@ -85,7 +107,7 @@ export class FranklySurvey extends HTMLElement {
       if (attempt !== this.#attempt) return client.close();
       this.#client = client;
       const before = await client.answered();
-      if (before) this.#finish(before.status, true);
+      if (before) this.#finish(before, true);
       else this.#ask();
     } catch (error) {
       this.#fail(error, attempt);
@@ -94,6 +116,10 @@ export class FranklySurvey extends HTMLElement {
 
   #tell(/** @type {string} */ name, /** @type {unknown} */ detail) {
     this.dispatchEvent(new CustomEvent(`frankly-${name}`, { bubbles: true, composed: true, detail }));
+  }
+
+  #tellError(/** @type {FranklyError} */ { code, detail, field }) {
+    this.#tell("error", { code, detail, field });
   }
 
   #show(/** @type {string} */ language, /** @type {Node[]} */ ...children) {
@@ -116,6 +142,7 @@ export class FranklySurvey extends HTMLElement {
     if (told.blocks.length === 1)
       promise.append(make("p", {}, strings.learns.replace("{guess}", percent(told.blocks[0].guess)).replace("{blind}", percent(told.blocks[0].blind))));
     const form = make("form", { part: "form", novalidate: true },
+      ...(survey.token ? [this.#invited(strings)] : []),
       ...survey.strata.map((question) => this.#question(question, language, strings.public)),
       ...client.questions.map((question) => this.#question(question, language, "")),
       make("button", { part: "button", type: "submit" }, strings.send));
@@ -128,6 +155,26 @@ export class FranklySurvey extends HTMLElement {
       event.preventDefault();
       this.#submit(/** @type {HTMLFormElement} */ (form), strings);
     });
+  }
+
+  /** The field for a token; its ids cannot be a question's. */
+  #invited(/** @type {import("./words.js").Strings} */ strings) {
+    return make("div", { class: "invitation", part: "question", hidden: this.token !== null },
+      make("label", { for: "invitation", part: "legend" }, strings.invitation),
+      make("p", { class: "note", id: "invitation-note" }, strings.invited),
+      make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off", autocapitalize: "none",
+        spellcheck: "false", "aria-describedby": "invitation-note invitation-error" }),
+      make("p", { class: "error", id: "invitation-error", part: "error" }));
+  }
+
+  /** Say at the field that the token opens nothing; without words, that it may. */
+  #uninvited(/** @type {string} */ said) {
+    const field = this.#root.getElementById("invitation");
+    this.#root.getElementById("invitation-error")?.replaceChildren(said);
+    field?.setAttribute("aria-invalid", String(Boolean(said)));
+    if (!said) return;
+    this.#invitation?.removeAttribute("hidden"); // the page's own token was no good
+    field?.focus();
   }
 
   #languages(/** @type {string[]} */ offered, /** @type {string} */ chosen, /** @type {import("./words.js").Strings} */ strings) {
@@ -156,14 +203,17 @@ export class FranklySurvey extends HTMLElement {
 
   async #submit(/** @type {HTMLFormElement} */ form, /** @type {import("./words.js").Strings} */ strings) {
     const client = /** @type {Client} */ (this.#client), given = new FormData(form);
-    const strata = /** @type {import("./documents.js").Survey} */ (client.survey).strata;
-    const all = [...strata, ...client.questions];
+    const { strata, token: rule } = /** @type {import("./documents.js").Survey} */ (client.survey), all = [...strata, ...client.questions];
+    const field = /** @type {HTMLInputElement | null} */ (this.#root.getElementById("invitation"));
+    const token = rule && (field?.value.trim() || this.token);
     const missing = all.filter(({ id }) => !given.has(id));
     for (const { id } of all) {
       const wrong = missing.some((question) => question.id === id);
       this.#root.getElementById(`error-${id}`)?.replaceChildren(wrong ? strings.missing : "");
       this.#root.getElementById(`question-${id}`)?.setAttribute("aria-invalid", String(wrong));
     }
+    this.#uninvited(rule && !token ? strings.uninvited : "");
+    if (rule && !token) return;
     if (missing.length)
       return /** @type {HTMLElement | null} */ (this.#root.querySelector(`#question-${escaped(missing[0].id)} input`))?.focus();
     const button = /** @type {HTMLButtonElement} */ (form.querySelector("button"));
@@ -171,25 +221,30 @@ export class FranklySurvey extends HTMLElement {
     button.textContent = strings.sending;
     const pick = (/** @type {Question[]} */ questions) => Object.fromEntries(questions.map(({ id }) => [id, String(given.get(id))]));
     try {
-      const receipt = await client.answer(pick(client.questions), { strata: pick(strata) });
-      this.#finish(receipt.status, false);
+      this.#finish(await client.answer(pick(client.questions), { strata: pick(strata), token }), false);
     } catch (error) {
-      if (error instanceof AlreadyAnswered) this.#finish(error.receipt.status, true);
-      else this.#fail(error);
+      if (error instanceof AlreadyAnswered) this.#finish(error.receipt, true);
+      else if (rule && error instanceof FranklyError && error.code === "token_invalid") { // nothing was drawn
+        button.disabled = false;
+        button.textContent = strings.send;
+        this.#tellError(error);
+        this.#uninvited(strings.uninvited);
+      } else this.#fail(error);
     }
   }
 
-  #finish(/** @type {string} */ status, /** @type {boolean} */ before) {
+  #finish(/** @type {{status: string, code: string}} */ { status, code }, /** @type {boolean} */ before) {
     const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./documents.js").Survey} */ (client.survey);
     const language = choose(this.#wanted, survey.languages), strings = stringsFor(language, this.strings);
-    const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[status];
+    const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[code.startsWith("token_") ? "spent" : status];
     const words = make("p", { role: "status", part: "status", tabindex: "-1" }, said);
     this.#show(language, make("h1", { part: "title" }, survey.title[language]), words);
     if (!before) words.focus();
     if (status !== "queued") return;
-    const off = client.on("sent", () => {
+    const off = client.on("*", ({ name, survey: of, code: since }) => {
+      if (of !== survey.survey || (name !== "sent" && name !== "refused")) return;
       off();
-      this.#finish("sent", false);
+      this.#finish({ status: name, code: since }, false);
     });
   }
 
@@ -197,7 +252,8 @@ export class FranklySurvey extends HTMLElement {
   #fail(/** @type {unknown} */ error, attempt = this.#attempt) {
     if (attempt !== this.#attempt) return;
     const known = error instanceof FranklyError, language = this.#wanted[0] ?? "en", strings = stringsFor(language, this.strings);
-    this.#tell("error", known ? { code: error.code, detail: error.detail, field: error.field } : { code: "internal", detail: "", field: null });
+    if (known) this.#tellError(error);
+    else this.#tell("error", { code: "internal", detail: "", field: null });
     const children = [make("p", { role: "alert", part: "alert" }, strings.failed)];
     if (known) children.push(make("p", { lang: "en", dir: "ltr", part: "detail" }, `${error.detail} (${error.code})`));
     if (error instanceof NetworkError) {

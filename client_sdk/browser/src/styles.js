@@ -25,7 +25,11 @@ input { inline-size: 1.25em; block-size: 1.25em; margin: 0; flex: none; accent-c
 button { font: inherit; font-weight: 600; background: var(--accent); color: var(--on-accent); border: 0; border-radius: 8px; padding: .8em 1.4em; min-block-size: 2.75em; cursor: pointer; }
 button[disabled] { opacity: .6; cursor: progress; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-select { font: inherit; color: inherit; background: light-dark(#fff, #10191c); border: 1px solid var(--line); border-radius: 6px; padding: .4em .6em; min-block-size: 2.75em; max-inline-size: 100%; }
+select, [type="text"] { font: inherit; color: inherit; background: light-dark(#fff, #10191c); border: 1px solid var(--line); border-radius: 6px; padding: .4em .6em; min-block-size: 2.75em; max-inline-size: 100%; }
+[type="text"] { inline-size: 100%; block-size: auto; margin: .25em 0; }
+[type="text"][aria-invalid="true"] { border-color: var(--wrong); }
+.invitation { margin: 0 0 1.25em; }
+.invitation label { font-weight: 600; }
 .languages { display: flex; gap: .6em; align-items: center; flex-wrap: wrap; margin: 0 0 1em; }
 details { border: 1px solid var(--line); border-radius: 8px; padding: .7em 1em; margin: 0 0 1.25em; }
 summary { cursor: pointer; font-weight: 600; min-block-size: 1.6em; }

@@ -69,8 +69,8 @@ class Site:
 
 
 @contextmanager
-def hosted(home: Path) -> Iterator[Site]:
-    """Publish and serve."""
+def hosted(home: Path, more: str = "") -> Iterator[Site]:
+    """Publish and serve; more : further lines of the survey's file."""
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -82,7 +82,7 @@ def hosted(home: Path) -> Iterator[Site]:
     services = Services.open(settings, SystemClock())
     services.keys.init()
     text = SURVEY.format(opens=format_time(now - timedelta(hours=1)), closes=format_time(now + timedelta(days=30)))
-    services.surveys.apply(services.surveys.parse_definition(text.encode()))
+    services.surveys.apply(services.surveys.parse_definition((text + more).encode()))
     published = services.surveys.publish("habits")
     server = Server(
         create_app(settings, services=services), host="127.0.0.1", port=port, threads=4, body_limit_bytes=2**21

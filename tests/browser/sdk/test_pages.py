@@ -87,6 +87,12 @@ def snippets(root: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)```", page, re.DOTALL | re.MULTILINE)
 
 
+def snippet(root: Path, start: str) -> str:
+    """The block of JavaScript that begins so."""
+    (found,) = (text for text in snippets(root, "js") if text.startswith(start))
+    return found
+
+
 # Arguments in the order of @noble/ed25519.
 NOBLE = b"""export const verifyAsync = async (signature, message, key) => {
   const known = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
@@ -106,7 +112,7 @@ def with_map(wire: Wire, page: Page, **modules: bytes) -> None:
 
 
 def test_the_client_of_the_docs(root: Path, context: BrowserContext, wire: Wire, site: Site) -> None:
-    first, other = snippets(root, "js")[:2]
+    first, other = snippet(root, "import { Client }"), snippet(root, "import * as ed25519")
     head, body = first.split("\n", 1)
     run = f"{head}\nexport async function run(link, shippedKeys, show) {{\n{body}\nreturn receipt.status; }}"
     head, body = other.split("\n", 1)
@@ -137,8 +143,56 @@ def test_the_element_of_the_docs(root: Path, context: BrowserContext, wire: Wire
     page.get_by_role("status").get_by_text("Thank you").wait_for()
 
 
+OPTIONS_FIRST = """async ([link, keys, snippet]) => {
+  window.failed = [];
+  addEventListener("frankly-error", ({detail}) => failed.push(detail.code));
+  const element = document.createElement("frankly-survey");
+  document.querySelector("main").append(element);
+  const {run} = await import(snippet);
+  await new Promise((done) => setTimeout(done, 50));
+  window.shown = element.shadowRoot?.childElementCount;
+  await run(link, new Uint8Array(keys));
+}"""
+
+
+def test_an_element_without_a_link_waits_for_options_and_then_takes_no_other_keys(
+    root: Path, context: BrowserContext, wire: Wire, site: Site
+) -> None:
+    head, body = snippet(root, 'import "@frankly/sdk/element"').split("\n", 1)
+    wait = "await new Promise((done) => setTimeout(done, 100));"
+    run = f"{head}\nexport async function run(link, shippedKeys) {{\n{wait}\n{body}\n}}"
+    own = requests.get(f"{site.origin}/v1/keys", timeout=5).content
+    for keys, store in ((sealed_keys(keys_document()), "false"), (own, "true")):
+        page = context.new_page()
+        with_map(wire, page, options=run.replace("keys: ", f"store: '{store}', keys: ").encode())
+        page.evaluate(OPTIONS_FIRST, [site.link, list(keys), "/options.js"])
+        assert page.evaluate("shown") == 0
+        page.locator("[part=detail], form").wait_for()
+        assert page.evaluate("failed") == (["document_keys"] if store == "false" else [])
+        page.close()
+
+
+UPGRADE = """async ([link, at]) => {
+  const element = document.createElement("frankly-survey");
+  element.options = {now: () => at, store: "upgraded"};
+  element.strings = {en: {send: "Throw the dice"}};
+  element.token = "given early";
+  element.setAttribute("link", link);
+  document.querySelector("main").append(element);
+  await import("/sdk/element.js");
+  return [Object.hasOwn(element, "token"), element.getAttribute("token"), element.token];
+}"""
+
+
+def test_what_a_page_set_before_the_module_came_stays(page: Page, wire: Wire) -> None:
+    said = page.evaluate(UPGRADE, [wire.publish(), NOW.timestamp() * 1000])
+    assert said == [False, "given early", "given early"]
+    page.get_by_role("button", name="Throw the dice").wait_for()  # at the tests' time, so the options were read
+    assert [one["name"] for one in page.evaluate("indexedDB.databases()")] == ["upgraded"]
+
+
 def test_the_react_component_of_the_docs(root: Path, context: BrowserContext, wire: Wire) -> None:
-    (component,) = (text for text in snippets(root, "js") if 'from "react"' in text)
+    component = snippet(root, "import { createElement")
     page = context.new_page()
     with_map(wire, page, react=program("react").encode(), component=component.encode())
     page.evaluate(
