@@ -2,8 +2,11 @@
 """An admin makes a survey from nothing, respondents answer it, an analyst reads it; every page is looked at."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from frankly_sdk import Client
+from playwright.sync_api import Page
 
 from tests.browser.admin.conftest import PASSWORD, Desk
 
@@ -26,10 +29,11 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     desk.check("surveys-empty")
     _write_survey(desk)
     _publish(desk)
-    link = page.locator("pre").first.inner_text()
+    snippets = page.locator("pre").all_inner_texts()
+    link = snippets[0]
     desk.check("embed")
     _estimates_wait(desk)
-    _answer(desk, link)
+    _answer(desk, link, snippets[1:])
     desk.follow(page.get_by_role("link", name="Intake"))
     assert page.locator(".big").inner_text() == str(ANSWERS)
     assert "more answers for ±3%" in page.locator("main").inner_text()
@@ -111,21 +115,47 @@ def _estimates_wait(desk: Desk) -> None:
     desk.check("estimates-too-few")
 
 
-def _answer(desk: Desk, link: str) -> None:
-    """One person answers on the hosted page, the others in an app: all say yes."""
-    context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # it has one
-    visitor = context.new_page()
-    visitor.goto(link)
-    visitor.get_by_label("Yes").check()
-    visitor.get_by_label("North").check()
-    visitor.locator("button[type=submit]").click()
-    visitor.get_by_text("Your randomised answer has arrived").wait_for()
-    context.close()
-    for i in range(1, ANSWERS):
+def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
+    """One person answers on the hosted page, two on pages made of what the Embed page says, the others in an app."""
+    with _visitor(desk) as visitor:
+        visitor.goto(link)
+        _fill_in(visitor)
+    element, code = (
+        next(text for text in snippets if text.startswith(words)) for words in ('<script type="mod', "imp")
+    )
+    with _visitor(desk) as visitor:
+        _open_own(visitor, desk, element)
+        _fill_in(visitor)
+    with _visitor(desk) as visitor, visitor.expect_console_message(lambda said: said.text == "accepted"):
+        _open_own(visitor, desk, f'<script type="module">{code}\nconsole.log(receipt.code);</script>')
+    for i in range(3, ANSWERS):
         with Client.open(link, store=desk.home / f"device{i}.db", spread_s=0) as client:
             place = "north" if i % 2 else "south"
             receipt = client.answer({"did-you-ever-cheat": "yes"}, strata={"where-do-you-live": place})
             assert receipt.code == "accepted"
+
+
+@contextmanager
+def _visitor(desk: Desk) -> Iterator[Page]:
+    """Somebody else's browser."""
+    context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # it has one
+    yield context.new_page()
+    context.close()
+
+
+def _open_own(page: Page, desk: Desk, snippet: str) -> None:
+    """Open a page of one's own with this in it, and the server's copy of the SDK where the app's would be."""
+    assert "/frankly/" in snippet
+    body = f"<!doctype html><title>Mine</title>{snippet.replace('/frankly/', '/sdk/v1/')}"
+    page.route("**/mine.html", lambda route: route.fulfill(content_type="text/html; charset=utf-8", body=body))
+    page.goto(f"{desk.url}/mine.html")
+
+
+def _fill_in(page: Page) -> None:
+    page.get_by_label("Yes").check()
+    page.get_by_label("North").check()
+    page.locator("button[type=submit]").click()
+    page.get_by_text("Your randomised answer has arrived").wait_for()
 
 
 def _run(desk: Desk) -> None:
