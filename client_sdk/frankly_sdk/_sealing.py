@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.errors import ClockError, RandomnessError
+from frankly_protocol.errors import ClockError, InvalidInput, RandomnessError
 from frankly_protocol.mechanisms.base import RandomBits
+from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
 from frankly_protocol.trust.tokens import check_token
 
@@ -33,6 +34,13 @@ class Row:
     def fault(self, document: SurveyDocument) -> UnknownChoice | None:
         """Return what is wrong with the answers, None if nothing is; it is returned so that no frame holds them."""
         return self.truth.fault(document.questions) or self.public.fault({q.id: q for q in document.strata})
+
+
+def require_token(document: SurveyDocument, token: str | None) -> None:
+    """Refuse a token that the survey's rule refuses, before anything is drawn: InvalidInput(token_invalid)."""
+    if token is not None and not isinstance(token, str):
+        raise InvalidInput(Problem.TOKEN_INVALID, "a token is a text, as it was given out", "token")
+    check_token(document.token, document.survey, token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ class Sealing:
         if store.answer(document.survey, row.respondent) is not None:
             return None
         self._require_open()
-        check_token(document.token, document.survey, row.token)
+        require_token(document, row.token)
         spent = store.spent(row.respondent)
         form = self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=spent)
         store.reserve(document.survey, document.digest, document.collect_url, length, form, row.respondent)

@@ -5,21 +5,31 @@ import csv
 import io
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_sdk._sealing import require_token
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Respondent
 
 
-def read_rows(source: str, key: str, document: SurveyDocument) -> list[Respondent]:
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Names of the columns that hold no answers: who, and with which token if the survey asks for one."""
+
+    key: str
+    token: str
+
+
+def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[Respondent]:
     """Return the rows of a CSV file (``-``: standard input), each checked, before anything of them is randomised.
 
-    The header names `key` and every question and public question once. UTF-8, with or without a byte order mark.
-    Raises InvalidInput, naming the line.
+    The header names the `columns` and every question and public question once. UTF-8, with or without a byte order
+    mark. Raises InvalidInput, naming the line.
     """
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
@@ -30,24 +40,28 @@ def read_rows(source: str, key: str, document: SurveyDocument) -> list[Responden
         raise InvalidInput(Problem.TEXT_CHARACTERS, "expected UTF-8", source) from None
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        header = _header(next(lines, []), key, document)
-        return list(_rows(lines, header, key, document))
+        header = _header(next(lines, []), columns, document)
+        return list(_rows(lines, header, columns, document))
     except csv.Error:
         raise _bad(lines.line_num, "this is not a line of a CSV table") from None
 
 
-def _header(header: Sequence[str], key: str, document: SurveyDocument) -> Sequence[str]:
-    wanted = sorted([key, *document.questions, *(question.id for question in document.strata)])
+def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -> Sequence[str]:
+    own = [columns.key] if document.token is None else [columns.key, columns.token]
+    wanted = sorted([*own, *document.questions, *(question.id for question in document.strata)])
+    if len(set(wanted)) < len(wanted):
+        words = "respondents and tokens need columns that are no questions: name them by --respondent and --token"
+        raise _bad(1, words)
     if sorted(header) != wanted:
         raise _bad(1, f"expected the columns {', '.join(wanted)}, each once")
     return header
 
 
 def _rows(
-    lines: Iterator[list[str]], header: Sequence[str], key: str, document: SurveyDocument
+    lines: Iterator[list[str]], header: Sequence[str], columns: Columns, document: SurveyDocument
 ) -> Iterator[Respondent]:
     strata = {question.id: question for question in document.strata}
-    seen: set[str] = set()
+    seen, spent = set[str](), set[str]()
     last = 1
     for cells in lines:
         last += 1
@@ -56,17 +70,30 @@ def _rows(
         if len(cells) != len(header):
             raise _bad(last, f"expected {len(header)} cells, found {len(cells)}")
         row = dict(zip(header, cells, strict=True))
-        respondent = row.pop(key)
+        respondent = row.pop(columns.key)
         if not respondent or respondent in seen:
-            raise _bad(last, "every respondent needs a key of their own", key)
+            raise _bad(last, "every respondent needs a key of their own", columns.key)
         seen.add(respondent)
+        token = None if document.token is None else row.pop(columns.token)
         public = {name: row.pop(name) for name in strata}
         truth = Answer(row)
         del cells, row
         fault = truth.fault(document.questions) or Answer(public).fault(strata)
         if fault is not None:
             raise _bad(last, fault.detail, fault.field)
-        yield respondent, truth, public
+        _require_new(last, token, spent, columns, document)
+        yield respondent, truth, public, token
+
+
+def _require_new(line: int, token: str | None, spent: set[str], columns: Columns, document: SurveyDocument) -> None:
+    """Refuse a token that does not open the survey, or opened it for an earlier line."""
+    try:
+        require_token(document, token)
+    except InvalidInput as fault:
+        raise _bad(line, fault.detail, columns.token) from None
+    if token in spent:
+        raise _bad(line, "every respondent needs a token of their own", columns.token)
+    spent.update([token] if token is not None else [])
 
 
 def _bad(line: int, detail: str, column: str | None = None) -> InvalidInput:

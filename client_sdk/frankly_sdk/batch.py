@@ -5,18 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from frankly_protocol.errors import InvalidInput
+from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_sdk._sealing import Row, Sealing
+from frankly_sdk._sealing import Row, Sealing, require_token
 from frankly_sdk.answer import Answer
-from frankly_sdk.errors import UnknownChoice
 from frankly_sdk.store import Sealed
 
 AT_ONCE = 500
 """Rows sealed in one transaction: a full sync for each row would be most of the work."""
 
-Respondent = tuple[str, Mapping[str, str] | Answer, Mapping[str, str]]
+Respondent = (
+    tuple[str, Mapping[str, str] | Answer, Mapping[str, str]]
+    | tuple[str, Mapping[str, str] | Answer, Mapping[str, str], str | None]
+)
+"""A key, choices, strata and, where the survey asks for one, a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,11 @@ def randomise(sealing: Sealing, rows: Iterable[Respondent]) -> Iterator[Randomis
     """Seal the rows, `AT_ONCE` in each transaction, and yield what became of them in their order."""
     source, first = iter(rows), 0
     while chunk := list(islice(source, AT_ONCE)):
-        keys = [key for key, _, _ in chunk]
-        todo = [Row(_name(sealing, key, first + i), Answer.of(c), Answer.of(s)) for i, (key, c, s) in enumerate(chunk)]
+        keys = [_key(given, first + i) for i, given in enumerate(chunk)]
+        todo = [_row(sealing, given) for given in chunk]
         del chunk
         for i, row in enumerate(todo):
-            fault = row.fault(sealing.document)
+            fault = row.fault(sealing.document) or _token_fault(sealing, row)
             if fault is not None:
                 raise _placed(fault, first + i)
         for key, result in zip(keys, sealing.many(todo), strict=True):
@@ -48,13 +51,30 @@ def randomise(sealing: Sealing, rows: Iterable[Respondent]) -> Iterator[Randomis
         first += len(keys)
 
 
-def _name(sealing: Sealing, key: object, i: int) -> str:
+def _key(given: object, i: int) -> str:
+    if not isinstance(given, tuple | list) or len(given) not in (3, 4):
+        words = "a row is a tuple of key, choices, strata and, if the survey asks for one, the token"
+        raise InvalidInput(Problem.FIELD_TYPE, words, f"rows[{i}]")
+    key = given[0]
     if not isinstance(key, str) or not key:
         raise InvalidInput(Problem.FIELD_MISSING, "every respondent needs a key, a text", f"rows[{i}].respondent")
-    return sealing.store.respondent_name(key)
+    return key
 
 
-def _placed(fault: UnknownChoice, i: int) -> UnknownChoice:
+def _row(sealing: Sealing, given: Respondent) -> Row:
+    token = given[3] if len(given) == 4 else None
+    return Row(sealing.store.respondent_name(given[0]), Answer.of(given[1]), Answer.of(given[2]), token)
+
+
+def _token_fault(sealing: Sealing, row: Row) -> InvalidInput | None:
+    try:
+        require_token(sealing.document, row.token)
+    except InvalidInput as fault:
+        return fault.with_traceback(None)
+    return None
+
+
+def _placed(fault: FranklyError, i: int) -> FranklyError:
     fault.field = f"rows[{i}].{fault.field}" if fault.field else f"rows[{i}]"
     return fault
 

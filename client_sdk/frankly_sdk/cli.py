@@ -17,7 +17,7 @@ from pathlib import Path
 from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput, RandomnessError
 from frankly_protocol.problems import Problem
 
-from frankly_sdk._table import read_rows
+from frankly_sdk._table import Columns, read_rows
 from frankly_sdk.batch import Randomised
 from frankly_sdk.client import Client
 from frankly_sdk.errors import LinkError, NetworkError, PolicyRefused, StoreError, SurveyClosed, UnknownChoice
@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     batch.add_argument("input", help="CSV: a column of respondent keys, one for each question; - is standard input")
     batch.add_argument("output", type=Path, help="one report a line, in an order that tells nothing")
     batch.add_argument("--respondent", default="respondent", metavar="COLUMN", help="the column of keys")
+    batch.add_argument("--token", default="token", metavar="COLUMN", help="the column of tokens, if the survey asks")
     batch.add_argument("--force", action="store_true", help="replace the output if it is there")
     flush = commands.add_parser("flush", parents=[common], help="send every sealed report of the store")
     flush.add_argument("--seconds", type=float, default=60.0, help="about how long to try")
@@ -87,7 +88,7 @@ def _require_free(chosen: argparse.Namespace) -> None:
 
 
 def _randomise(chosen: argparse.Namespace, client: Client) -> int:
-    rows = read_rows(chosen.input, chosen.respondent, client.survey.document)
+    rows = read_rows(chosen.input, Columns(chosen.respondent, chosen.token), client.survey.document)
     done = list(client.randomise_many(rows))
     _write(chosen.output, (row.report for row in done if row.report is not None))
     _summarise(done)

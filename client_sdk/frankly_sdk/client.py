@@ -23,7 +23,7 @@ from frankly_protocol.mechanisms.base import RandomBits
 from frankly_sdk._opening import Opening
 from frankly_sdk._sealing import Row, Sealing
 from frankly_sdk.answer import Answer
-from frankly_sdk.batch import Randomised, randomise
+from frankly_sdk.batch import Randomised, Respondent, randomise
 from frankly_sdk.delivery import Delivery
 from frankly_sdk.errors import AlreadyAnswered, Disabled
 from frankly_sdk.events import Event, OnEvent, announcer
@@ -186,16 +186,15 @@ class Client:
         self._announce(Event("sealed", sealed.survey))
         return parts.delivery.deliver(sealed, patience_s)
 
-    def randomise_many(
-        self, rows: Iterable[tuple[str, Mapping[str, str] | Answer, Mapping[str, str]]]
-    ) -> Iterator[Randomised]:
+    def randomise_many(self, rows: Iterable[Respondent]) -> Iterator[Randomised]:
         """Seal many respondents' answers, a few hundred in each transaction; `flush` sends them.
 
-        rows : (respondent key, choices, strata) each; every key has a ledger and one answer of its own. What is
-        yielded is durable. Nothing of a batch is sealed if one of its rows is wrong.
+        rows : (respondent key, choices, strata) each, and the token as a fourth member if the survey asks for one;
+        every key has a ledger and one answer of its own. What is yielded is durable. Nothing of a batch is sealed if
+        one of its rows is wrong.
 
-        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for an empty key, SurveyClosed,
-        PolicyRefused other than BudgetExceeded, StoreError, RandomnessError.
+        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for an empty key or a token that does
+        not open the survey, SurveyClosed, PolicyRefused other than BudgetExceeded, StoreError, RandomnessError.
         """
         if self._parts is None:
             self._announce(Event("disabled", self._link.survey))

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.tokens import TokenRule
+from frankly_protocol.trust.tokens import encode_token
 from frankly_sdk import AlreadyAnswered, BudgetExceeded, Client, Policy, StoreError, UnknownChoice
 from frankly_sdk.cli import main
 from frankly_sdk.store import Store
@@ -67,6 +69,75 @@ def test_a_wrong_row_stops_its_batch_before_anything_is_drawn(server: FakeServer
         assert CANARY not in str(caught.value)
         with pytest.raises(InvalidInput):
             list(client.randomise_many([("", {"smokes": "no"}, {"region": "north"})]))
+        assert client.flush() == []
+
+
+def invite(i: int) -> str:
+    return encode_token(bytes([i]) * 32)
+
+
+@pytest.fixture
+def invited(server: FakeServer) -> FakeServer:
+    """The same survey, for people with a token."""
+    rule = TokenRule("invite")
+    questions, strata = {"smokes": ["no", "yes"]}, {"region": ["north", "south"]}
+    return FakeServer(make_survey(questions, strata=strata, token=rule), authority=server.authority)
+
+
+def test_a_row_may_bring_its_token(invited: FakeServer, tmp_path: Path) -> None:
+    with invited.open(tmp_path / "s.db") as client:
+        people = [(*row, invite(i)) for i, row in enumerate(rows(5))]
+        assert [row.status for row in client.randomise_many(people)] == ["sealed"] * 5
+        assert [row.status for row in client.randomise_many(people)] == ["sealed"] * 5
+        assert {receipt.status for receipt in client.flush()} == {"sent"}
+        assert {report.token for report in invited.reports.values()} == {invite(i) for i in range(5)}
+        again = client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="late", token=invite(0))
+        assert (again.status, again.code) == ("refused", "token_spent")
+
+
+ROW = ("x", {"smokes": "yes"}, {"region": "north"})
+BAD_ROWS: dict[str, tuple[bool, tuple[object, ...], str, str]] = {
+    "no token": (True, ROW, "token_invalid", "rows[2].token"),
+    "none": (True, (*ROW, None), "token_invalid", "rows[2].token"),
+    "empty": (True, (*ROW, ""), "token_invalid", "rows[2].token"),
+    "too short": (True, (*ROW, encode_token(bytes(31))), "token_invalid", "rows[2].token"),
+    "not a text": (True, (*ROW, 7), "token_invalid", "rows[2].token"),
+    "not ascii": (True, (*ROW, "é" * 43), "token_invalid", "rows[2].token"),
+    "of no use": (False, (*ROW, invite(1)), "token_invalid", "rows[2].token"),
+    "not a choice": (
+        True,
+        ("x", {"smokes": CANARY}, {"region": "north"}, invite(9)),
+        "unknown_choice",
+        "rows[2].smokes",
+    ),
+    "no strata": (False, ROW[:2], "field_type", "rows[2]"),
+    "too many members": (True, (*ROW, invite(9), 1), "field_type", "rows[2]"),
+    "no tuple": (False, "xyz", "field_type", "rows[2]"),  # type: ignore[dict-item]
+    "no key": (True, ("", *ROW[1:], invite(9)), "field_missing", "rows[2].respondent"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_is_named_and_nothing_of_its_batch_is_sealed(
+    case: str, server: FakeServer, invited: FakeServer, tmp_path: Path
+) -> None:
+    with_tokens, bad, code, where = BAD_ROWS[case]
+    chosen = invited if with_tokens else server
+    good = [(*row, invite(i)) if with_tokens else row for i, row in enumerate(rows(2))]
+    with chosen.open(tmp_path / "s.db") as client:
+        with pytest.raises(FranklyError) as caught:
+            list(client.randomise_many([*good, bad]))  # type: ignore[list-item]
+        assert (caught.value.code, caught.value.field) == (code, where)
+        assert CANARY not in str(caught.value)
+        assert client.flush() == []
+
+
+def test_a_token_that_is_no_text_is_a_typed_error(invited: FakeServer, tmp_path: Path) -> None:
+    with invited.open(tmp_path / "s.db") as client:
+        for token in (7, b"x", ["x"]):
+            with pytest.raises(InvalidInput) as caught:
+                client.answer({"smokes": "no"}, strata={"region": "north"}, token=token)  # type: ignore[arg-type]
+            assert (caught.value.code, caught.value.field) == ("token_invalid", "token")
         assert client.flush() == []
 
 
@@ -181,6 +252,46 @@ def test_bad_tables_name_the_line_and_seal_nothing(
     assert CANARY not in said
     assert not (tmp_path / "o").exists()
     assert Store(tmp_path / "s.db").outbox() == []
+
+
+INVITED = "respondent,smokes,region,token\n" + "".join(f"p{i},yes,north,{invite(i)}\n" for i in range(4))
+BAD_INVITED = {
+    "no column": (TABLE, "line 1: expected the columns region, respondent, smokes, token"),
+    "no token": (INVITED + "q,yes,north,\n", "line 6, column token"),
+    "a false token": (INVITED + f"q,yes,north,{invite(9)[:-1]}\n", "line 6, column token"),
+    "a token twice": (INVITED + f"q,yes,north,{invite(2)}\n", "line 6, column token"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INVITED)
+def test_bad_tables_of_invited_people_name_the_line(
+    case: str, invited: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, where = BAD_INVITED[case]
+    assert run(invited, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=table) == 3
+    assert where in (said := capsys.readouterr().err)
+    assert invite(9)[:-1] not in said
+    assert Store(tmp_path / "s.db").outbox() == []
+
+
+@pytest.mark.parametrize("column", ["token", "letter no."])
+def test_a_file_may_hold_tokens(invited: FakeServer, tmp_path: Path, column: str) -> None:
+    files, table = (str(tmp_path / "in.csv"), str(tmp_path / "o")), INVITED.replace("token", column)
+    named = [] if column == "token" else ["--token", column]
+    assert run(invited, tmp_path, "randomise", *files, *named, table=table) == 0
+    assert {json.loads(line)["token"] for line in (tmp_path / "o").read_bytes().splitlines()} == set(
+        map(invite, range(4))
+    )
+    assert run(invited, tmp_path, "flush") == 0
+    assert len(invited.reports) == 4
+
+
+def test_a_question_may_be_called_as_a_column_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer(make_survey({"token": ["no", "yes"]}, token=TokenRule("invite")))
+    files, table = (str(tmp_path / "in.csv"), str(tmp_path / "o")), f"respondent,token,code\np,yes,{invite(1)}\n"
+    assert run(server, tmp_path, "randomise", *files, table=table) == 3
+    assert "--token" in capsys.readouterr().err
+    assert run(server, tmp_path, "randomise", *files, "--token", "code", table=table) == 0
 
 
 EXITS = [

@@ -11,6 +11,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem, problem_body
 from frankly_protocol.report import Report
+from frankly_protocol.trust.tokens import check_token
 
 from frankly_sdk.client import Client
 from frankly_sdk.testing.network import JSON, PROBLEM, Network
@@ -42,6 +43,7 @@ class FakeServer:
     network: Network = field(default_factory=Network)
     requests: list[Request] = field(default_factory=list)
     reports: dict[str, Report] = field(default_factory=dict)
+    _spent: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.authority = self.authority or Authority(FixedClock(self.document.issued))
@@ -121,6 +123,15 @@ class FakeServer:
         strata = {question.id: question for question in document.strata}
         if set(strata) != set(report.strata) or any(strata[q].index(c) is None for q, c in report.strata.items()):
             return _problem(Problem.STRATA_INVALID)
+        return self._token_refusal(report)
+
+    def _token_refusal(self, report: Report) -> Reply | None:
+        try:
+            spent = check_token(self.document.token, self.document.survey, report.token)
+        except InvalidInput as error:
+            return _problem(error.problem, error.detail, error.field)
+        if spent is not None and self._spent.setdefault(spent, report.id) != report.id:
+            return _problem(Problem.TOKEN_SPENT)
         return None
 
 

@@ -11,6 +11,7 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
 from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import KeysDocument, Role
 
 from frankly_sdk.testing.time import FakeClock
@@ -27,11 +28,13 @@ def make_survey(
     strata: Questions | None = None,
     clock: Clock | None = None,
     survey_id: str | None = None,
+    token: TokenRule | None = None,
 ) -> SurveyDocument:
     """Return a survey, open for 30 days from the clock's now: every question in a block of its own, ε-LDP by GRR.
 
     questions : id → ids of 2 to 64 choices, which are their own labels. epsilon : nats per question, a decimal string.
     strata : public questions, answered in clear. survey_id : 32 hex digits, random by default.
+    token : what reports must carry, such as ``TokenRule("invite")``: any 32 bytes in base64url then, each once.
     """
     now = (clock or FakeClock()).now()
     survey = survey_id or secrets.token_hex(16)
@@ -50,6 +53,7 @@ def make_survey(
         min_reports=1,
         strata=tuple(_question(name, choices) for name, choices in (strata or {}).items()),
         blocks=tuple(_block(name, choices, epsilon) for name, choices in questions.items()),
+        token=token,
     )
 
 
