@@ -4,8 +4,9 @@
 They describe; they do not parse. Reports are read by `frankly_protocol.report`, which both sides share.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from frankly_protocol.report import MAX_TOKEN
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 
@@ -88,15 +89,24 @@ class SurveyAudit(Shape):
     documents: list[AuditedDocument]
 
 
+Index = Annotated[int, Field(ge=0)]
+Symbol = Index | Annotated[str, Field(pattern="^[0-9a-f]{1,250}$")] | list[Index]
+
+
 class Report(Shape):
     """One respondent's noisy symbols, padded to the document's one length with trailing spaces."""
 
     v: Literal[1]
     doc: str = Field(pattern="^sha256:[0-9a-f]{64}$", description="Digest of the document that was answered.")
     id: str = Field(pattern="^[0-9a-f]{32}$", description="128 random bits, drawn once with the symbols.")
-    y: list[int] = Field(description="One symbol per block, in the document's order.")
+    y: list[Symbol] = Field(
+        description="One symbol per block, in the document's order and as its kind of mechanism writes them: a number "
+        "of a table, hexadecimal digits of a set, a list of numbers of a product."
+    )
     strata: dict[str, str] = Field(description="Public answers by question id.")
-    token: None
+    token: Annotated[str, Field(pattern=f"^[A-Za-z0-9_-]{{1,{MAX_TOKEN}}}$")] | None = Field(
+        description="What the document's token rule asks for; null if it has none."
+    )
 
 
 class Receipt(Shape):

@@ -117,7 +117,7 @@ def test_a_choice_that_cannot_be_told_has_no_row(tmp_path: Path, sqlite_url: str
 
 
 def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) -> None:
-    """Assert that an answer's status, media type and body are those the document declares."""
+    """Assert that an answer's status, media type, body and problem are those the document declares."""
     declared = operations(spec)[path, method]["responses"]
     assert str(answer.status_code) in declared, (path, answer.status_code)
     content = declared[str(answer.status_code)].get("content")
@@ -129,3 +129,5 @@ def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) ->
     schema = content[kind]["schema"] | {"components": spec["components"]}
     if "json" in answer.content_type:
         jsonschema.Draft202012Validator(schema).validate(answer.json)
+    if answer.status_code >= 400:
+        assert f"`{answer.json['code']}`:" in declared[str(answer.status_code)]["description"], (path, answer.json)

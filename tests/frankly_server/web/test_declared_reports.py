@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the OpenAPI document says of reports: a report is stored only if it has the declared shape, and each refusal
+has a declared code; with mechanisms of every kind and with invitations."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import jsonschema
+import pytest
+from frankly_protocol.mechanisms import KINDS
+from frankly_protocol.report import MAX_TOKEN
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.frankly_server.web.site import SURVEY, Site, make_site
+from tests.frankly_server.web.test_fuzz import BODIES, JSON_VALUES, check
+from tests.survey_files import SMOKES, WINDOW, habits
+
+PATH = "/v1/surveys/{survey_id}/reports"
+BATCH = "application/vnd.frankly.batch+json"
+
+
+def block(name: str, *choices: int, **options: Any) -> str:
+    """A block with a question for each number of choices, as a survey file holds it."""
+    questions = [
+        {
+            "id": f"{name}{i}",
+            "text": {"en": name},
+            "choices": [{"id": f"c{k}", "label": {"en": f"C{k}"}} for k in range(size)],
+        }
+        for i, size in enumerate(choices)
+    ]
+    return f"  - {json.dumps({'id': name, **options, 'questions': questions})}\n"
+
+
+ROBUST = {"order": "2", "n": 2000, "beta": "0.05"}
+PAIRS = {"prior": {"joint": [[60, 150], [90, 20]], "secret": "ill", "secrets": ["no", "yes"], "source": "a table"}}
+BLOCKS = (
+    SMOKES,
+    block("set", 4, notion="ldp", epsilon="0.5", mechanism="oue"),
+    block("some", 6, notion="ldp", epsilon="0.5", mechanism="subset-selection"),
+    block("product", 2, 2, notion="rldp", epsilon="0.5", mechanism="independent-reporting", robust=ROBUST,
+          accept_unidentifiable=True, **PAIRS),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def invited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A survey of every kind of mechanism that asks for an invitation, beside another survey."""
+    home = tmp_path_factory.mktemp("invited")
+    file = habits(*BLOCKS, budget="4", window=WINDOW, strata="tokens: {kind: invite}\n")
+    made = make_site(home, f"sqlite:///{home / 'frankly.db'}", file)
+    made.services.surveys.apply(made.services.surveys.parse_definition(SURVEY.replace(b"habits", b"other")))
+    yield made
+    made.services.close()
+
+
+@pytest.fixture(scope="module")
+def spec(invited: Site) -> dict[str, Any]:
+    return dict(invited.client.get("/openapi.json").json)
+
+
+def fits(spec: dict[str, Any], report: Any) -> bool:
+    """Whether a report has the shape that the document declares."""
+    schema = {"$ref": "#/components/schemas/Report", "components": spec["components"]}
+    return bool(jsonschema.Draft202012Validator(schema).is_valid(report))
+
+
+def drawn(site: Site, seed: int) -> list[Any]:
+    """A symbol of every block, as the kinds write them."""
+    mechanisms = [block.mechanism for block in site.services.surveys.versions(site.survey)[0].blocks]
+    assert {mechanism.kind for mechanism in mechanisms} == set(KINDS)
+    source = Random(seed)
+    return [one.symbol_json(source.choice(list(one.symbols()))) for one in mechanisms]
+
+
+def sent(site: Site, spec: dict[str, Any], report: Any) -> Any:
+    """Send a report alone; what is answered is declared, and what is stored has the declared shape."""
+    answer = site.send(report)
+    check(spec, PATH, "POST", answer)
+    if answer.status_code in (200, 201):
+        assert fits(spec, report), report
+    return answer
+
+
+def test_symbols_of_every_kind_and_tokens_have_the_declared_shape(invited: Site, spec: dict[str, Any]) -> None:
+    tokens = invited.services.invites.make("habits", 30)
+    for seed, token in enumerate(tokens):
+        report = invited.report(seed, y=drawn(invited, seed), strata={}, token=token)
+        assert fits(spec, report)
+        assert sent(invited, spec, report).status_code == 201
+
+
+# token -> status, code
+REFUSED = {
+    "none": (None, 401, "token_invalid"),
+    "no text": (7, 401, "token_invalid"),
+    "not base64url": ("a b", 401, "token_invalid"),
+    "too long": ("a" * (MAX_TOKEN + 1), 401, "token_invalid"),
+    "another": ("A" * 43, 401, "token_invalid"),
+    "of another survey": ("FOREIGN", 403, "token_foreign"),
+    "used": ("SPENT", 409, "token_spent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_for_its_token_is_declared(name: str, invited: Site, spec: dict[str, Any]) -> None:
+    token, status, code = REFUSED[name]
+    if token in ("FOREIGN", "SPENT"):
+        (token,) = invited.services.invites.make("other" if token == "FOREIGN" else "habits", 1)
+        sent(invited, spec, invited.report(1000, y=drawn(invited, 1000), strata={}, token=token))
+    report = invited.report(1001, y=drawn(invited, 1001), strata={}, token=token)
+    answer = sent(invited, spec, report)
+    assert (answer.status_code, answer.json["code"], answer.json["field"]) == (status, code, "token")
+    batch = invited.send({"reports": [report]}, content_type=BATCH)
+    check(spec, PATH, "POST", batch)
+    assert batch.json["results"][0]["problem"]["code"] == code
+
+
+def test_no_report_with_an_invitation_finds_a_fault(
+    request: pytest.FixtureRequest, invited: Site, spec: dict[str, Any]
+) -> None:
+    """Reports near to good ones: some are stored, some refused for each reason that a token can give."""
+    invites = invited.services.invites
+    (spent,) = invites.make("habits", 1)
+    sent(invited, spec, invited.report(2000, y=drawn(invited, 2000), strata={}, token=spent))
+    told: Counter[str] = Counter()
+    near = st.lists(
+        st.integers(-1, 6) | st.sampled_from(["0", "3", "3f", "F", ""]) | st.lists(st.integers(0, 2)), max_size=5
+    )
+
+    @settings(max_examples=10_000 if request.config.getoption("--full") else 250, deadline=None, database=None,
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(
+        token=st.sampled_from(["habits"] * 3 + ["other", "spent", None]) | JSON_VALUES,
+        y=st.none() | near,
+        body=st.just({"base": {}}) | BODIES,
+        number=st.integers(4000, 2**60),
+    )
+    @example(token="habits", y=None, body={"base": {}}, number=3001)
+    @example(token="other", y=None, body={"base": {}}, number=3002)
+    @example(token="spent", y=None, body={"base": {}}, number=3003)
+    @example(token=None, y=None, body={"base": {}}, number=3004)
+    @example(token="habits", y=[0], body={"base": {}}, number=3005)
+    @example(token="habits", y=["F"], body={"base": {}}, number=3006)
+    def run(token: Any, y: Any, body: Any, number: int) -> None:
+        if token in ("habits", "other"):
+            (token,) = invites.make(token, 1)
+        token = spent if token == "spent" else token
+        if isinstance(body, dict):
+            symbols = drawn(invited, number) if y is None else y
+            base = invited.report(number, y=symbols, strata={}, token=token)
+            body = base | body["base"] if "base" in body else body
+        answer = sent(invited, spec, body)
+        told[answer.json.get("code") or answer.json["status"]] += 1
+
+    run()
+    assert {"accepted", "token_foreign", "token_spent", "token_invalid", "y_type", "symbol_unknown"} <= set(told)
