@@ -156,6 +156,11 @@ class Accounts:
         with self._database.transaction("record event") as tx:
             self._record(tx, by.organisation, by.email, action, subject)
 
+    def record_command(self, organisation: str, action: str, subject: str) -> None:
+        """Put on an organisation's trail what somebody did on the command line."""
+        with self._database.transaction("record event") as tx:
+            self._record(tx, organisation, COMMAND_LINE, action, subject)
+
     def trail(self, organisation: str, before: int | None = None, limit: int = 50) -> Sequence[AuditEvent]:
         """Return an organisation's events, newest first."""
         with self._database.reading("read trail") as tx:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from frankly_server.cli import counted
+from frankly_server.cli import counted, moving
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.surveys import Published, PublishedBlock, files
@@ -27,7 +27,11 @@ _UNCHANGED = "Answers are sent unchanged in: {}. They say about the secret no mo
 
 @click.group()
 def survey() -> None:
-    """Apply, compare, export, publish and list surveys."""
+    """Apply, compare, export, publish, list, pause, resume, close, archive and erase surveys."""
+
+
+for moving_command in moving.commands():
+    survey.add_command(moving_command)
 
 
 @survey.command()
@@ -111,17 +115,20 @@ def template(name: str | None, as_json: bool) -> None:
 @survey.command("list")
 @json_option
 def list_surveys(as_json: bool) -> None:
-    """List every survey of this server."""
+    """List every survey of this server: draft, scheduled, open, paused, closed or archived."""
     with open_services() as services:
-        found = services.surveys.list()
+        surveys = services.surveys.list()
+        states = services.lifecycle.states(surveys)
+    # What pages call live is open here, as in what `resume` tells.
+    found = [(s, "open" if states[s.survey_id] == "live" else states[s.survey_id]) for s in surveys]
     if as_json:
         lines = [
-            {"survey": s.survey_id, "name": s.name, "state": s.state, "version": s.version, "link": s.link}
-            for s in found
+            {"survey": s.survey_id, "name": s.name, "state": state, "version": s.version, "link": s.link}
+            for s, state in found
         ]
         write_json({"surveys": lines})
         return
-    rows = [(s.name, s.state, str(s.version) if s.version else "none", s.survey_id, s.link or "") for s in found]
+    rows = [(s.name, state, str(s.version) if s.version else "none", s.survey_id, s.link or "") for s, state in found]
     results().print(table("Surveys", ("name", "state", "version", "id", "link"), rows))
 
 

@@ -5,7 +5,7 @@ Published documents never change; the state is the server's word beside them, wh
 that would keep a report (`frankly_server.intake.gate`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -40,6 +40,11 @@ class Lifecycle:
         """Return the standings by survey id of all surveys that have one."""
         with self._database.reading("survey standings") as tx:
             return tx.standings.every()
+
+    def states(self, summaries: Iterable[Summary]) -> Mapping[str, str]:
+        """Return by survey id one word for where each is; see `shown_state`."""
+        known = self.every()
+        return {found.survey_id: shown_state(found, known.get(found.survey_id, StandingRow())) for found in summaries}
 
     def require(self, survey_id: str, organisation: str) -> StandingRow:
         """Return the standing of an organisation's survey.

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly survey`: dry runs, idempotent apply, certified publish, and refusals that touch nothing."""
 
+import json
 from pathlib import Path
 
 import pytest
 from frankly_protocol.canonical import digest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_server.cli.opening import open_services
+from frankly_server.cli.survey import survey
 from frankly_server.settings import Settings
 from frankly_server.store import Database
+from frankly_server.surveys.lifecycle import MOVES
 
 from tests.frankly_server.cli.conftest import Frankly
 
@@ -99,3 +103,62 @@ def test_publishing_with_a_key_that_others_can_read(ready: Frankly, survey_file:
     done = ready("survey", "publish", "habits")
     assert done.code == 3
     assert "chmod 600" in done.err
+
+
+def state(ready: Frankly) -> str:
+    return str(ready("survey", "list", "--json").json["surveys"][0]["state"])
+
+
+def trail(ready: Frankly) -> list[tuple[str, str, str]]:
+    with open_services() as services:
+        return [(one.actor, one.action, one.subject) for one in services.accounts.trail("main")]
+
+
+def test_a_survey_is_moved_as_on_the_pages_and_the_trail_says_so(ready: Frankly, survey_file: Path) -> None:
+    survey = ready("survey", "apply", survey_file, "--json").json["survey"]
+    ready("survey", "publish", "habits")
+    for move, becomes in (("pause", "paused"), ("resume", "open"), ("close", "closed"), ("archive", "archived")):
+        done = ready("survey", move, "habits", *(["--yes"] if move == "close" else []), "--json")
+        assert (done.code, done.json) == (0, {"status": becomes, "survey": survey, "name": "habits"})
+        assert state(ready) == becomes
+        assert trail(ready)[0] == ("the command line", f"survey {becomes}", "habits")
+
+
+def test_closing_asks_first_and_words_are_for_people(ready: Frankly, survey_file: Path) -> None:
+    ready("survey", "apply", survey_file)
+    ready("survey", "publish", "habits")
+    assert ready("survey", "pause", "habits").err == "Survey habits is paused.\n"
+    asked = ready("survey", "close", "habits", stdin="n\n")
+    assert asked.code != 0
+    assert state(ready) == "paused"
+    assert ready("survey", "close", "habits", stdin="y\n").code == 0
+    assert state(ready) == "closed"
+
+
+def test_every_move_is_a_command() -> None:
+    assert set(MOVES) <= set(survey.commands)
+
+
+# before -> the moves that were made, the one that is refused, its code, its exit code
+REFUSED_MOVES = {
+    "nobody's survey": ((), ("pause", "nobody"), "survey_unknown", 3),
+    "a draft": ((), ("pause", "habits"), "immutable", 3),
+    "a draft, closed": ((), ("close", "habits", "--yes"), "immutable", 3),
+    "nothing to resume": (("publish",), ("resume", "habits"), "immutable", 3),
+    "archived while open": (("publish",), ("archive", "habits"), "immutable", 3),
+    "opened again": (("publish", "close"), ("resume", "habits"), "immutable", 3),
+    "archived twice": (("archive",), ("archive", "habits"), "immutable", 3),
+    "no name": ((), ("pause",), "usage", 2),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_MOVES)
+def test_a_move_that_cannot_be_changes_nothing(name: str, ready: Frankly, survey_file: Path) -> None:
+    before, refused, code, exit_code = REFUSED_MOVES[name]
+    ready("survey", "apply", survey_file)
+    for move in before:
+        assert ready("survey", move, "habits", *(["--yes"] if move == "close" else [])).code == 0
+    known, told = state(ready), trail(ready)
+    answer = ready("survey", *refused, "--json")
+    assert (answer.code, json.loads(answer.err)["code"]) == (exit_code, code)
+    assert (state(ready), trail(ready)) == (known, told)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly survey pause|resume|close|archive`: what the admin pages do on Intake, with the same line on the trail."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import click
+
+from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.opening import open_services
+from frankly_server.surveys.lifecycle import MOVES
+
+_HELP: Final[Mapping[str, str]] = {
+    "pause": "Take no reports of the survey called NAME for now: devices keep theirs and come back later.",
+    "resume": "Take reports of the paused survey called NAME again.",
+    "close": "Take no more reports of the survey called NAME. There is no way back: publish a new survey instead.",
+    "archive": "Put away the closed survey called NAME, or a draft that nobody will publish. There is no way back.",
+}
+_FINAL: Final = ("close",)
+
+
+def commands() -> Iterator[click.Command]:
+    """Yield a command for every move of a survey's life."""
+    return map(_command, MOVES)
+
+
+def _command(move: str) -> click.Command:
+    @click.command(move, help=_HELP[move])
+    @click.argument("name")
+    @json_option
+    def run(name: str, as_json: bool, yes: bool = True) -> None:
+        if not yes:
+            click.confirm(f"Close {name}? It cannot be opened again", abort=True, err=True)
+        with open_services() as services:
+            found = services.surveys.summary(name)
+            organisation = services.lifecycle.standing(found.survey_id).organisation
+            state = services.lifecycle.move(found.survey_id, move)
+            services.accounts.record_command(organisation, f"survey {state}", found.name)
+        if as_json:
+            write_json({"status": state, "survey": found.survey_id, "name": found.name})
+        else:
+            remarks().print(f"Survey {found.name} is {state}.", markup=False)
+
+    return click.option("--yes", is_flag=True, help="Do not ask.")(run) if move in _FINAL else run
