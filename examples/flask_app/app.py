@@ -8,9 +8,10 @@ It listens on this machine only. Answers go from the form to `Client.answer` and
 
 import os
 from collections.abc import Callable
+from functools import cache
 
 from flask import Flask, render_template_string, request
-from frankly_sdk import AlreadyAnswered, Answer, Client, FranklyError, UnknownChoice
+from frankly_sdk import AlreadyAnswered, Answer, Client, FranklyError, NetworkError, UnknownChoice
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{{ title }}</title>
 <main><h1>{{ title }}</h1>
@@ -31,16 +32,23 @@ SAID = {
 
 
 def create_app(open_client: Callable[[], Client] | None = None) -> Flask:
-    """Return the app; `open_client` gives a client that the app may keep, by default from the environment."""
-    app = Flask(__name__)
-    client = (open_client or _from_environment)()
+    """Return the app; `open_client` gives a client that the app may keep, by default from the environment.
+
+    The survey is opened when it is first asked for: a device that starts without network must not stay without the app.
+    """
+    app, opened = Flask(__name__), cache(open_client or _from_environment)
+
+    @app.errorhandler(NetworkError)
+    def offline(error: NetworkError) -> tuple[str, int]:
+        return f"The survey cannot be opened yet: {error.detail}", 503
 
     @app.get("/")
     def ask() -> str:
-        return _page(client, asking=True)
+        return _page(opened(), asking=True)
 
     @app.post("/")
     def take() -> tuple[str, int]:
+        client = opened()
         document = client.survey.document
         strata = {question.id: request.form.get(question.id, "") for question in document.strata}
         given = Answer({name: request.form.get(name, "") for name in document.questions})

@@ -4,6 +4,7 @@
 After a change of the problem table or of an error: ``python -m tests.frankly_sdk.test_docs`` writes the page anew.
 """
 
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from frankly_sdk.events import EVENTS
 from frankly_sdk.testing import FakeServer, make_survey
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE, GUIDE = ROOT / "docs" / "errors.md", ROOT / "docs" / "sdk.md"
+PAGE, GUIDE, EMBED = (ROOT / "docs" / name for name in ("errors.md", "sdk.md", "embed.md"))
 HEAD = """# Errors
 
 Written from the code (`tests/frankly_sdk/test_docs.py`): not to be edited by hand.
@@ -101,6 +102,27 @@ def test_the_guides_code_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.M
         if "test_my_app" in names:
             names["test_my_app"](tmp_path)
     assert len(server.reports) == 5
+
+
+def test_the_embedded_app_starts_without_network_and_recovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (app,) = re.findall(
+        r"^```python\n(# app\.py\n.*?)^```", EMBED.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    (tmp_path / "embedded_app.py").write_text(app, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    create_app = importlib.import_module("embedded_app").create_app
+    server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
+    server.network.online = False
+    page = create_app(lambda: server.open(tmp_path / "a.db")).test_client()
+    early = page.get("/")
+    assert (early.status_code, "cannot be opened yet" in early.text) == (503, True)
+    server.network.online = True
+    assert "smokes?" in page.get("/").text
+    assert 'role="status">sent<' in page.post("/", data={"smokes": "yes"}).text
+    server.network.online = False
+    later = create_app(lambda: server.open(tmp_path / "a.db")).test_client()
+    assert 'role="status">answered before: sent<' in later.post("/", data={"smokes": "no"}).text
+    assert len(server.reports) == 1
 
 
 def test_the_guide_names_every_event_and_option() -> None:

@@ -27,6 +27,17 @@ def browser(server: FakeServer, folder: Path, **options: object) -> FlaskClient:
     return create_app(lambda: server.open(folder / "s.db", **options)).test_client()
 
 
+def test_the_app_starts_without_network_and_opens_the_survey_later(server: FakeServer, tmp_path: Path) -> None:
+    server.network.online = False
+    http = browser(server, tmp_path)
+    for early in (http.get("/"), http.post("/", data=FORM)):
+        assert (early.status_code, "cannot be opened yet" in early.text) == (503, True)
+    server.network.online = True
+    assert "What leaves this device" in http.get("/").text
+    assert http.post("/", data=FORM).status_code == 200
+    assert sum("/document" in request.url for request in server.requests) == 1, "opened once, then kept"
+
+
 def test_the_page_explains_asks_and_sends(server: FakeServer, tmp_path: Path) -> None:
     http = browser(server, tmp_path)
     asked = http.get("/").get_data(as_text=True)
