@@ -81,7 +81,7 @@ class Check:
     """One sentence of the paper beside our number.
 
     paper : what is printed; None for a claim without a number. tolerance : how far ours may be from it. holds : whether
-    it is so; None where this run could not tell. expected : whether it should hold; where DESIGN §9 says that the paper
+    it is so; None where this run could not tell. expected : whether it should hold; where the errata say that the paper
     is wrong, it should not. always : whether a quick run can tell too, because it holds of every single case.
     """
 
@@ -104,7 +104,7 @@ class Check:
         """Return the check in words."""
         verdict = {None: "told only", True: "agrees", False: "differs"}[self.holds]
         if not self.expected:
-            verdict += " (as DESIGN §9 says)" if self.holds is False else " (DESIGN §9 says it should not)"
+            verdict += " (as the errata say)" if self.holds is False else " (the errata say it should not)"
         printed = "" if self.paper is None else f"paper {self.paper:g} (± {self.tolerance:.2g}), "
         return f"{self.words}: {printed}here {self.ours:.4g}: {verdict}"
 

@@ -67,7 +67,7 @@ def fitted(name: str, prior: Prior, epsilon: Fraction) -> Fitted:
 
 
 def _averaged(Q: channel.FloatArray, prior: Prior) -> channel.FloatArray:
-    """Return P(y|x) = Σ_s P(s|x) P(y|s,x) of a mechanism over pairs (s, x)  [DESIGN §9.18]."""
+    """Return P(y|x) = Σ_s P(s|x) P(y|s,x) of a mechanism over pairs (s, x)  [errata 18]."""
     given = np.array(prior.joint, dtype=float)
     given /= given.sum(axis=0)
     return np.asarray(np.einsum("sx,sxy->xy", given, Q.reshape(prior.secrets, prior.answers, -1)))

@@ -114,13 +114,13 @@ FIGURES = (
         _compared("funnel-3", {_LDP: _optimum("secret-ldp", Fraction(1)), _LIP: _optimum("lip", Fraction(1))}),
         _about(_LDP, _LIP), draws=10, quick_draws=2,
         notes=("the paper's 133 s for LDP come from a polytope over all reports at once; one report at a time suffices "
-               "(DESIGN §9.16)",),
+               "(errata 16)",),
     ),
     Figure(
         "funnel-4", "Figure 4", "Optimal ε-LDP and ε/2-LIP", (_UTILITY,), _DATA,
         _compared("funnel-4", {_LDP: _optimum("secret-ldp", Fraction(1)), _HALF: _optimum("lip", Fraction(1, 2))}),
         _about(_HALF, _LDP), draws=10, quick_draws=2,
-        notes=("ε/2-LIP implies ε-LDP; one sentence of the text has it backwards (DESIGN §9.19)",),
+        notes=("ε/2-LIP implies ε-LDP; one sentence of the text has it backwards (errata 19)",),
     ),
     Figure(
         "funnel-5", "Figure 5", "LIP and side-channel resistant LIP, three attributes",
@@ -128,7 +128,7 @@ FIGURES = (
         {"data": "|S| = 2, attributes 3·3·4 (quick: 2·2·2), cells uniform in [0, 1], normalised",
          "ε": "0.5, 1, 1.5, 2", "optimum": f"local search and at most {_STEPS_JOINT} steps of branch and bound"},
         _side_channels, _about_side_channels, draws=10, quick_draws=1,
-        notes=("Theorem 4 is false: its product may exceed ε (DESIGN §9.15), though not on draws like these; sound are "
+        notes=("Theorem 4 is false: its product may exceed ε (errata 15), though not on draws like these; sound are "
                "the optimum on the joint cone and the product whose factors are chosen in turn",),
     ),
 )  # fmt: skip

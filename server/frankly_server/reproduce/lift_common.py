@@ -25,7 +25,7 @@ PANELS = (
     Panel("c", "min-lift leakage", "ε", "log min Ψ(y)"),
 )
 SYNTHETIC = f"cells uniform in [0, 1], normalised; |X| = {ANSWERS}, |S| = {SECRETS}"
-ADULT = "X = occupation, S = relationship without Other-relative (DESIGN §9.23)"
+ADULT = "X = occupation, S = relationship without Other-relative (errata 23)"
 LEVELS = "ε_l = λε, ε_u = (1 − λ)ε"
 
 Weights = Sequence[Sequence[int]]

@@ -111,7 +111,7 @@ def _above(base: Callable[[Rows], Iterator[Check]]) -> Callable[[Rows], Iterator
 
 _PARAMETERS = {"levels": common.LEVELS, "ε": "0.25, 0.5, … 8", "λ": "0.35, 0.5, 0.65; LDP at ε",
                "bars": "one standard deviation over the draws; least, most: extremes"}  # fmt: skip
-_NOTES = ("the curves without 'as printed' are repaired until every report keeps its level (DESIGN §9.21)",)
+_NOTES = ("the curves without 'as printed' are repaired until every report keeps its level (errata 21)",)
 FIGURES = (
     Figure(
         "lift-2", "Figure 2", "Watchdog with complete merging, synthetic data", _PANELS,
@@ -127,11 +127,11 @@ FIGURES = (
         "lift-6", "Figure 6", "Watchdog with subset merging, synthetic data", _PANELS,
         {"data": common.SYNTHETIC, **_PARAMETERS},
         _rows(SUBSETS, lambda run: common.synthetic("lift-6", run)), _about((1, 0.73, 0.01)),
-        draws=1000, quick_draws=3, notes=(*_NOTES, "as printed: risk Λ + Ψ; ours: Λ + 1/Ψ (DESIGN §9.22)"),
+        draws=1000, quick_draws=3, notes=(*_NOTES, "as printed: risk Λ + Ψ; ours: Λ + 1/Ψ (errata 22)"),
     ),
     Figure(
         "lift-7", "Figure 7", "Watchdog with subset merging, Adult", _PANELS, {"data": common.ADULT, **_PARAMETERS},
         _rows(SUBSETS, common.adult), _about((1, 0.73, 0.01)), adult=True,
-        notes=(*_NOTES, "as printed: risk Λ + Ψ; ours: Λ + 1/Ψ (DESIGN §9.22)"),
+        notes=(*_NOTES, "as printed: risk Λ + Ψ; ours: Λ + 1/Ψ (errata 22)"),
     ),
 )  # fmt: skip

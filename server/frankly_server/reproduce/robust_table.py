@@ -59,6 +59,6 @@ FIGURES = (
          "PolyOpt": f"local search and at most {common.STEPS} steps of branch and bound"},
         _table, _about, draws=100, quick_draws=1, seed=common.SEED,
         notes=("the printed IR of panels a, b, c fits a distance of one coordinate in place of the ℓ1 norm, which "
-               "breaks ε (DESIGN §9.13)",),
+               "breaks ε (errata 13)",),
     ),
 )  # fmt: skip

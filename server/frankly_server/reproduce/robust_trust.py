@@ -85,7 +85,7 @@ FIGURES = (
         tuple(Panel(key, f"a₁ = {s}, a₂ = {u}", "ε", "ε*") for key, (s, u) in zip("ab", common.SHAPES, strict=False)),
         {**_DATA, "ε": "0.075, 0.15, 0.3, … 1.5", "bars": "quartiles around the median", **QUICKLY},
         _realised, _about_realised, draws=100, quick_draws=2, seed=common.SEED,
-        notes=("ε* is the logarithm of the printed maximum (DESIGN §9.12); draws with infinite ε* are left out",),
+        notes=("ε* is the logarithm of the printed maximum (errata 12); draws with infinite ε* are left out",),
     ),
     Figure(
         "robust-5", "Figure 5", "Normalised difference of the information under the estimate and the truth, ε = 1.5",

@@ -58,7 +58,7 @@ def _about(rows: Rows) -> Iterator[Check]:
         yield rows.ordered(f"{panel}: PolyOpt outperforms IR", panel, IR, POLYOPT, 1e-3)
         yield rows.ordered(f"{panel}: PolyOpt outperforms SRR", panel, SRR, POLYOPT, 1e-3)
         yield rows.ordered(f"{panel}: NR outperforms PolyOpt", panel, POLYOPT, NR, 1e-3)
-        words = f"{panel}: the rows s₁ = s₂ only cost utility (DESIGN §9.11)"
+        words = f"{panel}: the rows s₁ = s₂ only cost utility (errata 11)"
         yield rows.ordered(words, panel, POLYOPT_PRINTED, POLYOPT, 2e-3)
         small = min(rows.curve(panel, IR))
         better = rows.y(panel, IR, small) >= rows.y(panel, SRR, small) - 1e-12
@@ -76,8 +76,8 @@ def _panels(words: Sequence[str]) -> tuple[Panel, ...]:
 _PARAMETERS = {"β": "0.05, order 2 (χ²)", "ε": "0.075, 0.15, 0.3, … 1.5",
                "PolyOpt, NR": f"local search and at most {common.STEPS} steps of branch and bound",
                "utility": "under the estimate"}  # fmt: skip
-_NOTES = ("PolyOpt leaves out the rows s₁ = s₂, which the guarantee does not need (DESIGN §9.11)",
-          "IR uses Theorem 5 with the ℓ1 norm (DESIGN §9.13)")  # fmt: skip
+_NOTES = ("PolyOpt leaves out the rows s₁ = s₂, which the guarantee does not need (errata 11)",
+          "IR uses Theorem 5 with the ℓ1 norm (errata 13)")  # fmt: skip
 FIGURES = (
     Figure(
         "robust-2", "Figure 2", "Utility on Adult",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis, Figures 4.1 and 6.1 to 6.3: closed forms, each from its definition, with the corrections of DESIGN §9."""
+"""Thesis, Figures 4.1 and 6.1 to 6.3: closed forms, each from its definition, with the corrections of the errata."""
 
 import math
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def printed_threshold(epsilon: float, delta: float) -> float:
 
 
 def open_threshold(epsilon: float, delta: float) -> float:
-    """h(ε, δ) of DESIGN §9.3: below it in min(π, 1−π), exposing the rarer answer with probability δ is best of all."""
+    """h(ε, δ) of errata 3: below it in min(π, 1−π), exposing the rarer answer with probability δ is best of all."""
     E = math.exp(epsilon)
     return delta * (E + delta) / (E - 1 + 2 * delta) ** 2
 
@@ -183,7 +183,7 @@ FIGURES = (
     Figure(
         "thesis-6.1", "Figure 6.1", "Which (ε,δ) randomised response is best",
         (Panel("a", "level sets of g, p00 and p11 ≥ ½ (as printed)", "ε", "δ"),
-         Panel("b", "level sets of h, all of R (DESIGN §9.3)", "ε", "δ")),
+         Panel("b", "level sets of h, all of R (errata 3)", "ε", "δ")),
         {"ε": "0.02 to 2", "levels": "π = 0, 0.1, … 0.5"},
         _contours, _about_contours,
         notes=("above the curve of π, the uneven mechanism is best at that π: on p00, p11 ≥ ½ in panel a; in panel b "
@@ -194,7 +194,7 @@ FIGURES = (
         (Panel("a", "", "degree of privacy violation α", "ratio of largest variances", y_log=True),),
         {"π": "0.01 and 0.1", "α": "π to 1", "as printed": "(6.10)/(6.12)"},
         _ratios, _about_ratios,
-        notes=("(6.12) is no maximum for pm ≤ ½, where it is (1 − pm)/pm (DESIGN §9.1)",),
+        notes=("(6.12) is no maximum for pm ≤ ½, where it is (1 − pm)/pm (errata 1)",),
     ),
     Figure(
         "thesis-6.3", "Figure 6.3", "Mangat's model with and without sampling",
@@ -202,6 +202,6 @@ FIGURES = (
         {"pm": "0.1 to 1", "n": "1"},
         _sampled, _about_sampled,
         notes=("the printed gap at small pm is an artefact: with sampling the maximum is (1 − pm)/pm for pm ≤ ½ "
-               "(DESIGN §9.1)",),
+               "(errata 1)",),
     ),
 )  # fmt: skip

@@ -149,8 +149,8 @@ def test_robust_mechanisms_of_an_estimate() -> None:
     [
         (Check.near("x", 0.51, 0.5, 0.02), "paper 0.5 (± 0.02), here 0.51: agrees"),
         (Check.near("x", 0.53, 0.5, 0.02), "here 0.53: differs"),
-        (Check.near("x", 0.53, 0.5, 0.02, expected=False), "differs (as DESIGN §9 says)"),
-        (Check.near("x", 0.5, 0.5, 0.02, expected=False), "agrees (DESIGN §9 says it should not)"),
+        (Check.near("x", 0.53, 0.5, 0.02, expected=False), "differs (as the errata say)"),
+        (Check.near("x", 0.5, 0.5, 0.02, expected=False), "agrees (the errata say it should not)"),
         (Check("x", 0.5), "here 0.5: told only"),
     ],
 )

@@ -2,7 +2,7 @@
 """The watchdog's mechanisms as Lift prints them, which can tell more than they promise: for comparison only.
 
 Nothing looks at the merged group of complete merging, and nothing but other groups may join the last group of Algorithm
-1, so both can end with a group that breaks its levels (DESIGN §9.21). What ours do about it is `design/lift/`.
+1, so both can end with a group that breaks its levels (errata 21). What ours do about it is `design/lift/`.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ Risk = Callable[[float, float], float]
 
 
 def sum_of_lifts(largest: float, least: float) -> float:
-    """ω = Λ + Ψ, the risk as it is printed in §4.1 (DESIGN §9.22)."""
+    """ω = Λ + Ψ, the risk as it is printed in §4.1 (errata 22)."""
     return largest + least
 
 

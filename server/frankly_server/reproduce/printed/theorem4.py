@@ -3,7 +3,7 @@
 
 Each attribute's mechanism is the most informative one that is ε^j-LIP with respect to p(S, X^j | x_J) for every set J
 of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. What earlier outcomes tell beside x_J is
-not looked at, so the product can leak any amount (DESIGN §9.15); `side_channel_level` says how much it does leak.
+not looked at, so the product can leak any amount (errata 15); `side_channel_level` says how much it does leak.
 """
 
 import math
