@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from frankly_protocol.audit import (
+    DEVICE_CAP,
     FormLevel,
     chance_up,
     exp_lower,
@@ -37,7 +38,7 @@ class Policy:
     Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals.
     """
 
-    cap: str = "5"
+    cap: str = DEVICE_CAP
     max_ceiling: str | None = None
     allow_unpinned: bool = False
     require_log: bool = False

@@ -45,10 +45,11 @@ def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -
         change = services.surveys.apply(counted.definition(file.read(MAX_FILE_BYTES), counts), dry_run=dry_run)
     if as_json:
         write_json({"status": change.status, "survey": change.survey_id, "name": change.name, "dry_run": dry_run,
-                    "diff": list(change.diff)})  # fmt: skip
+                    "diff": list(change.diff), "warnings": list(change.warnings)})  # fmt: skip
         return
     for line in change.diff:
         click.echo(line)
+    _warn(change.warnings)
     verb = f"would be {change.status}" if dry_run and change.status != "unchanged" else f"is {change.status}"
     remarks().print(f"Survey {change.name} {verb}.", markup=False)
     if not dry_run:
@@ -152,6 +153,11 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
         remarks().print(f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.", markup=False)
 
 
+def _warn(warnings: Sequence[str]) -> None:
+    for words in warnings:
+        click.echo(f"Warning: {words}", err=True)
+
+
 @contextmanager
 def _progress() -> Iterator[Report]:
     """Show one bar on stderr while blocks are designed; nothing where stderr is no terminal."""
@@ -183,6 +189,7 @@ def _published(found: Published) -> dict[str, object]:
         "form_epsilon": found.form_epsilon,
         "budget": found.budget,
         "blocks": blocks,
+        "warnings": list(found.warnings),
     }
 
 
@@ -199,6 +206,7 @@ def _show(found: Published) -> None:
     for block in found.blocks:
         if block.untold:
             out.print(_UNTOLD.format(block.id, "; ".join(block.untold), "; ".join(block.estimable)), markup=False)
+    _warn(found.warnings)
     out.print("Give respondents this link, whole; whoever holds it gets exactly this document:", markup=False)
     click.echo(found.link)
 

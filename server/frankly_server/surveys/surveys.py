@@ -23,21 +23,22 @@ from frankly_server.settings import Settings
 from frankly_server.store import Database, DocumentRow, SurveyRow
 from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
+from frankly_server.surveys.devices import expected_warnings, warnings_of
 from frankly_server.surveys.drafting import Place, Progress, draft_blocks, draft_document
-from frankly_server.surveys.priors import asked_of
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What `apply` did, or would do: ``created``, ``updated`` or ``unchanged``, and the differing fields.
 
-    survey_id : None for a survey that a dry run would create.
+    survey_id : None for a survey that a dry run would create. warnings : what devices will make of it, in sentences.
     """
 
     status: str
     survey_id: str | None
     name: str
     diff: Sequence[str]
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class PublishedBlock:
 class Published:
     """A published version; ``status`` is ``published``, or ``unchanged`` if this very definition was already out.
 
-    form_epsilon : what answering the whole form costs, in nats as text; at most `budget`.
+    form_epsilon : what answering the whole form costs, in nats as text; at most `budget`. warnings : what devices will
+    make of it, in sentences.
     """
 
     status: str
@@ -76,6 +78,7 @@ class Published:
     form_epsilon: str
     budget: str
     blocks: Sequence[PublishedBlock]
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,7 @@ class Surveys:
         A `dry_run` checks and compares, and touches nothing. Published versions stay as they are: publish a new one.
         Raises InvalidInput for a prior that cannot be used.
         """
-        for i, block in enumerate(definition.blocks):
-            asked_of(block, f"blocks[{i}]")
+        warnings = expected_warnings(definition)
         new = definition.to_json()
         with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
             row = tx.surveys.by_name(definition.name)
@@ -126,12 +128,12 @@ class Surveys:
                 survey_id = None if dry_run else secrets.token_hex(16)
                 if survey_id is not None:
                     tx.surveys.add(SurveyRow(survey_id, definition.name, new))
-                return Change("created", survey_id, definition.name, differences({}, loads(new)))
+                return Change("created", survey_id, definition.name, differences({}, loads(new)), warnings)
             if row.definition == new:
-                return Change("unchanged", row.id, row.name, [])
+                return Change("unchanged", row.id, row.name, [], warnings)
             if not dry_run:
                 tx.surveys.redefine(row.id, new)
-            return Change("updated", row.id, row.name, differences(loads(row.definition), loads(new)))
+            return Change("updated", row.id, row.name, differences(loads(row.definition), loads(new)), warnings)
 
     def publish(
         self, name_or_id: str, progress: Progress | None = None, timer: Callable[[], float] = time.monotonic
@@ -283,6 +285,7 @@ class Surveys:
             form_epsilon=ln_up(document.form_level.level),
             budget=budget,
             blocks=blocks,
+            warnings=warnings_of(document),
         )
 
     def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:

@@ -13,6 +13,7 @@ from frankly_protocol.audit.bounds import (
 )
 from frankly_protocol.audit.claims import NOTIONS, PRIOR_BASED, PRIOR_FREE, Claim
 from frankly_protocol.audit.ledger import (
+    DEVICE_CAP,
     FormLevel,
     LedgerLine,
     Posterior,
@@ -27,6 +28,7 @@ from frankly_protocol.audit.work import MAX_WORK, require_verifiable, work
 
 __all__ = [
     "AVERAGE",
+    "DEVICE_CAP",
     "MAX_WORK",
     "NOTIONS",
     "PRIOR_BASED",

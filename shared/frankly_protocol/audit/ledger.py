@@ -18,9 +18,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Protocol
+from typing import Final, Protocol
 
 from frankly_protocol.audit.claims import Claim
+
+DEVICE_CAP: Final = "5"
+"""Nats that all surveys answered from one device may cost together, where an app sets no other limit."""
 
 
 class LedgerPromise(Protocol):

@@ -8,6 +8,7 @@ import pytest
 from frankly_protocol.canonical import digest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
+from frankly_server.app import create_app
 from frankly_server.cli.opening import open_services
 from frankly_server.cli.survey import survey
 from frankly_server.settings import Settings
@@ -15,6 +16,7 @@ from frankly_server.store import Database
 from frankly_server.surveys.lifecycle import MOVES
 
 from tests.frankly_server.cli.conftest import Frankly
+from tests.frankly_server.web.admin.office import PASSWORD, send
 
 
 def test_apply_is_idempotent_and_dry_run_touches_nothing(ready: Frankly, survey_file: Path) -> None:
@@ -162,3 +164,20 @@ def test_a_move_that_cannot_be_changes_nothing(name: str, ready: Frankly, survey
     answer = ready("survey", *refused, "--json")
     assert (answer.code, json.loads(answer.err)["code"]) == (exit_code, code)
     assert (state(ready), trail(ready)) == (known, told)
+
+
+def test_a_form_that_no_usual_device_answers_is_warned_of(ready: Frankly, survey_file: Path) -> None:
+    survey_file.write_text(survey_file.read_text().replace('epsilon: "1"', 'epsilon: "3"').replace('"2"', '"6"'))
+    words = "The form costs 6.0000 nats, more than 5 nats"
+    for command in (("apply", survey_file, "--dry-run"), ("apply", survey_file), ("publish", "habits")):
+        told = ready("survey", *command)
+        assert (told.code, told.err.count("Warning: "), told.err.count(words)) == (0, 1, 1)
+        assert words not in told.out
+        (warning,) = ready("survey", *command, "--json").json["warnings"]
+        assert warning.startswith(words)
+    with open_services() as services:
+        page = create_app(services.settings, services=services).test_client()
+        services.accounts.create("main", "o@example.org", "owner", PASSWORD)
+        send(page, "/admin/sign-in", email="o@example.org", password=PASSWORD)
+        survey_id = services.surveys.summary("habits").survey_id
+        assert page.get(f"/admin/surveys/{survey_id}").text.count(words) == 2  # of the draft, and of what is published

@@ -14,10 +14,11 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
+from frankly_server.surveys.devices import expected_warnings, warnings_of
 from frankly_server.surveys.surveys import Published
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
-from frankly_server.web.admin.survey_page import opened, show
+from frankly_server.web.admin.survey_page import Opened, opened, show
 from frankly_server.web.hosted import files, import_map
 from frankly_server.web.security import needs, person
 
@@ -29,9 +30,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>")
     @needs("viewer")
     def survey_home(survey_id: str) -> Response:
-        survey = opened(services, survey_id)
-        versions = list(services.surveys.versions(survey.id))[::-1]
-        return show("publish.html", survey, "publish", versions=versions, ln_up=ln_up)
+        return _home(services, opened(services, survey_id))
 
     @routes.get("/surveys/<survey_id>/versions/<int:version>")
     @needs("viewer")
@@ -64,10 +63,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         def act() -> str:
             return survey.path(f"jobs/{services.jobs.start(survey.id, done)}")
 
-        versions = list(services.surveys.versions(survey.id))[::-1]
-        return attempt(
-            act, lambda refused: show("publish.html", survey, "publish", refused, versions=versions, ln_up=ln_up)
-        )
+        return attempt(act, lambda refused: _home(services, survey, refused))
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>")
     @needs("viewer")
@@ -93,6 +89,15 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
             return survey.path(f"jobs/{job_id}")
 
         return attempt(act, failed)
+
+
+def _home(services: Services, survey: Opened, refused: InvalidInput | None = None) -> Response:
+    try:
+        expected = expected_warnings(survey.definition)
+    except InvalidInput:  # publishing says why it cannot be
+        expected = ()
+    versions = [(document, warnings_of(document)) for document in services.surveys.versions(survey.id)][::-1]
+    return show("publish.html", survey, "publish", refused, versions=versions, warnings=expected, ln_up=ln_up)
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:
