@@ -18,6 +18,12 @@ LIMITS = (
     "nobody can check that an answer is true. If this app's memory is erased it no longer knows that you have "
     "answered; answering again then would tell more about you."
 )
+_TOKENS = {
+    "invite": "Your invitation leaves with that as it is: whoever handed it out can tell by it which random result is "
+    "yours.",
+    "rsa-pss": "Your token leaves with that as it is; it was signed unseen, so that it does not tell whom it was given "
+    "to.",
+}
 _MAX_TABLE = 64  # chances; more than that is no longer read by anybody
 _NEVER = Fraction(1, 1 << 24)
 
@@ -82,6 +88,7 @@ def explain(
         *([f"The survey’s own words: “{document.consent[chosen]}”"] if document.consent else []),
         "Your answers are randomised here, on this device; only what is listed below leaves it.",
         *([_public(document, chosen)] if document.strata else []),
+        *([_TOKENS[document.token.kind]] if document.token else []),
         *(block.words for block in blocks),
         _ledger(document, form),
         f"What leaves, once, as {document.report_length} bytes (spaces fill the end): {leaves}",
@@ -245,7 +252,9 @@ def _example(document: SurveyDocument) -> bytes:
 def _leaves(document: SurveyDocument) -> str:
     """Return the report as it will look, with placeholders where random things stand."""
     strata = {question.id: "your public answer" for question in document.strata}
-    sample = Report(document.digest, "0" * 32, tuple(0 for _ in document.blocks), strata).to_bytes(0).decode("ascii")
+    token = "your token" if document.token else None
+    report = Report(document.digest, "0" * 32, tuple(0 for _ in document.blocks), strata, token)
+    sample = report.to_bytes(0).decode("ascii")
     symbols = ",".join(_shape(block.mechanism) for block in document.blocks)
     return sample.replace('"' + "0" * 32 + '"', "<32 random hex digits>").replace(
         f'"y":[{",".join("0" for _ in document.blocks)}]', f'"y":[{symbols}]'

@@ -10,6 +10,7 @@ from frankly_protocol.audit import ceiling
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.report import Report
+from frankly_protocol.tokens import TokenRule
 from frankly_sdk.explain import LIMITS, _ledger, explain
 
 from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
@@ -104,6 +105,21 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
         client.answer(ANSWERS)
     assert len(example) == len(server.posted[0])
     assert Report.from_bytes(example).doc == server.document.digest
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (TokenRule("invite"), "whoever handed it out can tell by it which random result is yours."),
+        (TokenRule("rsa-pss", "A" * 64), "it does not tell whom it was given to."),
+    ],
+)
+def test_a_token_is_told_to_leave_too(rule: TokenRule, words: str) -> None:
+    told = explain(replace(survey(ldp_block()), token=rule), ())
+    assert words in str(told)
+    assert told.leaves.endswith(',"strata":{},"token":"your token"}')
+    without = explain(survey(ldp_block()), ())
+    assert "with that as it is" not in str(without)
 
 
 def test_public_questions_are_told_to_leave_in_clear() -> None:

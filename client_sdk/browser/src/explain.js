@@ -30,6 +30,9 @@ export function explain(/** @type {Survey} */ survey, /** @type {string[]} */ si
     ...(survey.consent ? [`The survey’s own words: “${survey.consent[chosen]}”`] : []),
     "Your answers are randomised here, on this device; only what is listed below leaves it.",
     ...(survey.strata.length ? [`These answers leave as you give them, not randomised: ${survey.strata.map((q) => q.text[chosen]).join("; ")}`] : []),
+    ...(survey.token ? [survey.token.key === null
+      ? "Your invitation leaves with that as it is: whoever handed it out can tell by it which random result is yours."
+      : "Your token leaves with that as it is; it was signed unseen, so that it does not tell whom it was given to."] : []),
     ...blocks.map((block) => block.words),
     ledger(survey, form),
     `What leaves, once, as ${reportLength(survey)} bytes (spaces fill the end): ${shown}`,
@@ -134,7 +137,7 @@ function ledger(/** @type {Survey} */ { blocks }, /** @type {import("./ledger.js
 /** The report as it will look, with placeholders where random things stand. */
 function leaves(/** @type {Survey} */ survey) {
   const strata = Object.fromEntries(survey.strata.map((q) => [q.id, "your public answer"]));
-  const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata, token: null });
+  const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata, token: survey.token && "your token" });
   const symbols = survey.blocks.map(({ mechanism: { longest } }) =>
     typeof longest === "string" ? `<${longest.length} hex digits>` : typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`);
   return sample.replace('"id":""', '"id":<32 random hex digits>').replace('"y":[]', () => `"y":[${symbols.join()}]`);

@@ -18,6 +18,7 @@ from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
+from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import Role
 from frankly_sdk._trusted import accept_survey
 from frankly_sdk.explain import explain
@@ -253,6 +254,7 @@ EXPLAIN = program("explain")
 
 def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
     everything = [*DOCUMENTS.values(), survey(), replace(survey(), strata=(_region(),), consent={"en": "Please."})]
+    everything += [replace(survey(), token=rule) for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))]
     keys = ("0123456789abcdef" * 4,)
     given = {"payloads": [document.payload().decode() for document in everything], "keys": keys}
     for document, said in zip(everything, page.evaluate(EXPLAIN, given), strict=True):
