@@ -13,6 +13,7 @@ from frankly_server.cli import counted, moving
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.surveys import Published, PublishedBlock, files
+from frankly_server.surveys.definition import file_schema
 from frankly_server.surveys.drafting import Progress as Report
 
 MAX_FILE_BYTES = 8 * 2**20
@@ -111,6 +112,12 @@ def template(name: str | None, as_json: bool) -> None:
         write_json({"templates": [{"name": key, "about": words} for key, words in files.templates().items()]})
     else:
         results().print(table("Templates", ("name", "about"), list(files.templates().items())))
+
+
+@survey.command()
+def schema() -> None:
+    """Write the JSON Schema of survey files, for editors that check as you type."""
+    click.echo(json.dumps(file_schema(), indent=2, ensure_ascii=False))
 
 
 @survey.command("list")

@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust.tokens import token_verifier
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
 
 from frankly_server.design.families import PAIRS
 from frankly_server.design.request import MECHANISMS
@@ -68,7 +68,11 @@ class QuestionDefinition(Part):
 
     id: Slug
     text: Words
-    choices: Annotated[tuple[ChoiceDefinition, ...], AfterValidator(_choices)]
+    choices: Annotated[
+        tuple[ChoiceDefinition, ...],
+        AfterValidator(_choices),
+        Field(json_schema_extra={"minItems": 2, "maxItems": 64}),
+    ]
 
 
 class PriorDefinition(Part):
@@ -113,7 +117,9 @@ class BlockDefinition(OwnParameters, Levels):
     questions: Annotated[tuple[QuestionDefinition, ...], Field(min_length=1, max_length=16)]
     notions: Annotated[tuple[NotionDefinition, ...], Field(max_length=16)] = ()
     ceiling_cap: Ceiling | None = None
-    mechanism: Annotated[str, BeforeValidator(_mechanism)] = "optimal"
+    mechanism: Annotated[
+        str, BeforeValidator(_mechanism), WithJsonSchema({"type": "string", "enum": list(MECHANISMS)})
+    ] = "optimal"
     objective: Literal["variance", "information", "hamming"] = "variance"
     criterion: Literal["total", "worst"] = "total"
     prior: PriorDefinition | None = None
@@ -255,6 +261,26 @@ class SurveyDefinition(Part):
     def from_json(cls, text: str) -> "SurveyDefinition":
         """Read back what `to_json` wrote."""
         return parse_value(canonical.loads(text.encode("utf-8")))
+
+
+def file_schema() -> dict[str, Any]:
+    """Return the JSON Schema of survey files; what no schema can say, such as sums of levels, `apply` checks."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_unless_null(SurveyDefinition.model_json_schema()),
+        "title": "A survey file",
+    }
+
+
+def _unless_null(schema: Any) -> Any:
+    """Return the schema without null: what is not wanted is left out of a file."""
+    if isinstance(schema, list):
+        return [_unless_null(item) for item in schema if item != {"type": "null"}]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _unless_null(value) for key, value in schema.items() if (key, value) != ("default", None)}
+    rest = found.pop("anyOf") if len(found.get("anyOf", ())) == 1 else ()
+    return {**found, **{key: value for only in rest for key, value in only.items()}}
 
 
 def parse_definition(data: bytes) -> SurveyDefinition:

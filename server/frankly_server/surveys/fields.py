@@ -15,7 +15,7 @@ from frankly_protocol.clock import format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import unsafe_character
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
@@ -122,15 +122,35 @@ def _cell(value: Any) -> str:
     return text
 
 
-Slug = Annotated[str, BeforeValidator(_slug)]
-Language = Annotated[str, BeforeValidator(_language)]
-Text = Annotated[str, BeforeValidator(_text)]
-Whole = Annotated[int, BeforeValidator(_whole)]
-Flag = Annotated[bool, BeforeValidator(_flag)]
-Moment = Annotated[datetime, BeforeValidator(_moment), PlainSerializer(format_time, return_type=str)]
-Epsilon = Annotated[str, BeforeValidator(_nats)]
-Side = Annotated[str, BeforeValidator(_side)]
-Ceiling = Annotated[str, BeforeValidator(_ceiling)]
-Budget = Annotated[str, BeforeValidator(_budget)]
-Cell = Annotated[str, BeforeValidator(_cell)]
+def _shown(meaning: str, kind: str | list[str] = "string", **more: Any) -> WithJsonSchema:
+    """Say how a field is written in a file; YAML's own numbers and booleans do as well as texts."""
+    return WithJsonSchema({"type": kind, "description": meaning, **more})
+
+
+def _whole_of(pattern: re.Pattern[str]) -> str:
+    return f"^({pattern.pattern})$"
+
+
+_NUMBER: Final = ["string", "number"]
+_LEAST: Final = f"{float(MIN_EPSILON):g}"
+Slug = Annotated[str, BeforeValidator(_slug), _shown("An id.", pattern=_whole_of(_SLUG))]
+Language = Annotated[str, BeforeValidator(_language), _shown("A language tag.", pattern=_whole_of(_LANGUAGE))]
+Text = Annotated[str, BeforeValidator(_text), _shown("A text.", minLength=1, maxLength=4000)]
+Whole = Annotated[
+    int,
+    BeforeValidator(_whole),
+    _shown("A whole number.", ["integer", "string"], minimum=1, maximum=10**9, pattern=_whole_of(_WHOLE)),
+]
+Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"enum": [True, False, "true", "false"]})]
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    PlainSerializer(format_time, return_type=str),
+    _shown("A UTC time: 2026-12-31T23:59:59Z.", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"),
+]
+Epsilon = Annotated[str, BeforeValidator(_nats), _shown(f"Nats, {_LEAST} to {MAX_EPSILON}.", _NUMBER)]
+Side = Annotated[str, BeforeValidator(_side), _shown("Nats, or inf for a side that is not promised.", _NUMBER)]
+Ceiling = Annotated[str, BeforeValidator(_ceiling), _shown(f"Nats, {_LEAST} to {2 * MAX_EPSILON}.", _NUMBER)]
+Budget = Annotated[str, BeforeValidator(_budget), _shown(f"Nats, {_LEAST} to {6 * MAX_EPSILON}.", _NUMBER)]
+Cell = Annotated[str, BeforeValidator(_cell), _shown("A count such as 120, or a share such as 0.125.", _NUMBER)]
 Words = Annotated[dict[Language, Text], AfterValidator(lambda said: dict(sorted(said.items())))]

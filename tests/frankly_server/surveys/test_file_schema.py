@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/survey_file.schema.json: current, sound, and of one mind with the reader of survey files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner
+from frankly_protocol.errors import InvalidInput
+from frankly_server.cli.survey import survey
+from frankly_server.surveys import files
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
+from frankly_server.surveys.yaml import read_yaml
+
+from tests.contract.test_every_mechanism import CASES, file_of
+from tests.survey_files import DRINKS, REGION, SMOKES, habits
+
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "survey_file.schema.json").read_text(encoding="utf-8"))
+jsonschema.Draft202012Validator.check_schema(SCHEMA)
+VALID = jsonschema.Draft202012Validator(SCHEMA).is_valid
+FILE = habits(SMOKES, DRINKS, budget="2", strata=REGION + "tokens: {kind: invite}\nconsent: {en: We ask.}\n")
+
+
+def test_the_copy_under_docs_is_current() -> None:
+    told = CliRunner().invoke(survey, ["schema"])
+    assert json.loads(told.stdout) == SCHEMA, "write what `frankly survey schema` says under docs/"
+
+
+FILES = {"habits": FILE} | {name: files.template(name) for name in files.templates()}
+
+
+@pytest.mark.parametrize("data", [*FILES.values(), *map(file_of, CASES)], ids=[*FILES, *CASES])
+def test_what_the_reader_takes_has_the_shape(data: bytes) -> None:
+    """As texts, as YAML's own numbers, and as the draft is kept."""
+    texts = read_yaml(data)
+    assert VALID(texts)
+    assert VALID(json.loads(parse_value(texts).to_json()))
+    assert VALID(json.loads(json.dumps(yaml.safe_load(data), default=lambda time: time.strftime("%Y-%m-%dT%H:%M:%SZ"))))
+
+
+# what is done to a good file: a path, and what then stands there (None: nothing)
+BAD: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "an unknown field": (("colour",), "red"),
+    "an unknown field of a block": (("blocks", 0, "colour"), "red"),
+    "no name": (("name",), None),
+    "no budget": (("budget",), None),
+    "no blocks": (("blocks",), []),
+    "a name with spaces": (("name",), "my survey"),
+    "a title without its language": (("title",), "Habits"),
+    "no time": (("opens",), "tomorrow"),
+    "an unknown notion": (("blocks", 0, "notion"), "secrecy"),
+    "an unknown mechanism": (("blocks", 0, "mechanism"), "magic"),
+    "an unknown objective": (("blocks", 0, "objective"), "beauty"),
+    "a list for a level": (("blocks", 0, "epsilon"), ["1"]),
+    "one choice": (("blocks", 0, "questions", 0, "choices"), [{"id": "no", "label": {"en": "No"}}]),
+    "no reports": (("min_reports",), 0),
+    "perhaps": (("blocks", 0, "accept_identity"), "perhaps"),
+    "unknown tokens": (("tokens", "kind"), "coin"),
+    "an empty text": (("blocks", 0, "questions", 0, "text", "en"), ""),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_the_schema_refuses_the_reader_refuses(name: str) -> None:
+    path, value = BAD[name]
+    given = read_yaml(FILE)
+    place = given
+    for key in path[:-1]:
+        place = place[key]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    assert not VALID(given)
+    with pytest.raises(InvalidInput):
+        parse_value(given)
+
+
+def test_every_field_is_in_the_schema_and_in_the_guide() -> None:
+    """The table of docs/run_a_survey.md names each field of the file, of a block and of a prior."""
+    page = (Path(__file__).parents[3] / "docs" / "run_a_survey.md").read_text(encoding="utf-8")
+    table = page.partition("## Every field of a survey file")[2].partition("\n## ")[0]
+    for shape in (SurveyDefinition.model_json_schema(), *SurveyDefinition.model_json_schema()["$defs"].values()):
+        for field in shape["properties"]:
+            assert f"`{field}`" in table, field
