@@ -165,6 +165,16 @@ def test_with_no_patience_a_report_waits_for_its_moment(server: FakeServer, tmp_
         assert [receipt.status for receipt in client.flush(timeout_s=1e6)] == ["sent"]
 
 
+def test_the_wait_is_the_process_own_and_the_next_opening_sends_at_once(server: FakeServer, tmp_path: Path) -> None:
+    with server.open(tmp_path / "s.db", spread_s=3600) as client:
+        assert client.answer({"smokes": "no"}, patience_s=0).status == "queued"
+        assert [request.body for request in server.requests if request.body is not None] == []
+    with server.open(tmp_path / "s.db", spread_s=3600):
+        assert len(server.reports) == 1
+    with server.open(tmp_path / "other.db", spread_s=0) as client:
+        assert client.answer({"smokes": "no"}, patience_s=0).status == "sent"
+
+
 def test_a_scheduled_report_keeps_no_other_waiting(tmp_path: Path) -> None:
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     with server.open(tmp_path / "s.db", spread_s=1e6) as slow:

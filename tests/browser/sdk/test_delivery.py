@@ -104,6 +104,25 @@ def test_a_page_that_dies_between_seal_and_acknowledgement(context: BrowserConte
         after.close()
 
 
+@pytest.mark.parametrize("what", ["hidden", "left"])
+def test_the_wait_before_sending_ends_when_the_page_is_hidden_or_left(page: Page, wire: Wire, what: str) -> None:
+    opened(page, wire.publish(), spreadMs=3_600_000)
+    assert answer(page, 0)["code"] == "scheduled"
+    page.wait_for_timeout(100)
+    assert wire.posted == []
+    if what == "hidden":
+        page.evaluate(
+            """() => {
+              Object.defineProperty(document, "visibilityState", {value: "hidden"});
+              document.dispatchEvent(new Event("visibilitychange"));
+            }"""
+        )
+    else:
+        page.goto("about:blank")
+    assert wire.arrived.wait(10)
+    assert len(wire.posted) == 1
+
+
 def test_a_browser_that_is_killed_keeps_what_it_sealed(
     playwright: Playwright, wire: Wire, tmp_path: Path, full: bool
 ) -> None:
