@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A survey's estimates: iterate, print, plot, combine, or hand them on; pandas and Arrow only if asked for."""
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import import_module
 from typing import Any, Self
@@ -12,6 +10,7 @@ from typing import Any, Self
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server import formats
 from frankly_server.client.rows import Estimate
 from frankly_server.plots import PlotRow, interval_plot, percent
 
@@ -24,7 +23,7 @@ class Estimates:
 
     insufficient : question id -> how many more reports it needs before there is any number. covariances : per question
     (and group), of its rows' estimates in their order, None where it cannot be told. body : the server's answer, which
-    `frankly replay` computes again.
+    `frankly replay` computes again. language : of the labels; None for the survey's first.
     """
 
     survey: str
@@ -35,6 +34,7 @@ class Estimates:
     covariances: Mapping[tuple[str, str], Sequence[Sequence[float]] | None] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ask: Ask | None = field(default=None, repr=False, compare=False)
+    language: str | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any], language: str | None = None, ask: Ask | None = None) -> Self:
@@ -49,6 +49,7 @@ class Estimates:
             covariances={(q["id"], _group(q)): q.get("covariance") for q in questions},
             body=body,
             ask=ask,
+            language=language,
         )
 
     def __iter__(self) -> Iterator[Estimate]:
@@ -109,28 +110,16 @@ class Estimates:
         return interval_plot(label, [PlotRow(_label(row), row.estimate, row.lo, row.hi) for row in rows])
 
     def to_csv(self) -> str:
-        """Return one line per row under a header; lists are joined by spaces."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(column.name for column in fields(Estimate))
-        for row in self.rows:
-            writer.writerow(_cell(value) for value in asdict(row).values())
-        return out.getvalue()
+        """Return a header and a line per row, or per question without one: the columns of `?format=csv`."""
+        return formats.to_csv(self.body, self.language).decode()
 
     def to_pandas(self) -> Any:
-        """Return a pandas DataFrame, one line per row. Raises InvalidInput(unsupported) without pandas."""
-        return _needed("pandas").DataFrame(self._records(), columns=[column.name for column in fields(Estimate)])
+        """Return the lines of `to_csv` as a pandas DataFrame. Raises InvalidInput(unsupported) without pandas."""
+        return _needed("pandas").DataFrame(formats.lines(self.body, self.language), columns=list(formats.COLUMNS))
 
     def to_arrow(self) -> Any:
-        """Return a pyarrow Table, one line per row. Raises InvalidInput(unsupported) without pyarrow."""
-        arrow = _needed("pyarrow")
-        records = self._records()
-        kinds: dict[Any, Any] = {int: arrow.int64(), float: arrow.float64(), float | None: arrow.float64()}
-        schema = arrow.schema([(column.name, kinds.get(column.type, arrow.string())) for column in fields(Estimate)])
-        return arrow.Table.from_pylist(records, schema=schema)
-
-    def _records(self) -> list[dict[str, Any]]:
-        return [{k: " ".join(v) if isinstance(v, tuple) else v for k, v in asdict(row).items()} for row in self.rows]
+        """Return the lines of `to_csv` as a pyarrow Table. Raises InvalidInput(unsupported) without pyarrow."""
+        return formats.to_arrow(_needed("pyarrow"), self.body, self.language)
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks: every number with its margin, and a bar with its whisker."""
@@ -229,7 +218,3 @@ def _bar(row: Estimate) -> str:
         f'<rect x="0" y="3" width="{x[0]}" height="8" fill="#7aa6d8"/>'
         f'<path d="M{x[1]} 7H{x[2]}M{x[1]} 3V11M{x[2]} 3V11" stroke="#123" stroke-width="1.5" fill="none"/></svg>'
     )
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else " ".join(value) if isinstance(value, tuple) else str(value)

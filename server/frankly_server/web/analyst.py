@@ -11,9 +11,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.analysis.formats import to_csv, to_parquet
 from frankly_server.analysis.planning import plan_within
 from frankly_server.estimate.margins import METHODS
+from frankly_server.formats import to_csv, to_parquet
 from frankly_server.services import Services
 from frankly_server.web import auth, models, reading
 from frankly_server.web.limits import Limits

@@ -12,7 +12,7 @@ import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode, replay
-from frankly_server.analysis.formats import COLUMNS, to_csv, to_parquet
+from frankly_server.formats import COLUMNS, to_csv, to_parquet
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import ldp_block, question, survey

@@ -10,7 +10,8 @@ from dataclasses import FrozenInstanceError
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from frankly_server.client import MAX_ANSWER_BYTES, Analyst, Estimate, Estimates, Refused, Unreachable
+from frankly_server.client import MAX_ANSWER_BYTES, Analyst, Estimates, Refused, Unreachable
+from frankly_server.formats import COLUMNS
 
 from tests.frankly_server.client.conftest import Served
 
@@ -55,7 +56,20 @@ def test_choices_reach_the_server(served: Served, found: Estimates) -> None:
 def test_csv_reads_back(found: Estimates) -> None:
     lines = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert [float(line["estimate"]) for line in lines] == [row.estimate for row in found]
-    assert list(lines[0]) == list(Estimate.__dataclass_fields__)
+    assert tuple(lines[0]) == COLUMNS
+    assert {line["status"] for line in lines} == {"ok"}
+
+
+def test_the_clients_lines_are_those_of_a_download(served: Served) -> None:
+    """Also of groups that have too few reports for a number: they have a line that says how many are needed."""
+    analyst = Analyst(served.url, served.site.analyst_key)
+    for by in (None, "region"):
+        found = analyst.estimates(served.site.survey, by=by)
+        asked = "" if by is None else f"&by={by}"
+        assert found.to_csv().encode() == served.site.estimates(f"?format=csv{asked}").data
+        lines = list(csv.DictReader(io.StringIO(found.to_csv())))
+        assert sum(line["status"] == "ok" for line in lines) == len(found)
+        assert sum(line["status"] == "insufficient" for line in lines) == len(found.insufficient)
 
 
 def test_words_show_every_number_with_its_margin(found: Estimates) -> None:

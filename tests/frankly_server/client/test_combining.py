@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.cli import front
-from frankly_server.client import Analyst, Estimate, Estimates
+from frankly_server.client import Analyst, Estimates
+from frankly_server.formats import COLUMNS
 
 from tests.frankly_server.client.conftest import Served
 
@@ -61,7 +62,7 @@ def test_pictures_and_tables_show_every_row(found: Estimates) -> None:
 
 def test_pandas_and_arrow_hold_the_rows(found: Estimates) -> None:
     frame, table = found.to_pandas(), found.to_arrow()
-    assert list(frame.columns) == table.column_names == list(Estimate.__dataclass_fields__)
+    assert list(frame.columns) == table.column_names == list(COLUMNS)
     assert frame["estimate"].tolist() == table.column("estimate").to_pylist() == [r.estimate for r in found]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What analysts read: estimates with their margins, drawn, listed, said in words, and downloaded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from apiflask import APIBlueprint
@@ -11,9 +11,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.analysis.formats import to_csv, to_parquet
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
+from frankly_server.formats import to_csv, to_parquet
 from frankly_server.services import Services
 from frankly_server.surveys.live import shown
 from frankly_server.web import reading
@@ -24,7 +24,7 @@ from frankly_server.web.admin.survey_page import Opened, opened, show
 from frankly_server.web.analyst import CSV, PARQUET
 from frankly_server.web.security import needs
 
-_FORMATS: Final = {
+_FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes | str], str]]] = {
     "csv": (to_csv, CSV),
     "json": (encode, reading.JSON),
     "parquet": (to_parquet, PARQUET),

@@ -22,14 +22,17 @@ COLUMNS: Final = ("question", "choice", "label", "by", "status", *_NUMBERS, "met
                   "epsilon", "ceiling", "documents", "flags")  # fmt: skip
 
 
-def lines(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one dict with all COLUMNS per row, and one per insufficient question."""
+def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[str, Any]]:
+    """Return one dict with all COLUMNS per row, and one per insufficient question; labels in `language` if it is there.
+
+    KeyError, TypeError or AttributeError for what is no answer of a server.
+    """
     found = []
     for question in answer["questions"]:
         shared = {"status": question["status"], "needed": question["needed"]}
         for row in question["rows"]:
             texts = {
-                "label": next(iter(row["label"].values())),
+                "label": row["label"].get(language) or next(iter(row["label"].values())),
                 "documents": " ".join(row["documents"]),
                 "flags": " ".join(row["flags"]),
             }
@@ -42,13 +45,20 @@ def lines(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def to_csv(answer: Mapping[str, Any]) -> bytes:
+def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
     """Return the lines under a header, UTF-8; what does not exist is empty."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines(answer))
+    writer.writerows(lines(answer, language))
     return out.getvalue().encode()
+
+
+def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None) -> Any:
+    """Return the lines as a table of `arrow`, which is pyarrow."""
+    kinds = dict.fromkeys(_TEXTS, arrow.string()) | dict.fromkeys(_WHOLE, arrow.int64())
+    schema = arrow.schema([(name, kinds.get(name, arrow.float64())) for name in COLUMNS])
+    return arrow.Table.from_pylist(lines(answer, language), schema=schema)
 
 
 def to_parquet(answer: Mapping[str, Any]) -> bytes:
@@ -58,8 +68,6 @@ def to_parquet(answer: Mapping[str, Any]) -> bytes:
     except ImportError:
         words = "this server writes no Parquet: install frankly-server[parquet], or ask for csv"
         raise InvalidInput(Problem.UNSUPPORTED, words, "format") from None
-    kinds = dict.fromkeys(_TEXTS, arrow.string()) | dict.fromkeys(_WHOLE, arrow.int64())
-    schema = arrow.schema([(name, kinds.get(name, arrow.float64())) for name in COLUMNS])
     out = io.BytesIO()
-    parquet.write_table(arrow.Table.from_pylist(lines(answer), schema=schema), out)
+    parquet.write_table(to_arrow(arrow, answer), out)
     return out.getvalue()
