@@ -120,7 +120,7 @@ def test_the_wait_before_sending_ends_when_the_page_is_hidden_or_left(page: Page
     else:
         page.goto("about:blank")
     assert wire.arrived.wait(10)
-    assert len(wire.posted) == 1
+    assert len(set(wire.posted)) == 1  # leaving hides it, too: both push the same bytes
 
 
 def test_a_browser_that_is_killed_keeps_what_it_sealed(
