@@ -23,7 +23,7 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from pydantic import SecretStr
 
-from tests.deploy.containers import PASSWORD, PORT, instructions, serving
+from tests.deploy.containers import PASSWORD, PORT, environment_of, instructions, serving
 from tests.deploy.proxy import TcpProxy
 from tests.faults.server.running import Devices, check_kept, open_today
 from tests.postgres import free_port
@@ -140,6 +140,18 @@ def publish(deployment: dict[str, str], home: Path) -> Site:
     return site
 
 
+def taken_offline(image: list[tuple[str, str]]) -> list[str]:
+    """The root keys that docs/operations.md copies off the volume, each to a file of its name, and then removes."""
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    inside = re.escape(f"{environment_of(image)['FRANKLY_HOME']}/keys/")
+    copied = re.findall(rf"^docker compose run --rm -T keys cat {inside}(\S+) > (\S+)$", page, re.MULTILINE)
+    [removed] = re.findall(r"^docker compose run --rm keys rm (.+)$", page, re.MULTILINE)
+    names = [name for name, _ in copied]
+    assert names == [file for _, file in copied]
+    assert [re.fullmatch(rf"{inside}(\S+)", file)[1] for file in removed.split()] == names  # type: ignore[index]
+    return names
+
+
 def test_the_whole_deployment_by_hand(
     deployment: dict[str, str], image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path, full: bool
 ) -> None:
@@ -152,6 +164,10 @@ def test_the_whole_deployment_by_hand(
         return subprocess.run(command, env=deployment, cwd=tmp_path, capture_output=True).returncode
 
     assert run(*services["keys"]["command"]) == run(*services["migrate"]["command"]) == 0
+    taken = taken_offline(image)
+    assert set(taken) == {file.name for file in (tmp_path / "home" / "keys").glob("root*.pem")}
+    for name in taken:
+        (tmp_path / "home" / "keys" / name).rename(tmp_path / name)
     site = publish(deployment, tmp_path / "home")
     ports = [free_port() for _ in range(replicas)]
 
