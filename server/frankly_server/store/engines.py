@@ -76,9 +76,11 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _make_private(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
-        # Made before SQLite would make it readable for everybody; its WAL takes over the mode.
+        # Made before SQLite would make it readable for everybody; its WAL takes over the mode. A file that is there is
+        # never opened: closing it would drop every lock this process has on it (POSIX), and the next process to close
+        # the database would take itself for the last one and remove the log under us.
         with suppress(OSError):
-            os.close(os.open(arguments[0], os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(arguments[0], os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
