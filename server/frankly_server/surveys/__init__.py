@@ -2,7 +2,8 @@
 """Survey definitions, and the signed documents made of them."""
 
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
-from frankly_server.surveys.surveys import Change, Erased, Published, PublishedBlock, Summary, Surveys
+from frankly_server.surveys.published import Published, PublishedBlock
+from frankly_server.surveys.surveys import Change, Erased, Summary, Surveys
 
 __all__ = [
     "Change",

@@ -19,7 +19,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.store import Database
 from frankly_server.store.jobs import JobRow
-from frankly_server.surveys.surveys import Published, Surveys
+from frankly_server.surveys.published import Published, require_taking
+from frankly_server.surveys.surveys import Surveys
 
 _LOST_S: Final = 15 * 60
 _ASK_S: Final = 0.3
@@ -40,11 +41,12 @@ class Jobs:
     def start(self, survey_id: str, done: Done) -> str:
         """Begin publishing a survey's draft and return the job's id; `done` is called once it is published.
 
-        Raises InvalidInput: survey_unknown, immutable while another job of this survey runs.
+        Raises InvalidInput: survey_unknown, closed if it takes no more reports, immutable while another job of it runs.
         """
         total = len(self._surveys.draft(survey_id).blocks)
         job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
         with self._database.transaction("start job") as tx:
+            require_taking(tx, survey_id)
             if any(not self._is_lost(row) for row in tx.jobs.running(survey_id)):
                 raise InvalidInput(Problem.IMMUTABLE, "this survey is being published already", "survey")
             tx.jobs.add(job)

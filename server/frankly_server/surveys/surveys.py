@@ -9,15 +9,13 @@ from datetime import datetime
 from json import loads
 
 from frankly_protocol import canonical
-from frankly_protocol.audit import is_endless, ln_up
+from frankly_protocol.audit import ln_up
 from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
-from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_protocol.trust import Role
 
-from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, DocumentRow, SurveyRow
@@ -25,6 +23,15 @@ from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.devices import expected_warnings, warnings_of
 from frankly_server.surveys.drafting import Place, Progress, draft_blocks, draft_document
+from frankly_server.surveys.published import (
+    KEYS_UNUSABLE,
+    Published,
+    hindrances,
+    is_signed,
+    promised,
+    read_document,
+    require_taking,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,46 +45,6 @@ class Change:
     survey_id: str | None
     name: str
     diff: Sequence[str]
-    warnings: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedBlock:
-    """What a published block promises; epsilon and ceiling are nats as text, ``inf`` if there is no finite bound.
-
-    rules_out : some reports all but rule some answers out; the ceiling is infinite or as good as that.
-    estimable, untold : in words, what can be estimated, and which shares no number of reports tells apart.
-    """
-
-    id: str
-    mechanism: str
-    notion: str
-    epsilon: str
-    ceiling: str
-    counted_by: str
-    answers_unchanged: bool
-    rules_out: bool
-    estimable: Sequence[str]
-    untold: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A published version; ``status`` is ``published``, or ``unchanged`` if this very definition was already out.
-
-    form_epsilon : what answering the whole form costs, in nats as text; at most `budget`. warnings : what devices will
-    make of it, in sentences.
-    """
-
-    status: str
-    survey_id: str
-    name: str
-    version: int
-    digest: str
-    link: str
-    form_epsilon: str
-    budget: str
-    blocks: Sequence[PublishedBlock]
     warnings: Sequence[str] = ()
 
 
@@ -142,11 +109,14 @@ class Surveys:
 
         What `timer` (seconds) raises stops it: that is how a job is cancelled.
 
-        Nothing is stored unless everything succeeded. Raises InvalidInput: survey_unknown, key_file, immutable if
-        another version was published meanwhile, and what drafting refuses.
+        Nothing is stored unless everything succeeded. Raises InvalidInput: survey_unknown, key_file, closed for a
+        survey that takes no more reports, immutable if another version was published meanwhile, and what drafting
+        refuses.
         """
         signers = self._keys.publishers()
         row, latest = self._find(name_or_id)
+        with self._database.reading("survey standing") as tx:
+            require_taking(tx, row.id)
         definition = SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
         source = canonical.digest(canonical.dumps({"collect_url": collect_url, "definition": definition.digest}))
@@ -165,6 +135,7 @@ class Surveys:
         envelope.verify(publishers.keys, publishers.threshold)
         made = DocumentRow(document.digest, row.id, document.version, source, envelope.to_bytes())
         with self._database.transaction("publish survey") as tx:
+            require_taking(tx, row.id)  # the search took a while
             newest = tx.documents.latest(row.id)
             # On PostgreSQL another version may still come between this look and the insert, which then adds nothing.
             if (newest.digest if newest else None) != place.prev or not tx.documents.add(made):
@@ -203,6 +174,19 @@ class Surveys:
         """Return a survey's line of the list. Raises InvalidInput(survey_unknown)."""
         return self._summary(*self._find(name_or_id))
 
+    def hindrances(self, name_or_id: str) -> Sequence[str]:
+        """Return what keeps devices from the newest version: a sentence each, none for a draft or if all is well.
+
+        Raises InvalidInput(survey_unknown).
+        """
+        _, latest = self._find(name_or_id)
+        if latest is None:
+            return ()
+        try:
+            return self._hindrances(latest)
+        except InvalidInput:
+            return (KEYS_UNUSABLE,)
+
     def erase(self, name_or_id: str) -> Erased:
         """Delete every report, count and counter of a survey; its draft and signed documents stay, as does its link.
 
@@ -224,7 +208,7 @@ class Surveys:
         role = self._keys.trusted().publisher
         with self._database.reading("list documents") as tx:
             every = tx.documents.all()
-        return [row.digest for row in every if not _is_signed(row, role)]
+        return [row.digest for row in every if not is_signed(row, role)]
 
     def sign_again(self, digests: Sequence[str]) -> Sequence[str]:
         """Put the signatures of the publisher keys in force on documents; their bytes and digests stay the same."""
@@ -254,27 +238,16 @@ class Surveys:
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, words, "survey")
             return row, tx.documents.latest(row.id)
 
+    def _hindrances(self, latest: DocumentRow) -> Sequence[str]:
+        with self._database.reading("survey standing") as tx:
+            standing = tx.standings.get(latest.survey)
+        return hindrances(latest, standing, self._keys.trusted().publisher, self._clock.now())
+
     def _link(self, row: DocumentRow) -> str:
         return f"{self._settings.public_url}/s/{row.survey}#{row.digest.replace(':', '=')}"
 
     def _published(self, status: str, row: SurveyRow, stored: DocumentRow, budget: str) -> Published:
         document = read_document(stored)
-        counted = {line.block: line.counted_by for line in document.form_level.lines}
-        blocks = [
-            PublishedBlock(
-                id=block.id,
-                mechanism=block.mechanism_name,
-                notion=block.notion,
-                epsilon=ln_up(block.ratio),
-                ceiling=ln_up(block.ceiling),
-                counted_by=counted[block.id],
-                answers_unchanged=block.mechanism.sends_unchanged,
-                rules_out=is_endless(block.ceiling),
-                estimable=words.can,
-                untold=words.cannot,
-            )
-            for block, words in ((block, in_words(block.mechanism, answers_of(block))) for block in document.blocks)
-        ]
         return Published(
             status=status,
             survey_id=row.id,
@@ -284,8 +257,8 @@ class Surveys:
             link=self._link(stored),
             form_epsilon=ln_up(document.form_level.level),
             budget=budget,
-            blocks=blocks,
-            warnings=warnings_of(document),
+            blocks=promised(document),
+            warnings=(*warnings_of(document), *self._hindrances(stored)),
         )
 
     def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:
@@ -293,19 +266,6 @@ class Surveys:
             return Summary(row.id, row.name, "draft", 0, None)
         state = _state(read_document(latest), self._clock.now())
         return Summary(row.id, row.name, state, latest.version, self._link(latest))
-
-
-def read_document(row: DocumentRow) -> SurveyDocument:
-    """Return a stored document, read from its signed bytes."""
-    return SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
-
-
-def _is_signed(row: DocumentRow, role: Role) -> bool:
-    try:
-        Envelope.from_bytes(row.envelope, SURVEY_TYPE).verify(role.keys, role.threshold)
-    except DocumentRejected:
-        return False
-    return True
 
 
 def _state(document: SurveyDocument, now: datetime) -> str:

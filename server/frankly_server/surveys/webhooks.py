@@ -23,7 +23,7 @@ from frankly_server.store import Database, Transaction
 from frankly_server.store.webhooks import DeliveryRow, WebhookRow
 from frankly_server.surveys.live import shown
 from frankly_server.surveys.outbound import Post, allowed
-from frankly_server.surveys.surveys import read_document
+from frankly_server.surveys.published import read_document
 
 WAITS_S: Final = (60, 300, 1800, 7200, 21600, 86400)
 """Between one try and the next: seven tries over a day and a half, then it is given up."""

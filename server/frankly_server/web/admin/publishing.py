@@ -15,7 +15,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.surveys.devices import expected_warnings, warnings_of
-from frankly_server.surveys.surveys import Published
+from frankly_server.surveys.published import Published
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import Opened, opened, show
@@ -48,7 +48,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         documents = services.surveys.versions(survey.id)
         host = (survey.summary.link or "").partition("/s/")[0]
         modules = import_map(files(), host)
-        return show("embed.html", survey, "embed", modules=modules, **(_calls(documents[-1]) if documents else {}))
+        told = services.surveys.hindrances(survey.id)
+        calls = _calls(documents[-1]) if documents else {}
+        return show("embed.html", survey, "embed", modules=modules, hindrances=told, **calls)
 
 
 def _add_jobs(routes: APIBlueprint, services: Services) -> None:
@@ -69,7 +71,8 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def job(survey_id: str, job_id: str) -> Response:
         survey = opened(services, survey_id)
-        return show("job.html", survey, "publish", job=services.jobs.get(survey.id, job_id))
+        told, found = services.surveys.hindrances(survey.id), services.jobs.get(survey.id, job_id)
+        return show("job.html", survey, "publish", job=found, hindrances=told)
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>/state")
     @needs("viewer")
@@ -97,6 +100,9 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
     except InvalidInput:  # publishing says why it cannot be
         expected = ()
     versions = [(document, warnings_of(document)) for document in services.surveys.versions(survey.id)][::-1]
+    if versions:
+        newest, warnings = versions[0]
+        versions[0] = newest, (*warnings, *services.surveys.hindrances(survey.id))
     return show("publish.html", survey, "publish", refused, versions=versions, warnings=expected, ln_up=ln_up)
 
 

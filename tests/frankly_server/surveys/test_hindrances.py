@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No link is given out in silence that devices refuse: closed surveys, paused ones, retired keys, times gone by."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.errors import InvalidInput
+from frankly_server.keys import Change, Rotation
+
+from tests.frankly_server.web.site import NOW, Site
+
+
+def _change(site: Site) -> None:
+    """Give the draft something that makes another version of it."""
+    draft = site.services.surveys.draft("habits")
+    site.services.surveys.apply(draft.model_copy(update={"min_reports": draft.min_reports + 1}))
+
+
+def _move(site: Site, *moves: str) -> None:
+    for move in moves:
+        site.services.lifecycle.move(site.survey, move)
+
+
+@pytest.mark.parametrize("moves", [("close",), ("pause", "close"), ("close", "archive")], ids="-".join)
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_closed_survey_is_not_published_again(site: Site, moves: tuple[str, ...], changed: bool) -> None:
+    if changed:
+        _change(site)
+    _move(site, *moves)
+    for publish in (site.services.surveys.publish, lambda name: site.services.jobs.start(name, lambda done: None)):
+        with pytest.raises(InvalidInput) as refused:
+            publish(site.survey)
+        assert (refused.value.code, refused.value.field) == ("closed", "survey")
+        assert "make a new survey" in refused.value.detail
+    assert len(site.services.surveys.versions(site.survey)) == 1
+
+
+def test_a_survey_that_closes_meanwhile_gets_no_version(site: Site) -> None:
+    _change(site)
+    with pytest.raises(InvalidInput) as refused:
+        site.services.surveys.publish("habits", lambda done, total, block: None if block else _move(site, "close"))
+    assert refused.value.code == "closed"
+    assert len(site.services.surveys.versions(site.survey)) == 1
+
+
+def test_a_survey_that_has_all_its_reports_is_as_good_as_closed(site: Site) -> None:
+    site.services.lifecycle.stop_at(site.survey, 2)
+    _change(site)
+    assert site.send(site.report(1)).status_code == 201
+    assert site.services.surveys.publish("habits").version == 2
+    assert site.send(site.report(2)).status_code == 201
+    with pytest.raises(InvalidInput) as refused:
+        site.services.surveys.publish("habits")
+    assert (refused.value.code, "2 reports" in refused.value.detail) == ("closed", True)
+    site.services.lifecycle.stop_at(site.survey, 3)
+    assert site.services.surveys.publish("habits").status == "unchanged"
+
+
+def test_a_paused_survey_is_published_and_said_to_be_paused(site: Site) -> None:
+    before = site.services.surveys.publish("habits")
+    assert site.services.surveys.hindrances("habits") == ()
+    _move(site, "pause")
+    again = site.services.surveys.publish("habits")
+    assert [words for words in again.warnings if "paused" in words] == list(again.warnings[len(before.warnings) :])
+    assert again == replace(before, warnings=again.warnings)
+    _change(site)
+    assert any("paused" in words for words in site.services.surveys.publish("habits").warnings)
+    _move(site, "resume")
+    assert site.services.surveys.publish("habits").warnings == before.warnings
+
+
+def test_documents_of_retired_keys_are_told_until_they_are_signed_again(site: Site) -> None:
+    services, clock = site.services, FixedClock(NOW)
+    before = services.surveys.publish("habits")
+    old = services.keys.trusted().publisher.keys[0].key_id
+    made = Rotation(services.keys, clock).propose(Change(drop=frozenset({old})))
+    assert made.in_force
+    again = services.surveys.publish("habits")
+    assert again.status == "unchanged"
+    (words,) = again.warnings[len(before.warnings) :]
+    assert "frankly keys resign" in words
+    assert services.surveys.hindrances(site.survey) == (words,)
+    services.surveys.sign_again(services.surveys.signed_by_others())
+    assert services.surveys.publish("habits").warnings == before.warnings
+    assert services.surveys.hindrances(site.survey) == ()
+
+
+def test_a_version_whose_time_is_over_is_told(site: Site) -> None:
+    (document,) = site.services.surveys.versions(site.survey)
+    last = min(document.closes, document.expires)
+    assert site.at(last).services.surveys.hindrances("habits") == ()
+    later = site.at(last + timedelta(seconds=1)).services.surveys
+    (words,) = later.hindrances("habits")
+    assert last.strftime("%Y-%m-%dT%H:%M:%SZ") in words
+    assert later.publish("habits").warnings[-1] == words
+
+
+def test_a_draft_has_nothing_in_its_way_and_lost_keys_are_said(site: Site) -> None:
+    draft = site.services.surveys.draft("habits")
+    site.services.surveys.apply(draft.model_copy(update={"name": "another"}))
+    assert site.services.surveys.hindrances("another") == ()
+    (site.services.keys.folder / "keys.json").unlink()
+    (words,) = site.services.surveys.hindrances("habits")
+    assert "frankly doctor" in words
