@@ -6,7 +6,7 @@ Insufficient questions are lines too, without numbers but for n, so that nothing
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -22,8 +22,14 @@ COLUMNS: Final = ("question", "choice", "label", "by", "status", *_NUMBERS, "met
                   "epsilon", "ceiling", "documents", "flags")  # fmt: skip
 
 
+def said(texts: Mapping[str, str], language: str | None, languages: Sequence[str]) -> str:
+    """Return a text in `language`, else in the first of the survey's languages that it has, else in any."""
+    found = next((each for each in (language, *languages) if each in texts), None)
+    return next(iter(texts.values())) if found is None else texts[found]
+
+
 def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[str, Any]]:
-    """Return one dict with all COLUMNS per row, and one per insufficient question; labels in `language` if it is there.
+    """Return one dict with all COLUMNS per row, and one per insufficient question; `language` is that of labels.
 
     KeyError, TypeError or AttributeError for what is no answer of a server.
     """
@@ -32,7 +38,7 @@ def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[s
         shared = {"status": question["status"], "needed": question["needed"]}
         for row in question["rows"]:
             texts = {
-                "label": row["label"].get(language) or next(iter(row["label"].values())),
+                "label": said(row["label"], language, answer["languages"]),
                 "documents": " ".join(row["documents"]),
                 "flags": " ".join(row["flags"]),
             }

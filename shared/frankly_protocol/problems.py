@@ -40,13 +40,13 @@ class Problem(Enum):
     WEIGHTS_INVALID = ("weights_invalid", 422, "The weights are no mechanism.")
     # Estimates (BAD_INPUTS 49).
     CONFIDENCE_RANGE = ("confidence_range", 422, "The confidence level must lie strictly between 0 and 1.")
-    COUNTS_INVALID = ("counts_invalid", 422, "The counts do not fit the mechanism.")
+    COUNTS_INVALID = ("counts_invalid", 422, "The counts do not fit.")
     TARGETS_INVALID = ("targets_invalid", 422, "The targets do not fit the mechanism.")
     # Bytes and fields (BAD_INPUTS 35-36).
     JSON_INVALID = ("json_invalid", 400, "The body is not the JSON that was expected.")
     FIELD_UNKNOWN = ("field_unknown", 422, "A field is not known here.")
     FIELD_MISSING = ("field_missing", 422, "A field is missing.")
-    FIELD_TYPE = ("field_type", 422, "A field has the wrong type.")
+    FIELD_TYPE = ("field_type", 422, "A field does not hold what it should.")
     Y_TYPE = ("y_type", 422, "The symbols must be a list of whole numbers.")
     # Intake (BAD_INPUTS 37-42).
     SYMBOL_UNKNOWN = ("symbol_unknown", 422, "A symbol is not one the survey's mechanism can send.")
@@ -77,7 +77,7 @@ class Problem(Enum):
     # Command line and key files (BAD_INPUTS 51-54).
     USAGE = ("usage", 400, "The command was not used as intended.")
     KEY_FILE = ("key_file", 422, "A key file cannot be used.")
-    FILE_EXISTS = ("file_exists", 409, "The file exists and is kept.")
+    FILE_EXISTS = ("file_exists", 409, "It exists already and is kept.")
     UNSAFE_SETTING = ("unsafe_setting", 422, "A setting is not safe to start with.")
 
     def __init__(self, code: str, status: int, title: str) -> None:

@@ -46,6 +46,9 @@ class Analysis:
         Raises InvalidInput: survey_unknown, confidence_range unless 0 < level < 1, targets_invalid, strata_invalid,
         field_type, counts_invalid or unsupported.
         """
+        if simultaneous and method not in (None, "simultaneous", "simultaneous_plugin"):
+            words = f"simultaneous is a method of its own and {method} is another: ask for one of them"
+            raise InvalidInput(Problem.UNSUPPORTED, words, "simultaneous")
         chosen = method or ("simultaneous" if simultaneous else "clt")
         asked = {"level": level, "method": chosen, "census": census, "targets": targets, "by": by}
         asked |= {"since": since, "until": until, "population": population}

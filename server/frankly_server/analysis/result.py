@@ -67,6 +67,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
     return {
         "survey": survey,
         "title": dict(newest.title),
+        "languages": list(newest.languages),
         "level": request.level,
         "method": request.method,
         "census": request.census,

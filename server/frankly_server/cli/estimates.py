@@ -36,6 +36,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 @click.option("--since", metavar="DAY", help="Only reports of this UTC day, as 2026-05-31, and later ones.")
 @click.option("--until", metavar="DAY", help="Only reports of this UTC day and earlier ones.")
 @click.option("--crosstab", multiple=True, help="Two or more question ids, one option each: their joint table.")
+@click.option("--language", help="Of labels [default: the survey's first].")
 @click.option("--result", is_flag=True, help="Write the whole answer as JSON, which `frankly replay` computes again.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
 @json_option
@@ -52,6 +53,7 @@ def estimates(
     since: str | None,
     until: str | None,
     crosstab: tuple[str, ...],
+    language: str | None,
     result: bool,
     as_csv: bool,
     as_json: bool,
@@ -60,6 +62,8 @@ def estimates(
 
     A link, or an id with --url, asks that server with an API key. A name or an id alone reads this machine's database.
     """
+    if result + as_csv + as_json > 1:
+        raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
     link = _LINK.fullmatch(survey)
     asked: dict[str, Any] = {"level": level, "census": census, "simultaneous": simultaneous}
     asked |= {
@@ -72,9 +76,9 @@ def estimates(
     }
     if link or url:
         analyst = _remote(link, survey, url, key)
-        found = analyst.estimates(link["survey"] if link else survey, **asked)
+        found = analyst.estimates(link["survey"] if link else survey, language=language, **asked)
     else:
-        found = _local(survey, asked)
+        found = _local(survey, language, asked)
     if result:
         click.echo(encode(found.body), nl=False)
         return
@@ -95,12 +99,12 @@ def _remote(link: re.Match[str] | None, survey: str, url: str | None, key: str |
     return Analyst(url or (link["url"] if link else ""), key)
 
 
-def _local(survey: str, asked: dict[str, Any]) -> Estimates:
+def _local(survey: str, language: str | None, asked: dict[str, Any]) -> Estimates:
     """Return the estimates from this machine's database: whoever can open it needs no API key."""
     with open_services() as services:
         ids = {line.name: line.survey_id for line in services.surveys.list()}
         body = services.analysis.estimates(ids.get(survey, survey), **asked)
-    return Estimates.from_json(body)
+    return Estimates.from_json(body, language)
 
 
 def _json(found: Estimates) -> dict[str, object]:
@@ -113,9 +117,12 @@ def _show(found: Estimates) -> None:
     out = results()
     columns = ("question", "choice", "estimate", "margin", "n", "mechanism", "notion", "ε", "ceiling", "remarks")
     level = f" at {found.rows[0].level:.10g}" if found.rows else ""
-    out.print(table(f"{found.title}: {found.n} reports{level}", columns, map(_cells, found)))
+    days = " of all days" if found.body["since"] or found.body["until"] else ""
+    out.print(table(f"{found.title}: {found.n} reports{days}{level}", columns, map(_cells, found)))
     for question, more in found.insufficient.items():
         out.print(f"{question}: not enough reports for a number, {more} more needed.", markup=False)
+    for note in found.body["notes"]:
+        out.print(note, markup=False)
 
 
 def _cells(row: Estimate) -> tuple[str, ...]:

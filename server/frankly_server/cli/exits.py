@@ -36,11 +36,17 @@ def exit_code(error: FranklyError) -> int:
 
 def problem_object(error: FranklyError) -> dict[str, Any]:
     """Return the problem object of a refusal; codes outside the shared table keep their own slug."""
-    known = Problem.from_code(error.code)
+    known, detail = Problem.from_code(error.code), _detail(error)
     if known is not None:
-        return problem_body(known, error.detail, error.field)
-    body = problem_body(Problem.BAD_REQUEST, error.detail, error.field)
+        return problem_body(known, detail, error.field)
+    body = problem_body(Problem.BAD_REQUEST, detail, error.field)
     return body | {"type": f"urn:frankly:problem:{error.code}", "code": error.code, "title": "The request was refused."}
+
+
+def _detail(error: FranklyError) -> str:
+    """Return what happened; of a database that cannot be opened also why, which clients are never told."""
+    hint = getattr(error, "hint", "")
+    return f"the database cannot be opened: {hint}" if hint else error.detail
 
 
 def tell(error: FranklyError, *, as_json: bool) -> None:
@@ -50,4 +56,4 @@ def tell(error: FranklyError, *, as_json: bool) -> None:
         return
     known = Problem.from_code(error.code)
     click.echo(f"frankly: {known.title if known else 'Refused.'} [{error.code}]", err=True)
-    click.echo(f"  {error.field}: {error.detail}" if error.field else f"  {error.detail}", err=True)
+    click.echo(f"  {error.field}: {error.detail}" if error.field else f"  {_detail(error)}", err=True)

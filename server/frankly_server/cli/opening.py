@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.errors import InvalidInput
@@ -16,11 +17,7 @@ from frankly_server.store import Database, SurveyRow, Transaction
 @contextmanager
 def open_services(settings: Settings | None = None) -> Iterator[Services]:
     """Give the services of `settings` (default: the environment's); the database must be safe and have our schema."""
-    settings = settings or Settings.load()
-    if settings.database_url is None and not settings.home.is_dir():
-        words = f"there is no database in {settings.home} yet; run `frankly migrate`, or set FRANKLY_HOME"
-        raise InvalidInput(Problem.UNSAFE_SETTING, words, "FRANKLY_HOME")
-    services = Services.open(settings, SystemClock())
+    services = Services.open(_with_home(settings or Settings.load()), SystemClock())
     try:
         yield services
     finally:
@@ -30,12 +27,24 @@ def open_services(settings: Settings | None = None) -> Iterator[Services]:
 @contextmanager
 def open_database() -> Iterator[Database]:
     """Give the database of the environment's settings, which must be safe and have our schema."""
-    database = Database(Settings.load().store_url())
+    database = Database(_with_home(Settings.load()).store_url())
     try:
         database.check()
         yield database
     finally:
         database.close()
+
+
+def _with_home(settings: Settings) -> Settings:
+    if settings.database_url is None and not settings.home.is_dir():
+        words = f"there is no database in {settings.home} yet; run `frankly migrate`, or set FRANKLY_HOME"
+        raise InvalidInput(Problem.UNSAFE_SETTING, words, "FRANKLY_HOME")
+    return settings
+
+
+def is_there(database: Database) -> bool:
+    """Tell whether a database is there to be opened: looking at a SQLite file that is missing would make it."""
+    return database.engine.dialect.name != "sqlite" or Path(database.engine.url.database or "").exists()
 
 
 def survey_named(tx: Transaction, name: str) -> SurveyRow:

@@ -39,12 +39,14 @@ class Estimates:
     @classmethod
     def from_json(cls, body: Mapping[str, Any], language: str | None = None, ask: Ask | None = None) -> Self:
         """Return what the server's answer says; KeyError, TypeError or AttributeError if it is not one."""
-        questions = body["questions"]
+        questions, languages = body["questions"], body["languages"]
         return cls(
             survey=body["survey"],
-            title=body["title"].get(language) or next(iter(body["title"].values())),
+            title=formats.said(body["title"], language, languages),
             n=body["n"],
-            rows=tuple(Estimate.from_json(row, language) for question in questions for row in question["rows"]),
+            rows=tuple(
+                Estimate.from_json(row, language, languages) for question in questions for row in question["rows"]
+            ),
             insufficient={_name(q): q["needed"] - q["n"] for q in questions if q["status"] != "ok"},
             covariances={(q["id"], _group(q)): q.get("covariance") for q in questions},
             body=body,

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One tidy row per estimate: the number never without its uncertainty, sample size, documents and flags."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
+
+from frankly_server.formats import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,10 @@ class Estimate:
     efficiency: float | None = None
 
     @classmethod
-    def from_json(cls, row: Mapping[str, Any], language: str | None) -> Self:
-        """Return the row as the server writes it; labels in `language`, else in the first one there is."""
+    def from_json(cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]) -> Self:
+        """Return the row as the server writes it; labels as `formats.said` says them."""
         values: dict[str, Any] = {name: row[name] for name in _COPIED}
-        label = row["label"].get(language) or next(iter(row["label"].values()))
+        label = said(row["label"], language, languages)
         values |= {"documents": tuple(row["documents"]), "flags": tuple(row["flags"])}
         return cls(label=label, **values)
 

@@ -224,7 +224,7 @@ class Database:
             # The driver's message may quote a row: only its kind is kept.
             cause = error.orig if isinstance(error, DBAPIError) else error
             _log.warning("transaction failed", transaction=name, error=type(cause).__name__)
-            raise StoreUnavailable(name) from None
+            raise StoreUnavailable(name, cause) from None
 
 
 def _is_newer(version: str) -> bool:

@@ -100,8 +100,12 @@ def _sqlite(url: URL) -> Engine:
 def _postgresql(url: URL) -> Engine:
     engine = create_engine(url, isolation_level="READ COMMITTED", connect_args={"connect_timeout": 5}, **_POOL)
 
-    @event.listens_for(engine, "connect")
+    @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy itself stumbles over another encoding
     def _connect(connection: Any, _record: Any) -> None:
+        if connection.info.parameter_status("server_encoding") != "UTF8":
+            raise UnsafeStore(
+                "this PostgreSQL database is not in UTF-8; make it with ENCODING 'UTF8' TEMPLATE template0"
+            )
         with connection.cursor() as cursor:
             for statement in _POSTGRESQL_SESSION:
                 cursor.execute(statement)

@@ -59,5 +59,5 @@ def _run(database: Database, step: Callable[[Config], None]) -> str | None:
         raise UnsafeStore(
             "the database has a schema version this program does not know; use the version that made it"
         ) from None
-    except DBAPIError:
-        raise StoreUnavailable("migrate") from None
+    except DBAPIError as error:
+        raise StoreUnavailable("migrate", error.orig) from None

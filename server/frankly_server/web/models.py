@@ -218,6 +218,7 @@ class SurveyEstimates(Shape):
 
     survey: str
     title: dict[str, str]
+    languages: list[str] = Field(description="Of the newest version; the first one is the survey's own.")
     level: float
     method: Method
     census: bool

@@ -41,6 +41,8 @@ def test_by_name_and_by_id(counted: Frankly) -> None:
         (["draft"], 3, "survey_unknown"),
         (["habits", "--level", "95"], 3, "confidence_range"),
         (["habits", "--level", "nan"], 3, "confidence_range"),
+        (["habits", "--method", "exact", "--simultaneous"], 3, "unsupported"),
+        (["habits", "--csv"], 2, "usage"),
         (["0" * 32, "--url", "https://surveys.example.org"], 2, "usage"),
         (["https://surveys.example.org/s/" + "0" * 32], 2, "usage"),
     ],
@@ -48,3 +50,17 @@ def test_by_name_and_by_id(counted: Frankly) -> None:
 def test_refusals(counted: Frankly, arguments: list[str], code: int, problem: str) -> None:
     done = counted("estimates", *arguments, "--json")
     assert (done.code, done.problem["code"], done.out) == (code, problem, "")
+
+
+def test_what_comes_with_the_numbers_is_told(counted: Frankly) -> None:
+    """Notes of the answer, and that a span of days is not what the number of reports is about."""
+    assert "Shares are those of the people who reported" in counted("estimates", "habits").out
+    done = counted("estimates", "habits", "--since", "2030-01-01")
+    assert "60 reports of all days" in done.out
+    assert "more needed" in done.out
+
+
+def test_simultaneous_margins_by_either_name(counted: Frankly) -> None:
+    asked = [("--simultaneous",), ("--method", "simultaneous"), ("--method", "simultaneous", "--simultaneous")]
+    one, *others = [counted("estimates", "habits", *each, "--result").out for each in asked]
+    assert others == [one, one]

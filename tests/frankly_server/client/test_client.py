@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from frankly_server import formats
 from frankly_server.client import MAX_ANSWER_BYTES, Analyst, Estimates, Refused, Unreachable
 from frankly_server.formats import COLUMNS
 
@@ -81,7 +82,8 @@ def test_words_show_every_number_with_its_margin(found: Estimates) -> None:
 
 def test_too_few_reports_give_no_row() -> None:
     question = {"id": "q", "status": "insufficient", "n": 3, "needed": 10, "rows": []}
-    found = Estimates.from_json({"survey": "s", "title": {"en": "T"}, "n": 3, "questions": [question]})
+    survey = {"survey": "s", "title": {"en": "T"}, "languages": ["en"], "n": 3}
+    found = Estimates.from_json(survey | {"questions": [question]})
     assert (found.rows, found.insufficient) == ((), {"q": 7})
     assert str(found).splitlines() == ["T: 3 reports", "q: not enough reports, 7 more needed"]
 
@@ -184,3 +186,15 @@ def test_a_netrc_file_does_not_replace_the_key(served: Served, tmp_path, monkeyp
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     assert len(Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)) == 5
+
+
+def test_texts_are_in_the_surveys_own_language_unless_another_is_asked_for() -> None:
+    """Its first one, not the first of the alphabet; what is not there in the language asked for, likewise."""
+    row = {"label": {"de": "Nein", "en": "No", "fr": "Non"}, "documents": [], "flags": []}
+    question = {"id": "q", "status": "ok", "n": 3, "needed": 3, "by": None, "rows": [row]}
+    body = {"languages": ["en", "de"], "questions": [question]}
+    wanted = {None: ("Large", "No"), "de": ("Groß", "Nein"), "fr": ("Large", "Non"), "tr": ("Large", "No")}
+    for language, (title, label) in wanted.items():
+        assert formats.said({"de": "Groß", "en": "Large"}, language, ["en", "de"]) == title
+        assert [line["label"] for line in formats.lines(body, language)] == [label]
+    assert formats.said({"cs": "Ne"}, None, ["en"]) == "Ne"

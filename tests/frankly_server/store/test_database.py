@@ -181,3 +181,32 @@ def test_the_file_of_sqlite_is_for_its_owner_alone(tmp_path: Path) -> None:
     database.close()
     assert modes
     assert set(modes.values()) == {0o600}, modes
+
+
+def test_why_a_database_cannot_be_opened_is_known_to_its_operator(tmp_path: Path, postgres_url: str) -> None:
+    found = {}
+    for name, url in {
+        "folder": f"sqlite:///{tmp_path}/nowhere/frankly.db",
+        "port": "postgresql://127.0.0.1:1/x",
+        "name": postgres_url.rpartition("/")[0] + "/no_such_database",
+        "full": postgres_url,
+    }.items():
+        database = Database(url)
+        with pytest.raises(StoreUnavailable) as refused, database.transaction("look") as tx:
+            tx.surveys.all()
+        found[name] = refused.value.hint
+        assert str(refused.value) == "the database could not finish 'look'; nothing was acknowledged, try again"
+        database.close()
+    assert "folder" in found["folder"]
+    assert "running" in found["port"]
+    assert "no such user or database" in found["name"]
+    assert found["full"] == ""  # the tables are missing: what was said within a session may quote a row
+
+
+def test_a_database_of_another_encoding_is_refused(postgres: PostgresServer, postgres_url: str) -> None:
+    postgres.execute("CREATE DATABASE bytes ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    database = Database(postgres_url.rpartition("/")[0] + "/bytes")
+    with pytest.raises(UnsafeStore, match="ENCODING 'UTF8'"):
+        upgrade(database)
+    database.close()
+    postgres.drop("/bytes")
