@@ -18,6 +18,7 @@ from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database
+from frankly_server.surveys import Surveys
 
 _FREE_BYTES = 1 << 30
 _SOON_DAYS = 60
@@ -56,8 +57,11 @@ def examine(clock: Clock, *, counts: bool = False) -> Iterator[Finding]:
         return
     yield Finding("settings", "ok", f"home {settings.home}")
     yield _address(settings)
-    yield _checked("database", lambda: _database(settings))
-    yield _checked("keys", lambda: _keys(settings, clock))
+    database = _checked("database", lambda: _database(settings))
+    keys = _checked("keys", lambda: _keys(settings, clock))
+    yield from (database, keys)
+    if "broken" not in (database.state, keys.state):
+        yield _checked("signatures", lambda: _signatures(settings, clock))
     yield _disk(settings.home)
     yield _libraries()
     if counts:
@@ -84,10 +88,15 @@ def _address(settings: Settings) -> Finding:
     return Finding("address", "warning", words)
 
 
+def is_there(database: Database) -> bool:
+    """Tell whether a database is there to be opened: looking at a SQLite file that is missing would make it."""
+    return database.engine.dialect.name != "sqlite" or Path(database.engine.url.database or "").exists()
+
+
 def _database(settings: Settings) -> tuple[str, str]:
     database = Database(settings.store_url())
     try:
-        if database.engine.dialect.name == "sqlite" and not Path(database.engine.url.database or "").exists():
+        if not is_there(database):
             return "broken", "there is no database yet; run `frankly migrate`"
         database.check()
         return "ok", f"{database.engine.dialect.name}, durable, schema as this program needs it"
@@ -102,6 +111,17 @@ def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
     if left.days < _SOON_DAYS:
         return "warning", f"the keys document expires in {left.days} days; rotate before"
     return "ok", f"the publisher's key is in the keys document, which holds for {left.days} more days"
+
+
+def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
+    database = Database(settings.store_url())
+    try:
+        retired = Surveys(settings, database, Keyring(settings.keys_folder, clock), clock).signed_by_others()
+    finally:
+        database.close()
+    if retired:
+        return "broken", f"{len(retired)} document(s) are signed by retired keys only; run `frankly keys resign`"
+    return "ok", "the publisher keys in force have signed every published survey"
 
 
 def _disk(home: Path) -> Finding:

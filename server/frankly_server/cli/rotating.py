@@ -10,15 +10,18 @@ from typing import Any
 import click
 from frankly_protocol.clock import SystemClock, format_time
 from frankly_protocol.envelope import PublicKey
-from frankly_protocol.errors import InvalidInput
+from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.cli.doctor import is_there
 from frankly_server.cli.opening import open_services
 from frankly_server.keys import Change, Keyring, Proposal, Rotation, Status
 from frankly_server.keys import status as keys_status
 from frankly_server.keys.files import read_private
 from frankly_server.settings import Settings
+from frankly_server.store import Database
+from frankly_server.surveys import Surveys
 
 _FILE = click.Path(path_type=Path)
 _PLACES = {True: "here", False: "elsewhere", None: "theirs"}
@@ -43,15 +46,20 @@ def read_passphrase(path: Path | None) -> bytes | None:
 @json_option
 def status(as_json: bool) -> None:
     """Show the keys in force, next and retired, and what should be done about them."""
-    found = keys_status(_keyring(), SystemClock())
+    found, waiting = keys_status(_keyring(), SystemClock()), _waiting()
     if as_json:
-        write_json(_plain(found))
+        write_json(_plain(found) | {"signed_by_retired": waiting})
         return
     rows = [(key.role, key.state, _PLACES[key.here], key.name or "", key.key_id) for key in found.keys]
     title = f"Keys, version {found.version}, until {format_time(found.expires)}"
     results().print(table(title, ("Role", "State", "Private key", "Name", "Id"), rows))
     for remark in found.remarks:
         remarks().print(f"- {remark}", markup=False)
+    if waiting:
+        words = (
+            f"{waiting} document(s) are signed by retired keys only, and devices refuse them: run `frankly keys resign`"
+        )
+        remarks().print(f"- {words}", markup=False)
 
 
 @click.command()
@@ -155,6 +163,24 @@ def resign(yes: bool, as_json: bool) -> None:
 
 def _keyring() -> Keyring:
     return Keyring(Settings.load().keys_folder, SystemClock())
+
+
+def _waiting() -> int | None:
+    """Return how many published documents the keys in force have not signed.
+
+    None where that cannot be told: key folders are looked at on machines that have no database, or while it is away.
+    """
+    settings, clock = Settings.load(), SystemClock()
+    database = Database(settings.store_url())
+    try:
+        if not is_there(database):
+            return None
+        database.check()
+        return len(Surveys(settings, database, _keyring(), clock).signed_by_others())
+    except FranklyError:
+        return None
+    finally:
+        database.close()
 
 
 def _witness(text: str) -> tuple[str, PublicKey]:

@@ -45,6 +45,34 @@ def test_a_ceremony_from_the_first_key_to_a_revoked_one(frankly: Frankly, home: 
     assert frankly("keys", "rotate").code == 2  # nobody there to ask
 
 
+def test_what_only_retired_keys_have_signed_is_said_until_it_is_signed_again(ready: Frankly, survey_file: Path) -> None:
+    def told() -> tuple[str, int | None, bool]:
+        findings = {found["what"]: found for found in ready("doctor", "--json").json["findings"]}
+        plain, as_json = ready("keys", "status"), ready("keys", "status", "--json").json
+        asked = "frankly keys resign" in " ".join(plain.err.split())
+        assert asked == ("frankly keys resign" in findings["signatures"]["words"])
+        return findings["signatures"]["state"], as_json["signed_by_retired"], asked
+
+    assert told() == ("ok", 0, False)
+    assert ready("survey", "apply", survey_file).code == 0
+    first = ready("survey", "publish", "habits", "--json").json
+    assert told() == ("ok", 0, False)
+    assert ready("keys", "rotate", "--publisher", "--yes").code == 0
+    assert told() == ("broken", 1, True)
+    assert ready("doctor").code == 6
+    again = ready("survey", "publish", "habits", "--json").json
+    assert (again["status"], again["warnings"][:-1]) == ("unchanged", first["warnings"])
+    assert "frankly keys resign" in again["warnings"][-1]
+    assert ready("keys", "resign", "--yes").code == 0
+    assert told() == ("ok", 0, False)
+
+
+def test_keys_without_a_database_can_be_looked_at(frankly: Frankly, home: Path) -> None:
+    assert frankly("keys", "init", "--yes").code == 0
+    assert frankly("keys", "status", "--json").json["signed_by_retired"] is None
+    assert sorted(path.name for path in home.iterdir()) == ["keys"]  # looking makes nothing
+
+
 def last(done: Done) -> Any:
     """The object a command wrote; the server in this process logs to the same place."""
     return json.loads(done.out.strip().splitlines()[-1])
