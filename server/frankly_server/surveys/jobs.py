@@ -24,8 +24,14 @@ from frankly_server.surveys.surveys import Surveys
 
 _LOST_S: Final = 15 * 60
 _ASK_S: Final = 0.3
+_UNCHANGED: Final = "unchanged "
 
 Done = Callable[[Published], None]
+
+
+def published_by(job: JobRow) -> tuple[str, bool]:
+    """Return the digest that a job which is done names, and whether the job published it: else it was out already."""
+    return job.detail.removeprefix(_UNCHANGED), not job.detail.startswith(_UNCHANGED)
 
 
 class _Cancelled(Exception):
@@ -65,20 +71,26 @@ class Jobs:
                           row.updated)  # fmt: skip
         return row
 
-    def cancel(self, survey_id: str, job_id: str) -> None:
-        """Ask a job to stop; a search ends within a second. Raises InvalidInput(not_found)."""
+    def cancel(self, survey_id: str, job_id: str) -> bool:
+        """Ask a job to stop; a search ends within a second. Return whether there was something to stop.
+
+        One that has ended, was asked already or died with its process stays as it is. Raises InvalidInput(not_found).
+        """
         self.get(survey_id, job_id)
         with self._database.transaction("cancel job") as tx:
             row = tx.jobs.get(job_id)
-            if row is not None and row.state == "running":
-                tx.jobs.change(job_id, state="cancelling", updated=self._now())
+            if row is None or row.state != "running" or self._is_lost(row):
+                return False
+            tx.jobs.change(job_id, state="cancelling", updated=self._now())
+        return True
 
     def _run(self, job: JobRow, done: Done) -> None:
         """Publish, and leave in the job's row what became of it, whatever that is."""
         try:
             published = self._surveys.publish(job.survey, self._progress(job.id), self._timer(job.id))
             done(published)
-            self._end(job.id, "done", published.digest)
+            unchanged = _UNCHANGED if published.status == "unchanged" else ""
+            self._end(job.id, "done", unchanged + published.digest)
         except _Cancelled:
             self._end(job.id, "cancelled", "stopped on demand; nothing was published")
         except FranklyError as error:

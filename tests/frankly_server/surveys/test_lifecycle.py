@@ -130,12 +130,15 @@ def test_a_job_is_watched_stopped_and_may_begin_again(sqlite: Database) -> None:
     assert (row.state, row.done, row.total, row.detail) == ("running", 0, 2, "first")
     assert _code(jobs.start, SURVEY, told.append) == "immutable"
     assert _code(jobs.get, "0" * 32, job) == "not_found"
-    jobs.cancel(SURVEY, job)
+    assert [jobs.cancel(SURVEY, job), jobs.cancel(SURVEY, job)] == [True, False]
     for _ in range(500):
         if jobs.get(SURVEY, job).state == "cancelled":
             break
         time.sleep(0.02)
-    assert jobs.get(SURVEY, job).state == "cancelled"
+    row = jobs.get(SURVEY, job)
+    assert row.state == "cancelled"
+    assert not jobs.cancel(SURVEY, job)
+    assert jobs.get(SURVEY, job) == row
     assert told == []
 
 
@@ -148,6 +151,7 @@ def test_a_job_whose_process_died_is_told_so(sqlite: Database) -> None:
     assert Jobs(sqlite, _Slow(), FixedClock(NOW)).get(SURVEY, "cd" * 16).state == "running"  # type: ignore[arg-type]
     later = Jobs(sqlite, _Slow(), FixedClock(NOW + timedelta(hours=1)))  # type: ignore[arg-type]
     assert later.get(SURVEY, "cd" * 16).state == "failed"
+    assert not later.cancel(SURVEY, "cd" * 16)
 
 
 def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url: str) -> None:

@@ -15,6 +15,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.surveys.devices import expected_warnings, warnings_of
+from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.published import Published
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
@@ -72,7 +73,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     def job(survey_id: str, job_id: str) -> Response:
         survey = opened(services, survey_id)
         told, found = services.surveys.hindrances(survey.id), services.jobs.get(survey.id, job_id)
-        return show("job.html", survey, "publish", job=found, hindrances=told)
+        return show("job.html", survey, "publish", job=found, made=published_by(found), hindrances=told)
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>/state")
     @needs("viewer")
@@ -87,8 +88,8 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
 
         def act() -> str:
-            services.jobs.cancel(survey.id, job_id)
-            services.accounts.record(person(), "publishing stopped", survey.summary.name)
+            if services.jobs.cancel(survey.id, job_id):
+                services.accounts.record(person(), "publishing told to stop", survey.summary.name)
             return survey.path(f"jobs/{job_id}")
 
         return attempt(act, failed)

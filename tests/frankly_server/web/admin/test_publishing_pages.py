@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from frankly_protocol.clock import format_time
+from frankly_server.store.jobs import JobRow
 
-from tests.frankly_server.web.admin.office import Office, make_office, send
+from tests.frankly_server.web.admin.office import Office, finish_job, make_office, send
+from tests.frankly_server.web.site import NOW
 
 
 @pytest.fixture
@@ -16,6 +19,12 @@ def office(tmp_path: Path) -> Iterator[Office]:
     made = make_office(tmp_path)
     yield made
     made.services.close()
+
+
+def _trail(office: Office) -> list[str]:
+    """What was done about the survey, oldest first; signing in is not."""
+    events = [event for event in office.services.accounts.trail("main") if event.subject == "habits"]
+    return [event.action for event in events][::-1]
 
 
 def page(office: Office, tab: str = "") -> str:
@@ -42,3 +51,30 @@ def test_a_closed_survey_offers_no_publishing_and_refuses_it(office: Office, mov
     answer = send(office.client("admin"), path)
     assert answer.status_code == 410
     assert "closed and archived surveys take no reports: make a new survey" in answer.text
+
+
+def test_a_job_tells_a_new_version_from_one_that_was_out_already(office: Office) -> None:
+    surveys = office.services.surveys
+    assert "Unchanged" in page(office, f"/jobs/{office.job}")  # the office's own job published nothing
+    surveys.apply(surveys.draft("habits").model_copy(update={"min_reports": 60}))
+    text = page(office, f"/jobs/{finish_job(office.services, office.survey)}")
+    digests = [document.digest for document in surveys.versions("habits")]
+    assert (len(digests), "Unchanged" in text) == (2, False)
+    assert f"Published: <code>{digests[1]}</code>" in text
+    again = page(office, f"/jobs/{finish_job(office.services, office.survey)}")
+    assert "Published:" not in again
+    assert f"It is: <code>{digests[1]}</code>" in again
+
+
+def test_stopping_a_job_that_has_ended_leaves_no_trace(office: Office) -> None:
+    client, path = office.client("admin"), f"/admin/surveys/{office.survey}/jobs/{office.job}"
+    before, trail = office.services.jobs.get(office.survey, office.job), _trail(office)
+    assert send(client, f"{path}/cancel").status_code == 303
+    assert (office.services.jobs.get(office.survey, office.job), _trail(office)) == (before, trail)
+    running = JobRow("ef" * 16, office.survey, "running", 0, 1, "", format_time(NOW))
+    with office.services.database.transaction("a job of another process") as tx:
+        tx.jobs.add(running)
+    for _ in range(2):
+        assert send(client, f"/admin/surveys/{office.survey}/jobs/{running.id}/cancel").status_code == 303
+    assert office.services.jobs.get(office.survey, running.id).state == "cancelling"
+    assert _trail(office) == [*trail, "publishing told to stop"]
