@@ -132,7 +132,7 @@ def test_no_report_with_an_invitation_finds_a_fault(
         st.integers(-1, 6) | st.sampled_from(["0", "3", "3f", "F", ""]) | st.lists(st.integers(0, 2)), max_size=5
     )
 
-    @settings(max_examples=10_000 if request.config.getoption("--full") else 250, deadline=None, database=None,
+    @settings(max_examples=5_000 if request.config.getoption("--full") else 250, deadline=None, database=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(
         token=st.sampled_from(["habits"] * 3 + ["other", "spent", None]) | JSON_VALUES,
