@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from frankly_server.store import Database
 
 from tests.faults.server.running import Devices, KillablePostgres, Running, check_kept
 from tests.postgres import find_binaries
@@ -23,6 +24,14 @@ def database() -> Iterator[KillablePostgres]:
     server.stop()
 
 
+def a_command_beside(server: Running) -> None:
+    """Open and close the database as a command does: what the server writes next must stay as safe."""
+    database = Database(server.database_url)
+    with database.reading("look") as tx:
+        assert tx.surveys.all()
+    database.close()
+
+
 def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
     kills, wanted = (20, FULL_ACKNOWLEDGEMENTS) if full else (1, 200)
     server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
@@ -30,7 +39,9 @@ def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
     try:
         with Devices(server, batch=BATCH) as devices:
             for i in range(kills):
-                devices.wait_for((i + 1) * wanted // (kills + 1), within_s=3600)
+                devices.wait_for((2 * i + 1) * wanted // (2 * kills + 1), within_s=3600)
+                a_command_beside(server)
+                devices.wait_for((2 * i + 2) * wanted // (2 * kills + 1), within_s=3600)
                 server.kill()
                 server.start()
             devices.wait_for(wanted, within_s=3600)
