@@ -20,6 +20,8 @@ from frankly_sdk.store import Store
 from frankly_sdk.transport import Transport
 
 _KEYS_BYTES = 256 * 2**10
+_UNKNOWN = "the server does not know this survey; check that the link is whole"
+_UNPUBLISHED = "the server does not know this survey, or not this version of it: copy the link whole, to its end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,8 @@ class Opening:
         if remembered is not None and self._is_cached(remembered, trusted):
             return remembered.envelope
         try:
-            return self._fetch(self.link.document_url, MAX_ENVELOPE_BYTES)
+            unknown = _UNKNOWN if self.link.digest is None else _UNPUBLISHED
+            return self._fetch(self.link.document_url, MAX_ENVELOPE_BYTES, unknown=unknown)
         except NetworkError:
             if remembered is None or self.link.digest is not None:
                 raise
@@ -142,10 +145,10 @@ class Opening:
             if other != remembered.digest:  # otherwise it is the log that contradicts itself
                 self.store.keep_evidence({remembered.digest: remembered.envelope, other: data})
 
-    def _fetch(self, url: str, limit: int, kind: str = "application/json") -> bytes:
+    def _fetch(self, url: str, limit: int, kind: str = "application/json", unknown: str = _UNKNOWN) -> bytes:
         answer = self.transport.get(url, limit)
         if answer.status == 404:
-            raise NetworkError("the server does not know this survey; check that the link is whole", "not_found")
+            raise NetworkError(unknown, "not_found")
         if answer.status != 200:
             raise NetworkError(f"the server answered with status {answer.status}; try again later", "status")
         if answer.content_type != kind:

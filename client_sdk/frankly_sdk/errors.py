@@ -25,7 +25,7 @@ from frankly_sdk.receipt import Receipt
 
 
 class LinkError(FranklyError):
-    """An address cannot be used; the detail shows the form it should have. ``field`` is link or collect_url."""
+    """An address cannot be used; the detail shows the form it should have. ``field`` is link, relay or collect_url."""
 
     def __init__(self, detail: str, code: str = "link", field: str = "link") -> None:
         super().__init__(detail, code=code, field=field)

@@ -10,6 +10,7 @@ from frankly_sdk.errors import InsecureTransport, LinkError
 
 _PATH = re.compile(r"/s/([0-9a-f]{32})", re.ASCII)
 _PIN = re.compile(r"sha256=([0-9a-f]{64})", re.ASCII)
+_FORM = "a survey link looks like https://host/s/ID#sha256=…: copy it whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,12 @@ class SurveyLink:
     @classmethod
     def parse(cls, text: str) -> "SurveyLink":
         """Read a link; raises LinkError, or InsecureTransport for http:// to anything but this machine."""
-        parts = _split(text)
+        parts = _split(text, "link")
         require_secure(text)
         path = _PATH.fullmatch(parts.path)
         pin = _PIN.fullmatch(parts.fragment)
         if path is None or parts.query or (parts.fragment and pin is None):
-            raise LinkError("a survey link looks like https://host/s/ID#sha256=…: copy it whole")
+            raise LinkError(_FORM)
         digest = f"sha256:{pin.group(1)}" if pin else None
         return cls(f"{parts.scheme}://{parts.netloc}", path.group(1), digest)
 
@@ -46,17 +47,23 @@ class SurveyLink:
 
 def require_secure(url: str, field: str = "link") -> None:
     """Raise InsecureTransport unless `url` is https, or http to this machine itself; LinkError if it names a user."""
-    parts = _split(url)
+    parts = _split(url, field)
     if parts.username is not None or parts.password is not None:
         raise LinkError("an address with a user name in it could tell devices apart", field=field)
     if parts.scheme == "https" and parts.hostname:
         return
     if parts.scheme == "http" and parts.hostname and _is_loopback(parts.hostname):
         return
+    if not parts.netloc:  # no address at all: what it lacks helps more than what would be allowed
+        raise InsecureTransport(_form(field), field)
     raise InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone", field)
 
 
-def _split(url: str) -> SplitResult:
+def _form(field: str) -> str:
+    return _FORM if field == "link" else "this is no address: it begins with https:// and the name of a host"
+
+
+def _split(url: str, field: str) -> SplitResult:
     try:
         if not isinstance(url, str):
             raise ValueError
@@ -65,7 +72,7 @@ def _split(url: str) -> SplitResult:
         if set(parts.netloc) & set("<>^|"):  # no host has them; browsers refuse such an address
             raise ValueError
     except ValueError:
-        raise LinkError("a survey link looks like https://host/s/ID#sha256=…: copy it whole") from None
+        raise LinkError(_form(field), field=field) from None
     return parts
 
 

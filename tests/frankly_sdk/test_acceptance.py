@@ -47,7 +47,7 @@ from tests.frankly_protocol.samples import (
     sealed_keys,
     survey,
 )
-from tests.frankly_sdk.fakes import ANSWERS, FakeServer
+from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem
 
 GOOD = survey()
 
@@ -279,6 +279,23 @@ def test_what_is_no_document_is_a_network_error(page: Reply, code: str, what: st
         server.open(tmp_path / "s.db")
     assert caught.value.code == code
     assert server.posted == []
+
+
+# What is in the link -> what may be wrong when the server has no such document.
+UNKNOWN = {True: "or not this version of it: copy the link whole", False: "check that the link is whole"}
+
+
+@pytest.mark.parametrize("pinned", UNKNOWN)
+def test_a_document_the_server_does_not_know_is_told_by_what_the_link_names(pinned: bool, tmp_path: Path) -> None:
+    server = FakeServer()
+    serve, missing = server.get, problem(404, "not_found")
+    server.get = lambda url, limit: missing if "/document" in url else serve(url, limit)  # type: ignore[method-assign]
+    options = {} if pinned else {"link": UNPINNED, "policy": Policy(allow_unpinned=True)}
+    with pytest.raises(NetworkError) as caught:
+        server.open(tmp_path / "s.db", **options)
+    assert caught.value.code == "not_found"
+    assert UNKNOWN[pinned] in caught.value.detail
+    assert UNKNOWN[not pinned] not in caught.value.detail
 
 
 def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of_reach(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 from frankly_sdk import InsecureTransport, LinkError
-from frankly_sdk.link import SurveyLink
+from frankly_sdk.link import SurveyLink, require_secure
 
 ID, PIN = "ab" * 16, "cd" * 32
 GOOD = [
@@ -43,3 +43,24 @@ def test_other_links_are_refused(text: str, error: type[LinkError]) -> None:
     with pytest.raises(LinkError) as caught:
         SurveyLink.parse(text)
     assert type(caught.value) is error
+
+
+NO_ADDRESS = ["", "hello", "host/s/1", f"/s/{ID}#sha256={PIN}", "https:host", f"sha256={PIN}", "mailto:me", "https://"]
+
+
+@pytest.mark.parametrize("text", NO_ADDRESS)
+def test_a_text_that_is_no_address_is_told_what_a_link_looks_like(text: str) -> None:
+    """The class is InsecureTransport, as in the browser; what helps is the form."""
+    with pytest.raises(InsecureTransport) as caught:
+        SurveyLink.parse(text)
+    assert f"{caught.value}" == "link: a survey link looks like https://host/s/ID#sha256=…: copy it whole"
+    with pytest.raises(InsecureTransport) as caught:
+        require_secure(text, "relay")
+    assert (caught.value.field, "survey link" in caught.value.detail) == ("relay", False)
+    assert "https://" in caught.value.detail
+
+
+def test_an_address_without_tls_is_told_what_is_used() -> None:
+    with pytest.raises(InsecureTransport) as caught:
+        SurveyLink.parse(f"http://host/s/{ID}")
+    assert "only https:// is used" in caught.value.detail
