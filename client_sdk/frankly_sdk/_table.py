@@ -12,6 +12,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_sdk._checks import key_fault
 from frankly_sdk._sealing import require_token
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Respondent
@@ -71,7 +72,7 @@ def _rows(
             raise _bad(last, f"expected {len(header)} cells, found {len(cells)}")
         row = dict(zip(header, cells, strict=True))
         respondent = row.pop(columns.key)
-        if not respondent or respondent in seen:
+        if key_fault(respondent) is not None or respondent in seen:
             raise _bad(last, "every respondent needs a key of their own", columns.key)
         seen.add(respondent)
         token = None if document.token is None else row.pop(columns.token)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many respondents on one device: field tablets, call centres, files. One ledger and one answer for each key."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_sdk._checks import key_fault
 from frankly_sdk._sealing import Row, Sealing, require_token
 from frankly_sdk.answer import Answer
 from frankly_sdk.store import Sealed
@@ -27,7 +28,8 @@ class Randomised:
     """What became of one row.
 
     respondent : the key as given. status : ``sealed`` (durable; now, or by an earlier run: the same bytes then),
-    ``done`` (acknowledged or refused before, and erased) or ``over_budget``. report : the sealed bytes, else None.
+    ``done`` (acknowledged or refused before, and erased), ``over_budget``, or ``already`` (an earlier row of the same
+    call has this key: what became of that row stands, and counts the person). report : the sealed bytes, else None.
     """
 
     respondent: str = field(repr=False)
@@ -35,35 +37,39 @@ class Randomised:
     report: bytes | None = field(repr=False)
 
 
-def randomise(sealing: Sealing, rows: Iterable[Respondent]) -> Iterator[Randomised]:
+def randomise(sealing: Sealing, source: Iterator[Respondent]) -> Iterator[Randomised]:
     """Seal the rows, `AT_ONCE` in each transaction, and yield what became of them in their order."""
-    source, first = iter(rows), 0
-    while chunk := list(islice(source, AT_ONCE)):
-        keys = [_key(given, first + i) for i, given in enumerate(chunk)]
-        todo = [_row(sealing, given) for given in chunk]
-        del chunk
-        for i, row in enumerate(todo):
-            fault = row.fault(sealing.document) or _token_fault(sealing, row)
-            if fault is not None:
-                raise _placed(fault, first + i)
-        for key, result in zip(keys, sealing.many(todo), strict=True):
-            yield _outcome(key, result)
+    seen, first = set[str](), 0
+    while read := list(map(_read, islice(source, AT_ONCE))):  # no frame of ours holds a row as it was given
+        keys, todo = list[tuple[str, bool]](), list[Row]()
+        for i, one in enumerate(read, first):
+            key, row = _checked(sealing, one, i)
+            row = replace(row, respondent=sealing.store.respondent_name(key))
+            keys.append((key, is_new := row.respondent not in seen))
+            seen.add(row.respondent)
+            todo += [row] if is_new else []
+        results = iter(sealing.many(todo))
+        for key, is_new in keys:
+            yield _outcome(key, next(results)) if is_new else Randomised(key, "already", None)
         first += len(keys)
 
 
-def _key(given: object, i: int) -> str:
+def _read(given: object) -> tuple[str, Row] | InvalidInput:
+    """Return a row's key and answers, or what is wrong with its shape: returned, so that no traceback holds them."""
     if not isinstance(given, tuple | list) or len(given) not in (3, 4):
         words = "a row is a tuple of key, choices, strata and, if the survey asks for one, the token"
-        raise InvalidInput(Problem.FIELD_TYPE, words, f"rows[{i}]")
-    key = given[0]
-    if not isinstance(key, str) or not key:
-        raise InvalidInput(Problem.FIELD_MISSING, "every respondent needs a key, a text", f"rows[{i}].respondent")
-    return key
+        return InvalidInput(Problem.FIELD_TYPE, words)
+    key, choices, strata, *token = given
+    return key_fault(key) or (key, Row("", Answer.of(choices), Answer.of(strata), *token))
 
 
-def _row(sealing: Sealing, given: Respondent) -> Row:
-    token = given[3] if len(given) == 4 else None
-    return Row(sealing.store.respondent_name(given[0]), Answer.of(given[1]), Answer.of(given[2]), token)
+def _checked(sealing: Sealing, read: tuple[str, Row] | InvalidInput, i: int) -> tuple[str, Row]:
+    if isinstance(read, InvalidInput):
+        raise _placed(read, i)
+    fault = read[1].fault(sealing.document) or _token_fault(sealing, read[1])
+    if fault is not None:
+        raise _placed(fault, i)
+    return read
 
 
 def _token_fault(sealing: Sealing, row: Row) -> InvalidInput | None:

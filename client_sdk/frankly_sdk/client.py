@@ -20,6 +20,7 @@ from frankly_protocol.clock import Clock, SystemClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms.base import RandomBits
 
+from frankly_sdk._checks import each, key_fault, require, time_of
 from frankly_sdk._opening import Opening
 from frankly_sdk._sealing import Row, Sealing
 from frankly_sdk.answer import Answer
@@ -108,12 +109,15 @@ class Client:
 
         enabled : if false, the client touches neither network nor files, and `answer` does nothing. debug : events go
         to the log ``frankly_sdk`` too. on_event : is told of each `Event`. relay : address of a reverse proxy that
-        everything goes through. spread_s : each report leaves at a random moment within so many seconds of its seal.
-        transport : stays the caller's to close. The others exist for tests (`frankly_sdk.testing`).
+        everything goes through. spread_s : each report leaves at a random moment within so many seconds of its seal, 0
+        to 34560000 (the 400 days for which a document can be valid). transport : stays the caller's to close. The
+        others exist for tests (`frankly_sdk.testing`).
 
-        Raises LinkError, StoreError, NetworkError, DocumentRejected and its kinds, PolicyRefused. Nothing of a new
-        answer has been drawn or sent then.
+        Raises InvalidInput for an argument of another kind, LinkError, StoreError, NetworkError, DocumentRejected and
+        its kinds, PolicyRefused. Nothing of a new answer has been drawn or sent then.
         """
+        require(store=store, policy=policy, keys=keys, enabled=enabled, debug=debug, on_event=on_event)
+        require(spread_s=spread_s, transport=transport, clock=clock, randbits=randbits, sleep=sleep, timer=timer)
         wanted, announce = SurveyLink.parse(link), announcer(on_event, debug=debug)
         if not enabled:
             return cls(wanted, None, announce, ExitStack())
@@ -127,7 +131,7 @@ class Client:
             undo.callback(kept.close)
             delivery = Delivery(transport, kept, sleep, timer, announce, spread_s)
             delivery.flush(timeout_s=0)  # whatever becomes of the survey: it may be closed by now, or be another one
-            opened = Opening(wanted, kept, transport, clock.now(), policy.wants_log(wanted.digest)).survey(keys)
+            opened = Opening(wanted, kept, transport, time_of(clock), policy.wants_log(wanted.digest)).survey(keys)
             if kept.answer(wanted.survey) is None:  # (10); what has been answered is spent already
                 policy.check(opened.document, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
             announce(Event("opened", wanted.survey))
@@ -153,7 +157,7 @@ class Client:
         choices: Mapping[str, str] | Answer,
         *,
         strata: Mapping[str, str] | None = None,
-        respondent: str = "",
+        respondent: str | None = None,
         token: str | None = None,
         patience_s: float = 10,
     ) -> Receipt:
@@ -161,16 +165,21 @@ class Client:
 
         choices : question id → choice id, every question exactly once. strata : the same for public questions.
         respondent : on a device that many people answer on, a key for each of them: one answer and one ledger per key.
+        Without it the answer is that of the one person the install belongs to; a blank key is refused.
         token : for surveys that ask for one; it leaves with the report and is erased with it.
-        patience_s : how long to keep trying before returning ``queued``; the sealed bytes are sent again at the next
-        start or `flush`. With 0, this call waits for nothing.
+        patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed bytes are sent again
+        at the next start or `flush`. With 0, this call waits for nothing.
 
         Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before), SurveyClosed,
-        InvalidInput(token_invalid), PolicyRefused, StoreError, RandomnessError. Delivery problems come back in the
-        receipt.
+        InvalidInput (token_invalid, or a respondent or patience_s of another kind), PolicyRefused, StoreError,
+        RandomnessError; nothing has been drawn then. Delivery problems come back in the receipt.
         """
-        row = Row("", Answer.of(choices), Answer.of(strata or {}), token)
+        row = Row("", Answer.of(choices), Answer.of({} if strata is None else strata), token)
         del choices, strata
+        require(patience_s=patience_s)
+        wrong = None if respondent is None else key_fault(respondent)
+        if wrong is not None:
+            raise wrong
         parts = self._parts
         if parts is None:
             self._announce(Event("disabled", self._link.survey))
@@ -178,7 +187,7 @@ class Client:
         fault = row.fault(parts.survey.document)
         if fault is not None:
             raise fault
-        row = replace(row, respondent=parts.store.respondent_name(respondent))
+        row = replace(row, respondent=parts.store.respondent_name(respondent or ""))
         sealed = parts.sealing.one(row)
         if sealed is None:
             raise AlreadyAnswered(self._deliver_again(parts, row.respondent, patience_s))
@@ -191,18 +200,24 @@ class Client:
 
         rows : (respondent key, choices, strata) each, and the token as a fourth member if the survey asks for one;
         every key has a ledger and one answer of its own. What is yielded is durable. Nothing of a batch is sealed if
-        one of its rows is wrong.
+        one of its rows is wrong. A key that comes twice in one call is answered by its first row.
 
-        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for an empty key or a token that does
-        not open the survey, SurveyClosed, PolicyRefused other than BudgetExceeded, StoreError, RandomnessError.
+        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for a row of another shape, a blank key
+        or a token that does not open the survey, SurveyClosed, PolicyRefused other than BudgetExceeded, StoreError,
+        RandomnessError.
         """
+        source = each(rows)
         if self._parts is None:
             self._announce(Event("disabled", self._link.survey))
             return iter(())
-        return randomise(self._parts.sealing, rows)
+        return randomise(self._parts.sealing, source)
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
-        """Send what is still sealed in this store, for about `timeout_s` seconds; return a receipt for each report."""
+        """Send what is still sealed in this store, for about `timeout_s` seconds; return a receipt for each report.
+
+        Raises InvalidInput unless timeout_s is a number from 0 to 34560000.
+        """
+        require(timeout_s=timeout_s)
         return self._parts.delivery.flush(timeout_s) if self._parts is not None else []
 
     def close(self) -> None:

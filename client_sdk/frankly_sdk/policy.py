@@ -17,6 +17,8 @@ from frankly_protocol.audit import (
     parse_nats,
 )
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_sdk.errors import BudgetExceeded, PolicyRefused
 
@@ -35,7 +37,8 @@ class Policy:
     allow_unpinned : accept links without a digest and without a log; then whoever runs the server may show every device
     another document.
 
-    Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals.
+    Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals, and
+    (field_type) for switches that are neither True nor False.
     """
 
     cap: str = DEVICE_CAP
@@ -49,6 +52,9 @@ class Policy:
         if self.max_ceiling is not None:
             parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
         parse_chance(self.delta_cap, "delta_cap")
+        for name in ("allow_unpinned", "require_log"):  # the text "false" would count as yes
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInput(Problem.FIELD_TYPE, "expected True or False", name)
 
     def wants_log(self, pin: str | None) -> bool:
         """Tell whether a survey with this pin (None: without) needs a log's word."""

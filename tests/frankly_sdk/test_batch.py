@@ -48,6 +48,45 @@ def test_every_key_has_one_value_whatever_is_asked_again(
     assert bodies[:n] == sorted(row for row in first if row is not None), "the order of answering must not show"
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 3, 500])
+def test_a_key_that_comes_twice_in_a_call_counts_once(
+    at_once: int, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first row stands, wherever the transactions end; rows of an earlier call are sealed or done as ever."""
+    monkeypatch.setattr("frankly_sdk.batch.AT_ONCE", at_once)
+    a, b, c, d = rows(4)
+    twice = [a, b, ("person 0", {"smokes": "no"}, {"region": "south"}), b, c, a]
+    with server.open(tmp_path / "s.db") as client:
+        told = list(client.randomise_many(twice))
+        assert [row.status for row in told] == ["sealed", "sealed", "already", "already", "sealed", "already"]
+        assert [row.respondent for row in told] == [row[0] for row in twice]
+        assert [row.report is None for row in told] == [row.status == "already" for row in told]
+        again = list(client.randomise_many([c, a, c]))
+        assert [row.status for row in again] == ["sealed", "sealed", "already"]
+        assert [row.report for row in again] == [told[4].report, told[0].report, None]
+        assert {receipt.status for receipt in client.flush()} == {"sent"}
+        assert [row.status for row in client.randomise_many([a, a, d])] == ["done", "already", "sealed"]
+        client.flush()
+    assert len(server.reports) == 4
+    assert [report.strata for report in server.reports.values()] == [{"region": "north"}] * 4
+
+
+def test_a_key_over_the_budget_counts_once_too(server: FakeServer, tmp_path: Path) -> None:
+    for _ in range(2):
+        other = FakeServer(make_survey({"smokes": ["no", "yes"]}), authority=server.authority)
+        with other.open(tmp_path / "s.db", policy=Policy(cap="1.5")) as client:
+            told = [row.status for row in client.randomise_many([("a", {"smokes": "no"}, {})] * 2)]
+    assert told == ["over_budget", "already"]
+
+
+def test_a_wrong_row_that_names_somebody_again_is_refused_as_any_other(server: FakeServer, tmp_path: Path) -> None:
+    with server.open(tmp_path / "s.db") as client:
+        with pytest.raises(UnknownChoice) as caught:
+            list(client.randomise_many([*rows(1), ("person 0", {"smokes": CANARY}, {"region": "north"})]))
+        assert caught.value.field == "rows[1].smokes"
+        assert client.flush() == []
+
+
 def test_each_key_has_a_ledger_of_its_own(server: FakeServer, tmp_path: Path) -> None:
     policy = Policy(cap="2")
     for i in range(3):
@@ -231,6 +270,7 @@ BAD_TABLES = {
     "unknown column": ("respondent,smokes,region,shoe\np,yes,north,9\n", "line 1"),
     "a column twice": ("respondent,smokes,region,smokes\np,yes,north,no\n", "line 1"),
     "no key": ("respondent,smokes,region\n,yes,north\n", "line 2, column respondent"),
+    "a blank key": ("respondent,smokes,region\n  ,yes,north\n", "line 2, column respondent"),
     "a key twice": ("respondent,smokes,region\np,yes,north\np,no,north\n", "line 3, column respondent"),
     "empty row": ("respondent,smokes,region\np,yes,north\n\nq,yes,north\n", "line 3"),
     "too few cells": ("respondent,smokes,region\np,yes\n", "line 2"),

@@ -101,13 +101,49 @@ def _too_late(server: FakeServer, path: Path) -> None:
         client.answer(ANSWERS)
 
 
+def _batch(*rows: Any) -> Callable[[FakeServer, Path], None]:
+    def _rows(server: FakeServer, path: Path) -> None:
+        with server.open(path) as client:
+            list(client.randomise_many(rows))
+
+    return _rows
+
+
+GOOD_ROW = ("p", ANSWERS, {})
+BATCHES = {
+    "a row of two": _batch(GOOD_ROW, ("q", ANSWERS)),
+    "no rows": _batch(GOOD_ROW, [ANSWERS]),
+    "a blank key": _batch(GOOD_ROW, (" ", ANSWERS, {})),
+    "no text as key": _batch(GOOD_ROW, (7, ANSWERS, {})),
+    "not a choice": _batch(GOOD_ROW, ("q", {**ANSWERS, "affair": "?"}, {})),
+    "a token of no use": _batch(GOOD_ROW, ("q", ANSWERS, {}, "token")),
+}
+
+
+def _closed_store_of_a_batch(server: FakeServer, path: Path) -> None:
+    """The very first name fails, with the whole batch read."""
+    client = server.open(path)
+    client.close()
+    list(client.randomise_many([GOOD_ROW, ("q", ANSWERS, {})]))
+
+
+def _wrong_patience(server: FakeServer, path: Path) -> None:
+    with server.open(path) as client:
+        client.answer(ANSWERS, patience_s="x")  # type: ignore[arg-type]
+
+
+def _no_respondent(server: FakeServer, path: Path) -> None:
+    with server.open(path) as client:
+        client.answer(ANSWERS, respondent="")
+
+
 ERRORS: list[Callable[[FakeServer, Path], None]] = [
     _second_answer, _no_randomness, _half_randomness, _not_a_choice, _unknown_question, _surplus_strata, _over_budget,
-    _closed_store, _too_late,
+    _closed_store, _too_late, _closed_store_of_a_batch, _wrong_patience, _no_respondent, *BATCHES.values(),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("provoke", ERRORS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("provoke", ERRORS, ids=[e.__name__ for e in ERRORS[: -len(BATCHES)]] + list(BATCHES))
 def test_no_error_holds_the_answer_anywhere(
     provoke: Callable[[FakeServer, Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

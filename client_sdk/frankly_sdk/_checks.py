@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an app passes, judged where it comes in: before anything is fetched, drawn or sealed.
+
+Every fault is an InvalidInput that names the argument and the way out; none repeats what was passed.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Final, TypeVar
+
+from frankly_protocol.clock import Clock
+from frankly_protocol.documents import MAX_VALIDITY
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_sdk.policy import Policy
+
+LONGEST_S: Final = MAX_VALIDITY.total_seconds()
+"""Seconds: as long as a document can be valid. Whoever waits longer waits for a survey that takes nothing any more."""
+
+_Row = TypeVar("_Row")
+_SECONDS = (
+    f"expected seconds, a number from 0 to {LONGEST_S:.0f}: no survey is valid for more than {MAX_VALIDITY.days} days"
+)
+_SWITCH = "expected True or False"
+_FUNCTION = "expected a function"
+_KEY = "a respondent's key is a text that is not blank; without one, answer() is for the person the install belongs to"
+
+
+def _is_seconds(value: object) -> bool:
+    # The comparison is false for what is not a number; a truth value is a number to Python, and a mistake here.
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S
+
+
+def _is_switch(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
+
+
+def _or_none(kind: type) -> Callable[[object], bool]:
+    return lambda value: value is None or isinstance(value, kind)
+
+
+def _offers(*methods: str) -> Callable[[object], bool]:
+    return lambda value: value is None or all(callable(getattr(value, name, None)) for name in methods)
+
+
+_RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "store": (_is_path, "expected the path of this install's store file"),
+    "policy": (_or_none(Policy), 'expected a Policy, such as Policy(cap="3")'),
+    "keys": (_or_none(bytes), "expected the bytes of the keys document; read its file in binary mode"),
+    "enabled": (_is_switch, _SWITCH),
+    "debug": (_is_switch, _SWITCH),
+    "on_event": (lambda value: value is None or callable(value), "expected a function that is told of each Event"),
+    "spread_s": (_is_seconds, _SECONDS),
+    "patience_s": (_is_seconds, _SECONDS),
+    "timeout_s": (_is_seconds, _SECONDS),
+    "transport": (_offers("get", "post"), "expected a Transport, an object with get and post"),
+    "clock": (_offers("now"), "expected a Clock, an object whose now() returns the time in UTC"),
+    "randbits": (callable, _FUNCTION),
+    "sleep": (callable, _FUNCTION),
+    "timer": (callable, _FUNCTION),
+}
+
+
+def require(**given: object) -> None:
+    """Raise InvalidInput(field_type) unless each argument is what it should be; the names are those of `Client`."""
+    for field, value in given.items():
+        is_right, words = _RULES[field]
+        if not is_right(value):
+            raise InvalidInput(Problem.FIELD_TYPE, words, field)
+
+
+def time_of(clock: Clock) -> datetime:
+    """Return the clock's time; InvalidInput unless it is an aware datetime."""
+    now: object = clock.now()
+    if not isinstance(now, datetime) or now.tzinfo is None:
+        raise InvalidInput(Problem.FIELD_TYPE, "now() returns an aware datetime, such as datetime.now(UTC)", "clock")
+    return now
+
+
+def key_fault(key: object) -> InvalidInput | None:
+    """Return what is wrong with a respondent's key, None if nothing is.
+
+    A blank key names nobody: it must never stand for the person the install belongs to.
+    """
+    if not isinstance(key, str):
+        return InvalidInput(Problem.FIELD_TYPE, _KEY, "respondent")
+    return None if key.strip() else InvalidInput(Problem.FIELD_MISSING, _KEY, "respondent")
+
+
+def each(rows: Iterable[_Row]) -> Iterator[_Row]:
+    """Return an iterator of the rows, which shows none of them in a traceback; InvalidInput if they are no rows."""
+    try:
+        return iter(rows)
+    except TypeError:
+        words = "expected rows, each a tuple of key, choices, strata and, if the survey asks for one, the token"
+        raise InvalidInput(Problem.FIELD_TYPE, words, "rows") from None

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of the wrong kind: a typed error that names them, before anything is fetched, drawn, kept or sent."""
+
+import math
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_sdk import Client, FranklyError, LinkError, Policy
+from frankly_sdk.testing import FakeServer, make_survey
+
+CANARY = "c4n4ry"
+DAY_S = 24 * 3600
+LONGEST_S = 400 * DAY_S  # a document is valid for at most 400 days (docs/protocol.md)
+ANSWERS = {"smokes": CANARY}
+NOT_SECONDS: list[Any] = [
+    None, "x", "5", b"5", [], math.nan, math.inf, -math.inf, -5, -1e-9, True, 1j, 10**400, LONGEST_S + 1,
+    math.nextafter(LONGEST_S, math.inf),
+]  # fmt: skip
+NOT_SWITCHES: list[Any] = [None, "false", "", 0, 1, []]
+NOT_FUNCTIONS: list[Any] = [None, 5, "sleep", []]
+NOT_OPTIONS: dict[str, list[Any]] = {
+    "store": [None, 5, b"answers.db", [], True],
+    "policy": ["3", 3, {"cap": "3"}, Policy],
+    "keys": ["junk", 5, bytearray(b"{}"), Path("keys.json"), [b"{}"]],
+    "enabled": NOT_SWITCHES,
+    "debug": NOT_SWITCHES,
+    "on_event": [5, "print", []],
+    "spread_s": NOT_SECONDS,
+    "transport": ["https://host", 5, object(), dict],
+    "clock": [time.time, "2026-01-01T00:00:00Z", 5, datetime],
+    "randbits": NOT_FUNCTIONS,
+    "sleep": NOT_FUNCTIONS,
+    "timer": NOT_FUNCTIONS,
+}
+CASES = [(name, value) for name, values in NOT_OPTIONS.items() for value in values]
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer(make_survey({"smokes": ["no", CANARY]}))
+
+
+def sent(server: FakeServer) -> list[bytes]:
+    """Return every report that left."""
+    return [request.body for request in server.requests if request.body is not None]
+
+
+@pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{name}-{value!r:.20}" for name, value in CASES])
+def test_an_option_of_another_kind_is_named(name: str, value: Any, server: FakeServer, tmp_path: Path) -> None:
+    options = {"store": tmp_path / "s.db"} | {name: value}
+    with pytest.raises(InvalidInput) as caught:
+        server.open(options.pop("store"), **options)
+    assert (caught.value.code, caught.value.field) == ("field_type", name)
+    if value is not datetime:  # its time is asked for first when the store is open
+        assert (server.requests, list(tmp_path.iterdir())) == ([], [])
+
+
+@pytest.mark.parametrize("name", NOT_OPTIONS)
+def test_a_mistake_shows_though_the_client_is_switched_off(name: str, server: FakeServer, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"store": tmp_path / "s.db", "enabled": False} | {name: NOT_OPTIONS[name][1]}
+    with pytest.raises(InvalidInput) as caught:
+        Client.open(server.link, options.pop("store"), **options)
+    assert caught.value.field == name
+
+
+class Elsewhere(PurePosixPath):
+    """A path of the app's own kind."""
+
+
+GOOD: dict[str, list[Any]] = {
+    "spread_s": [0, 0.0, 1e-9, LONGEST_S, float(LONGEST_S)],
+    "keys": [None],
+    "policy": [None, Policy()],
+    "on_event": [None, print],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in GOOD.items() for value in values])
+def test_options_of_the_right_kind_are_taken(name: str, value: Any, server: FakeServer, tmp_path: Path) -> None:
+    # A sleep that passes at once: in 400 days of the calendar this survey would be over.
+    with server.open(str(tmp_path / "s.db"), sleep=lambda _s: None, **{name: value}) as client:
+        assert client.answer(ANSWERS, patience_s=LONGEST_S).status == "sent"
+    with server.open(Elsewhere(tmp_path / "s.db")) as client:  # type: ignore[arg-type]
+        assert client.flush(LONGEST_S) == []
+
+
+NOT_ANSWERS: list[tuple[dict[str, Any], str, str | None]] = [
+    *[({"patience_s": value}, "field_type", "patience_s") for value in NOT_SECONDS],
+    *[({"respondent": value}, "field_type", "respondent") for value in (5, b"p", ["p"], 0, False)],
+    *[({"respondent": value}, "field_missing", "respondent") for value in ("", " ", "\t\n", "\u3000")],
+    *[({"strata": value}, "unknown_choice", None) for value in (5, [], "", 0, False, {"region": CANARY})],
+    ({"token": 5}, "token_invalid", "token"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(NOT_ANSWERS)), ids=[f"{given!r:.30}" for given, *_ in NOT_ANSWERS])
+def test_a_wrong_argument_of_an_answer_costs_nothing(case: int, server: FakeServer, tmp_path: Path) -> None:
+    given, code, where = NOT_ANSWERS[case]
+    with server.open(tmp_path / "s.db") as client:
+        with pytest.raises(FranklyError) as caught:
+            client.answer(ANSWERS, **given)
+        assert (caught.value.code, caught.value.field) == (code, where)
+        assert CANARY not in str(caught.value)
+        assert sent(server) == []
+        assert client.flush() == []
+        assert client.answer(ANSWERS).status == "sent", "the place of the install's own person is still free"
+
+
+def test_a_switched_off_client_names_a_wrong_argument_too(server: FakeServer, tmp_path: Path) -> None:
+    calls: list[tuple[str, Callable[[Client], object]]] = [
+        ("patience_s", lambda client: client.answer(ANSWERS, patience_s="x")),  # type: ignore[arg-type]
+        ("respondent", lambda client: client.answer(ANSWERS, respondent="")),
+        ("timeout_s", lambda client: client.flush(math.nan)),
+        ("rows", lambda client: client.randomise_many(5)),  # type: ignore[arg-type]
+    ]
+    with server.open(tmp_path / "s.db", enabled=False) as client:
+        for field, call in calls:
+            with pytest.raises(InvalidInput) as caught:
+                call(client)
+            assert caught.value.field == field
+
+
+@pytest.mark.parametrize("value", NOT_SECONDS)
+def test_a_flush_is_given_seconds(value: Any, server: FakeServer, tmp_path: Path) -> None:
+    with server.open(tmp_path / "s.db") as client:
+        client.answer(ANSWERS, patience_s=0)
+        with pytest.raises(InvalidInput) as caught:
+            client.flush(value)
+        assert (caught.value.code, caught.value.field) == ("field_type", "timeout_s")
+        assert sent(server) == []
+
+
+@pytest.mark.parametrize("name", ["allow_unpinned", "require_log"])
+@pytest.mark.parametrize("value", NOT_SWITCHES)
+def test_a_switch_of_the_policy_is_true_or_false(name: str, value: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Policy(**{name: value})
+    assert (caught.value.code, caught.value.field) == ("field_type", name)
+
+
+ROW = ("p", ANSWERS, {})
+NOT_ROWS: dict[str, tuple[Any, str, str]] = {
+    "none": (None, "field_type", "rows"),
+    "a number": (5, "field_type", "rows"),
+    "a function": (lambda: [ROW], "field_type", "rows"),
+    "numbers": ([5], "field_type", "rows[0]"),
+    "a text": ("abc", "field_type", "rows[0]"),
+    "a mapping": ({"p": ANSWERS}, "field_type", "rows[0]"),
+    "one row, not in a list": (ROW, "field_type", "rows[0]"),
+    "rows of two": ([ROW, ("q", ANSWERS)], "field_type", "rows[1]"),
+    "rows of five": ([ROW, (*ROW, None, None)], "field_type", "rows[1]"),
+    "an empty row": ([ROW, ()], "field_type", "rows[1]"),
+    "a row that is a mapping": ([{"respondent": "p", "choices": ANSWERS, "strata": {}}], "field_type", "rows[0]"),
+    "no choices": ([("p", None, {})], "unknown_choice", "rows[0]"),
+    "no strata": ([("p", ANSWERS, None)], "unknown_choice", "rows[0]"),
+    "a blank key": ([ROW, (" ", ANSWERS, {})], "field_missing", "rows[1].respondent"),
+    "an empty key": ([ROW, ("", ANSWERS, {})], "field_missing", "rows[1].respondent"),
+    "a number as key": ([ROW, (7, ANSWERS, {})], "field_type", "rows[1].respondent"),
+    "no key": ([ROW, (None, ANSWERS, {})], "field_type", "rows[1].respondent"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_ROWS)
+def test_rows_of_another_shape_are_named_and_nothing_is_sealed(case: str, server: FakeServer, tmp_path: Path) -> None:
+    given, code, where = NOT_ROWS[case]
+    with server.open(tmp_path / "s.db") as client:
+        with pytest.raises(FranklyError) as caught:
+            list(client.randomise_many(given))
+        assert (caught.value.code, caught.value.field) == (code, where)
+        assert client.flush() == []
+        assert client.answer(ANSWERS).status == "sent", "the place of the install's own person is still free"
+
+
+@pytest.mark.parametrize("relay", [5, "https://[", "https://relay:port", b"https://relay.example", "relay.example"])
+def test_a_relay_that_is_no_address_is_named_as_the_relay(relay: Any, server: FakeServer, tmp_path: Path) -> None:
+    with pytest.raises(LinkError) as caught:
+        server.open(tmp_path / "s.db", relay=relay)
+    assert caught.value.field == "relay"
+    assert "survey link" not in caught.value.detail
+    assert server.requests == []
