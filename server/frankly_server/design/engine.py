@@ -7,20 +7,27 @@
 
 import math
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 from frankly_protocol.audit import ceiling
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.mechanisms.base import MAX_REPORTS
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server.design import kinds, objectives, solver
 from frankly_server.design.cones import Cone
 from frankly_server.design.families import FAMILIES, Built, Wanted, best_point, variance_at
+from frankly_server.design.prior import Prior
+from frankly_server.design.programme import Optimum
 from frankly_server.design.quantise import BITS, quantise
 from frankly_server.design.request import MECHANISMS, DesignRequest, check
 from frankly_server.design.result import Design, FrontierPoint
+
+INSTEAD: Final = "use subset-selection, oue or grr, or put the questions in blocks of their own"
+"""The way out of a table that is too large."""
 
 __all__ = ["MECHANISMS", "Design", "DesignRequest", "FrontierPoint", "design", "frontier", "targets_of"]
 
@@ -40,7 +47,7 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
         raise InvalidInput(Problem.IDENTITY_MECHANISM, words, "frontier")
     found = []
     for on in solver.curve(cone, prior, targets_of(request), points, request.limits, request.method):
-        mechanism = quantise(on.optimum.rows(prior), request.claims, shares).mechanism
+        mechanism = quantise(_rows(on.optimum, prior), request.claims, shares).mechanism
         information = objectives.information(mechanism.weights, shares)
         variance = math.fsum(objectives.target_variances(mechanism.weights, shares, request.targets))
         found.append(FrontierPoint(mechanism, information, variance, on.information_bound, on.variance_bound))
@@ -67,9 +74,16 @@ def design(request: DesignRequest) -> Design:
     if cone.admits_identity():
         return _described(request, Built(_unchanged(request.prior.answers), request.claims, {}), None)  # (2)
     found = _optimum(request, cone)  # (3) (4)
-    rows = found.optimum.rows(request.prior)
-    rounded = quantise(rows, request.claims, request.prior.shares)  # (5)
+    rounded = quantise(_rows(found.optimum, request.prior), request.claims, request.prior.shares)  # (5)
     return _described(request, Built(rounded.mechanism, request.claims, {}, rounded.eta), found)
+
+
+def _rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
+    """Return an optimum as whole numbers; a table that no document can hold is refused before it is rounded."""
+    if len(optimum.rays) > MAX_REPORTS:
+        words = f"the best mechanism found for {prior.answers} answers has more than {MAX_REPORTS} reports"
+        raise InvalidInput(Problem.OPTIMISER_LIMIT, f"{words}: {INSTEAD}", "mechanism")
+    return optimum.rows(prior)
 
 
 def _binary(request: DesignRequest) -> Built:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from frankly_protocol import canonical
 from frankly_protocol.audit import exp_lower, ln_up, stated_ceiling
 from frankly_protocol.blocks import Block, Certificate, Choice, Question
 from frankly_protocol.documents import SurveyDocument
@@ -14,7 +15,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.asked import Asked
-from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.design.engine import INSTEAD, Design, DesignRequest, design
 from frankly_server.design.limits import Limits
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
 from frankly_server.surveys.priors import asked_of, named, promises_of
@@ -65,7 +66,8 @@ def draft_blocks(
 def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock], place: Place) -> SurveyDocument:
     """Return the verified document: every promise re-checked from the integers, the ledger within the budget.
 
-    Raises InvalidInput: mechanism_not_certified, budget_exceeded, or definition_invalid for times that have passed.
+    Raises InvalidInput: mechanism_not_certified, budget_exceeded, optimiser_limit for tables too large to be sent to a
+    device, or definition_invalid for times that have passed.
     """
     opens, closes, expires = _window(definition, place.issued)
     try:
@@ -90,10 +92,18 @@ def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock],
         document = SurveyDocument.parse(document.payload())
         document.require_private()
     except DocumentRejected as error:
+        if error.reason == "size":
+            raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
         problem = Problem.MECHANISM_NOT_CERTIFIED if error.reason == "privacy" else Problem.DEFINITION_INVALID
         raise InvalidInput(problem, error.detail, error.field) from None
     require_budget(document, definition.budget)
     return document
+
+
+def _too_large(blocks: Sequence[DraftedBlock]) -> str:
+    largest = max(blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))).block
+    most = canonical.MAX_BYTES // 2**20
+    return f"the document would be larger than {most} MiB, most of it the table of block {largest.id}: {INSTEAD}"
 
 
 def require_budget(document: SurveyDocument, budget: str) -> None:

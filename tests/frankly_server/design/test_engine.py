@@ -45,6 +45,17 @@ def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
     assert (caught.value.code, caught.value.field) == (code, field)
 
 
+def test_an_optimum_that_no_table_holds_names_what_does_as_well() -> None:
+    rows = [[1] * 100]
+    with pytest.raises(InvalidInput) as caught:
+        ask(rows)
+    assert (caught.value.code, caught.value.field) == ("optimiser_limit", "mechanism")
+    assert "100 answers" in caught.value.detail
+    for name in ("subset-selection", "oue", "grr"):
+        assert name in caught.value.detail
+        assert ask(rows, mechanism=name).identifiable
+
+
 @pytest.mark.parametrize("notion", ["ldp", "secret-ldp", "lip"])
 @pytest.mark.parametrize("objective", ["variance", "information"])
 def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(notion: str, objective: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_protocol import canonical
 from frankly_protocol.audit import ceiling
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
@@ -202,6 +203,28 @@ def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
     surveys.apply(parse_value(value(changes)))
     told = surveys.publish("habits").blocks[1]
     assert (told.answers_unchanged, told.ceiling) == (True, "inf")
+
+
+def test_tables_too_large_to_be_sent_are_refused_with_what_to_use(surveys: Surveys) -> None:
+    choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(16)]
+    asked = [{"id": name, "text": {"en": "Which?"}, "choices": choices} for name in ("first", "second")]
+    made = value({("blocks", 1): None, ("blocks", 0, "questions"): asked, ("blocks", 0, "mechanism"): "grr"})
+    definition = parse_value(made | {"budget": "16"})
+    (drafted,) = drafting.draft_blocks(definition)
+    large = 4 * 2**20 // len(canonical.dumps(drafted.block.mechanism.params_json())) + 1
+    first = drafted.block
+    blocks = [
+        replace(drafted, block=replace(first, id=f"b{i}", questions=tuple(
+            replace(question, id=f"{question.id}-{i}") for question in first.questions
+        )))
+        for i in range(large)
+    ]  # fmt: skip
+    place = drafting.Place("ab" * 16, 1, None, NOW, "https://ask.example/v1")
+    with pytest.raises(InvalidInput) as refused:
+        drafting.draft_document(definition, blocks, place)
+    assert (refused.value.code, refused.value.field) == ("optimiser_limit", "blocks")
+    assert "4 MiB" in refused.value.detail
+    assert "subset-selection" in refused.value.detail
 
 
 def test_a_mechanism_that_breaks_its_promise_is_never_signed(surveys: Surveys, monkeypatch: pytest.MonkeyPatch) -> None:
