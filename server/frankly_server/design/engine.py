@@ -134,7 +134,9 @@ def _described(request: DesignRequest, made: Built, found: solver.Found | None) 
     estimable = kinds.words_of(mechanism, size)
     if size < mechanism.answers and not request.accept_unidentifiable:
         words = "only these can be estimated: " + "; ".join(estimable)
-        raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "objective")
+        raise InvalidInput(
+            Problem.NOT_IDENTIFIABLE, words, "mechanism" if request.mechanism in FAMILIES else "objective"
+        )
     identity = mechanism.sends_unchanged
     figures, of_targets, variance = _worth(request, mechanism)
     value = figures[request.objective]

@@ -145,7 +145,8 @@ def _identifying(rays: Sequence[Ray], prior: Prior, best: Optimum, objective: st
         if better is not None:
             return better
     if not deficient:
-        words = f"the optimum of {objective} does not let every share be estimated: use the objective variance"
+        words = f"the optimum of {objective} does not let every share be estimated"
+        words += ": use variance, or set accept_unidentifiable"
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "objective")
     return best
 

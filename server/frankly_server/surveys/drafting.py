@@ -3,7 +3,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 
@@ -16,12 +16,15 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.design.asked import Asked
 from frankly_server.design.engine import INSTEAD, Design, DesignRequest, design
+from frankly_server.design.families import FAMILIES
 from frankly_server.design.limits import Limits
+from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
 from frankly_server.surveys.priors import asked_of, named, promises_of
 
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
 _SEARCH_S = 60.0
+_TOLD = 4
 
 Progress = Callable[[int, int, str], None]
 """Called before each block with (blocks done, blocks in all, id of the block now being designed)."""
@@ -159,8 +162,11 @@ def request_of(block: BlockDefinition, asked: Asked, limits: Limits) -> DesignRe
 def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
     """Design one block; `field` is its path. Raises InvalidInput: whatever `asked_of` and `design` refuse."""
     asked = asked_of(block, field)
+    request = request_of(block, asked, limits)
+    if block.mechanism in FAMILIES:  # made all the same, so that what it cannot tell is refused in the choices' names
+        request = replace(request, accept_unidentifiable=True)
     with named(field):
-        found = design(request_of(block, asked, limits))
+        found = design(request)
     certificate = Certificate(
         found.objective, _decimal(found.value), None if found.bound is None else _decimal(found.bound)
     )
@@ -174,7 +180,22 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
         mechanism_name=found.mechanism_name,
         certificate=certificate,
     )
+    if not (found.identifiable or block.accept_unidentifiable):
+        raise InvalidInput(Problem.NOT_IDENTIFIABLE, _unidentifiable(drafted), f"{field}.mechanism")
     return DraftedBlock(drafted, found)
+
+
+def _unidentifiable(block: Block) -> str:
+    words = in_words(block.mechanism, answers_of(block))
+    return (
+        f"with {block.mechanism_name}, no number of reports tells apart: {_some(words.cannot)}. What can be estimated: "
+        f"{_some(words.can)}. Use another mechanism, or set accept_unidentifiable: true"
+    )
+
+
+def _some(told: Sequence[str]) -> str:
+    more = len(told) - _TOLD
+    return "; ".join(told[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _question(question: QuestionDefinition) -> Question:

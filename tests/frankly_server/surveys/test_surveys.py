@@ -16,6 +16,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms.expansion import columns
 from frankly_server.design.engine import Design, DesignRequest, design
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
@@ -203,6 +204,49 @@ def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
     surveys.apply(parse_value(value(changes)))
     told = surveys.publish("habits").blocks[1]
     assert (told.answers_unchanged, told.ceiling) == (True, "inf")
+
+
+TOLD = {
+    # mechanism -> (notion, is the secret a question, moves of shares that no report shows, said in names)
+    "watchdog": ("lip", False, [(1, 0, -1)], "top against low"),
+    "independent-reporting": (
+        "secret-ldp", True, [(1, 0, 0, -1, 0, 0), (0, 1, 0, 0, -1, 0), (0, 0, 1, 0, 0, -1)],
+        "yes × low against no × low",
+    ),
+    "conditional-reporting": ("lip", True, [], "yes × top"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", TOLD)
+def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(mechanism: str) -> None:
+    notion, asks_secret, moves, words = TOLD[mechanism]
+    asked = value()["blocks"][1]["questions"]
+    if asks_secret:
+        asked = [value()["blocks"][0]["questions"][0], *asked]
+    changes = {("blocks", 0): None, ("blocks", 1, "questions"): asked, ("blocks", 1, "notion"): notion,
+               ("blocks", 1, "mechanism"): mechanism}  # fmt: skip
+    bent = value(dict(reversed(changes.items())))
+    with pytest.raises(InvalidInput) as refused:
+        drafting.draft_blocks(parse_value(bent))
+    assert (refused.value.code, refused.value.field) == ("not_identifiable", "blocks[0].mechanism")
+    assert words in refused.value.detail
+    assert "accept_unidentifiable: true" in refused.value.detail
+    assert "answer 0" not in refused.value.detail
+    bent["blocks"][0]["accept_unidentifiable"] = "true"
+    (drafted,) = drafting.draft_blocks(parse_value(bent))
+    for move in moves:  # the shares move, and no report is any likelier or rarer
+        for chances in columns(drafted.block.mechanism).values():
+            assert sum(step * chance for step, chance in zip(move, chances, strict=True)) == 0
+
+
+def test_a_long_list_of_what_cannot_be_told_is_cut() -> None:
+    choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(12)]
+    prior = value()["blocks"][1]["prior"] | {"joint": [["20"] * 6 + ["10"] * 6, ["10"] * 6 + ["20"] * 6]}
+    asked = [{"id": "happy", "text": {"en": "How?"}, "choices": choices}]
+    changes = {("blocks", 1, "questions"): asked, ("blocks", 1, "prior"): prior, ("blocks", 1, "mechanism"): "watchdog"}
+    with pytest.raises(InvalidInput, match=r"and \d+ more\. What") as refused:
+        drafting.draft_blocks(parse_value(value(changes)))
+    assert refused.value.code == "not_identifiable"
 
 
 def test_tables_too_large_to_be_sent_are_refused_with_what_to_use(surveys: Surveys) -> None:

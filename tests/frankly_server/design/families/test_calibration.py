@@ -188,7 +188,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     ),
     "cannot be estimated": (
         "watchdog", {"notion": "lip", "epsilon": "0.25", "accept_unidentifiable": False},
-        "not_identifiable", "objective",
+        "not_identifiable", "mechanism",
     ),
 }  # fmt: skip
 
