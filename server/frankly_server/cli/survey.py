@@ -223,7 +223,7 @@ def _row(block: PublishedBlock) -> tuple[str, ...]:
     return (
         block.id,
         block.notion,
-        block.epsilon,
+        "–" if block.epsilon == "inf" else block.epsilon,  # dpv, and alip of one side, bound no ratio
         block.mechanism,
         ceiling,
         _COUNTED.get(block.counted_by, block.counted_by),

@@ -16,6 +16,7 @@ from frankly_server.store import Database
 from frankly_server.surveys.lifecycle import MOVES
 
 from tests.frankly_server.cli.conftest import Frankly
+from tests.frankly_server.surveys.samples import value
 from tests.frankly_server.web.admin.office import PASSWORD, send
 
 
@@ -62,6 +63,24 @@ def test_publish_shows_a_table_and_ends_with_the_link(ready: Frankly, survey_fil
     assert any("smokes" in line and "ldp" in line and "warner" in line for line in lines)
     assert any("of a budget of 2 nats" in line for line in lines)
     assert "\x1b" not in done.out
+
+
+def test_a_notion_without_an_epsilon_shows_none(ready: Frankly, tmp_path: Path) -> None:
+    prior = {"secret": "affair", "secrets": ["no", "yes"], "source": "a pilot",
+             "joint": [["100", "200", "300"], ["150", "120", "60"]]}  # fmt: skip
+    block = {key: given for key, given in value()["blocks"][1].items() if key != "epsilon"}
+    dpv = {"notion": "dpv", "dpv": "0.6", "sensitive": "yes", "ceiling_cap": "3", "prior": prior}
+    anytime = {("opens",): None, ("closes",): None, ("expires",): None}
+    (tmp_path / "dpv.yaml").write_text(json.dumps(value({("blocks", 1): block | dpv, **anytime})))
+    assert ready("survey", "apply", tmp_path / "dpv.yaml").code == 0
+    done = ready("survey", "publish", "habits")
+    assert done.code == 0
+    lines = (line.replace("│", " ").split() for line in done.out.splitlines())
+    cells = {words[0]: words for words in lines if words and words[0] in ("affair", "happy")}
+    assert cells["affair"][2] == "1.0000"
+    assert (cells["happy"][2], "inf" in done.out) == ("–", False)
+    blocks = {block["id"]: block["epsilon"] for block in ready("survey", "publish", "habits", "--json").json["blocks"]}
+    assert blocks == {"affair": "1.0000", "happy": "inf"}  # machines keep their word
 
 
 # each: text to replace in the survey file, replacement, exit code, problem, field
