@@ -81,11 +81,12 @@ class Surveys:
         """Read a survey file; see `frankly_server.surveys.definition.parse_definition`."""
         return parse_definition(data)
 
-    def apply(self, definition: SurveyDefinition, *, dry_run: bool = False) -> Change:
+    def apply(self, definition: SurveyDefinition, *, dry_run: bool = False, seen: str | None = None) -> Change:
         """Make the stored draft equal to `definition`; its name says which survey is meant. Repeating changes nothing.
 
         A `dry_run` checks and compares, and touches nothing. Published versions stay as they are: publish a new one.
-        Raises InvalidInput for a prior that cannot be used.
+        seen : digest of the draft that the new one was made from; None to replace whatever is there.
+        Raises InvalidInput: immutable if the draft is not the one `seen`, and for a prior that cannot be used.
         """
         warnings = expected_warnings(definition)
         new = definition.to_json()
@@ -96,6 +97,9 @@ class Surveys:
                 if survey_id is not None:
                     tx.surveys.add(SurveyRow(survey_id, definition.name, new))
                 return Change("created", survey_id, definition.name, differences({}, loads(new)), warnings)
+            if seen is not None and SurveyDefinition.from_json(row.definition).digest != seen:
+                words = "somebody changed this draft meanwhile: look at it in another tab before you keep yours"
+                raise InvalidInput(Problem.IMMUTABLE, words)
             if row.definition == new:
                 return Change("unchanged", row.id, row.name, [], warnings)
             if not dry_run:

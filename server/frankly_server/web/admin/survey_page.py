@@ -16,7 +16,7 @@ from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.lifecycle import shown_state
 from frankly_server.web import reading
-from frankly_server.web.admin.pages import render
+from frankly_server.web.admin.pages import field, render
 from frankly_server.web.security import PATH, person
 
 
@@ -76,8 +76,12 @@ def store(services: Services, survey: Opened, draft: Draft) -> None:
 
 
 def keep(services: Services, survey: Opened, definition: SurveyDefinition) -> None:
-    """Keep a definition as the survey's draft, and say so on the trail. Raises InvalidInput for one that cannot be."""
-    change = services.surveys.apply(definition)
+    """Keep a definition as the survey's draft, and say so on the trail.
+
+    A form that shows the draft says with `seen` which one. Raises InvalidInput: immutable if it is another by now, so
+    that two tabs do not undo each other's work unseen, and for a definition that cannot be.
+    """
+    change = services.surveys.apply(definition, seen=field("seen") or None)
     if change.status != "unchanged":
         services.accounts.record(person(), "draft changed", survey.summary.name)
 
@@ -85,7 +89,10 @@ def keep(services: Services, survey: Opened, definition: SurveyDefinition) -> No
 def show(template: str, survey: Opened, tab: str, refused: InvalidInput | None = None, **values: Any) -> Response:
     """Render a page of a survey; with a refusal, in its status."""
     status = 200 if refused is None else refused.problem.status
-    return render(template, status=status, survey=survey, tab=tab, error=refused, **values)
+    # A form that is corrected still rests on the draft it was made from; one that hears of another has been told.
+    told = refused is None or refused.problem is Problem.IMMUTABLE
+    seen = survey.definition.digest if told else field("seen") or survey.definition.digest
+    return render(template, status=status, survey=survey, tab=tab, error=refused, seen=seen, **values)
 
 
 def asked_block(survey: Opened) -> str:

@@ -119,7 +119,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
             store(services, survey, draft)
             return survey.path("questions")
 
-        return attempt(act, lambda refused: show("questions.html", survey, "questions", refused))
+        return attempt(act, lambda refused: show("questions.html", survey, "questions", refused, about=request.form))
 
 
 def _add_file(routes: APIBlueprint, services: Services) -> None:

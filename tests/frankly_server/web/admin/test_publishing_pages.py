@@ -2,12 +2,15 @@
 """Publishing on the pages: refused for closed surveys, said of paused ones, and stopped only what runs."""
 
 import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from flask.testing import FlaskClient
 from frankly_protocol.clock import format_time
 from frankly_server.store.jobs import JobRow
+from frankly_server.surveys import files
 
 from tests.frankly_server.web.admin.office import Office, finish_job, make_office, send
 from tests.frankly_server.web.site import NOW
@@ -78,3 +81,41 @@ def test_stopping_a_job_that_has_ended_leaves_no_trace(office: Office) -> None:
         assert send(client, f"/admin/surveys/{office.survey}/jobs/{running.id}/cancel").status_code == 303
     assert office.services.jobs.get(office.survey, running.id).state == "cancelling"
     assert _trail(office) == [*trail, "publishing told to stop"]
+
+
+def _seen(client: FlaskClient, address: str) -> str:
+    (found,) = set(re.findall(r'name="seen" value="(sha256:[0-9a-f]{64})"', client.get(address).text))
+    return str(found)
+
+
+FORMS = {
+    # the page of an older tab -> what it sends, and what of that must still be there when it is refused
+    "file": (lambda office: {"file": files.to_yaml(office.services.surveys.draft("habits")).decode()}, "name: habits"),
+    "text": (
+        lambda office: {"title": "Of the first tab", "min_reports": "70", "consent": "Typed", "closes": ""},
+        "Typed",
+    ),
+}
+
+
+@pytest.mark.parametrize("tab", FORMS)
+def test_an_older_tab_does_not_undo_what_another_kept(office: Office, tab: str) -> None:
+    make, typed = FORMS[tab]
+    client, survey = office.client("admin"), f"/admin/surveys/{office.survey}"
+    shown = f"{survey}/{'file' if tab == 'file' else 'questions'}"
+    form = make(office) | {"seen": _seen(client, shown)}
+    newer = {"title": "Of the second tab", "min_reports": "60", "consent": "", "closes": ""}
+    assert send(client, f"{survey}/text", **newer, seen=form["seen"]).status_code == 303
+    kept = office.services.surveys.draft("habits")
+    bad = {"file": "name: ["} if tab == "file" else {"min_reports": "many"}
+    mended = send(client, f"{survey}/{tab}", **(form | bad))
+    assert mended.status_code in (400, 422)
+    assert f'name="seen" value="{form["seen"]}"' in mended.text  # corrected, it is as old as it was
+    answer = send(client, f"{survey}/{tab}", **form)
+    assert answer.status_code == 409
+    assert "somebody changed this draft meanwhile" in answer.text
+    assert typed in html.unescape(answer.text)
+    assert office.services.surveys.draft("habits") == kept
+    again = _seen(client, shown)  # sent once more, from the page that told it
+    assert send(client, f"{survey}/{tab}", **(form | {"seen": again})).status_code == 303
+    assert office.services.surveys.draft("habits") != kept
