@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.errors import InvalidInput
@@ -40,11 +39,6 @@ def _with_home(settings: Settings) -> Settings:
         words = f"there is no database in {settings.home} yet; run `frankly migrate`, or set FRANKLY_HOME"
         raise InvalidInput(Problem.UNSAFE_SETTING, words, "FRANKLY_HOME")
     return settings
-
-
-def is_there(database: Database) -> bool:
-    """Tell whether a database is there to be opened: looking at a SQLite file that is missing would make it."""
-    return database.engine.dialect.name != "sqlite" or Path(database.engine.url.database or "").exists()
 
 
 def survey_named(tx: Transaction, name: str) -> SurveyRow:
