@@ -74,7 +74,7 @@ class Rotation:
         """Make the new keys and the next version, sign it with every root key at hand, and put it in force if enough.
 
         A proposal that still waits is replaced. Raises InvalidInput: key_file for keys that cannot be read,
-        definition_invalid for a change that leaves a role without enough keys or names a key that is not there.
+        field_type for a change that leaves a role without enough keys or names a key that is not there.
         """
         require_private_folder(self._folder)
         old = self._keyring.trusted_or_expired()
@@ -91,7 +91,7 @@ class Rotation:
         try:
             document = KeysDocument.parse(self._next(old, change, fresh).payload())
         except DocumentRejected as error:
-            raise InvalidInput(Problem.DEFINITION_INVALID, error.detail, error.field) from None
+            raise InvalidInput(Problem.FIELD_TYPE, error.detail, error.field) from None
         for name, key in made:
             path = self._folder / f"{Path(name).stem}-{key.public.key_id[:12]}.pem"
             _write(path, to_pem(key, self._passphrase if name == ROOT else None))

@@ -47,3 +47,9 @@ class Jobs:
     def change(self, job_id: str, **values: str | int) -> None:
         """Set columns of one job."""
         self._connection.execute(update(jobs).where(jobs.c.id == job_id).values(**values))
+
+    def ask_to_stop(self, job_id: str, now: str) -> bool:
+        """Set a job to ``cancelling`` if it still runs, in one step with looking; return whether it did."""
+        still = (jobs.c.id == job_id) & (jobs.c.state == "running")
+        asked = update(jobs).where(still).values(state="cancelling", updated=now)
+        return bool(self._connection.execute(asked).rowcount)

@@ -79,10 +79,7 @@ class Jobs:
         self.get(survey_id, job_id)
         with self._database.transaction("cancel job") as tx:
             row = tx.jobs.get(job_id)
-            if row is None or row.state != "running" or self._is_lost(row):
-                return False
-            tx.jobs.change(job_id, state="cancelling", updated=self._now())
-        return True
+            return row is not None and not self._is_lost(row) and tx.jobs.ask_to_stop(job_id, self._now())
 
     def _run(self, job: JobRow, done: Done) -> None:
         """Publish, and leave in the job's row what became of it, whatever that is."""

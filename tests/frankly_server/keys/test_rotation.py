@@ -144,13 +144,13 @@ def test_expired_keys_can_be_renewed(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[Change, str]] = {
     "a key that is not there": (Change(drop=frozenset({"00" * 32})), "not_found"),
-    "a threshold out of reach": (Change(root_threshold=2), "definition_invalid"),
-    "too many keys": (Change(publishers=40), "definition_invalid"),
-    "a witness of a bad name": (Change(witnesses=(("a b", WITNESS),)), "definition_invalid"),
-    "two witnesses of one key": (Change(witnesses=(("a", WITNESS), ("b", WITNESS))), "definition_invalid"),
+    "a threshold out of reach": (Change(root_threshold=2), "field_type"),
+    "too many keys": (Change(publishers=40), "field_type"),
+    "a witness of a bad name": (Change(witnesses=(("a b", WITNESS),)), "field_type"),
+    "two witnesses of one key": (Change(witnesses=(("a", WITNESS), ("b", WITNESS))), "field_type"),
     "more witnesses needed than there are": (
-        Change(witnesses=(("a", WITNESS),), witness_threshold=2), "definition_invalid"),
-    "no validity": (Change(validity=timedelta(0)), "definition_invalid"),
+        Change(witnesses=(("a", WITNESS),), witness_threshold=2), "field_type"),
+    "no validity": (Change(validity=timedelta(0)), "field_type"),
 }  # fmt: skip
 
 

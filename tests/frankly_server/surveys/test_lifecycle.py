@@ -154,6 +154,31 @@ def test_a_job_whose_process_died_is_told_so(sqlite: Database) -> None:
     assert not later.cancel(SURVEY, "cd" * 16)
 
 
+def test_a_job_that_ends_while_it_is_to_be_stopped_has_ended(
+    postgres_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look and the step another process may end it; SQLite's writers cannot meet like that."""
+    from frankly_server.store import jobs as stored
+
+    published(postgres_database)
+    job, looks, get = "cd" * 16, [0], stored.Jobs.get
+    with postgres_database.transaction("test") as tx:
+        tx.jobs.add(stored.JobRow(job, SURVEY, "running", 0, 1, "", "2026-06-01T12:00:00Z"))
+
+    def get_and_let_it_end(self: stored.Jobs, job_id: str) -> stored.JobRow | None:
+        found, looks[0] = get(self, job_id), looks[0] + 1
+        if looks[0] == 2:
+            with postgres_database.transaction("elsewhere") as tx:
+                tx.jobs.change(job_id, state="done", detail="sha256:1")
+        return found
+
+    monkeypatch.setattr(stored.Jobs, "get", get_and_let_it_end)
+    jobs = Jobs(postgres_database, _Slow(), FixedClock(NOW))  # type: ignore[arg-type]
+    assert not jobs.cancel(SURVEY, job)
+    assert looks == [2]
+    assert jobs.get(SURVEY, job).state == "done"
+
+
 def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url: str) -> None:
     from pydantic import SecretStr
 
