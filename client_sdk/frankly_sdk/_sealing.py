@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from frankly_protocol.audit import ReportLevel
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
@@ -48,6 +49,7 @@ class Sealing:
     """Seals answers to one accepted document."""
 
     document: SurveyDocument
+    level: ReportLevel
     pinned: bool
     logged: bool
     policy: Policy
@@ -84,8 +86,8 @@ class Sealing:
         self._require_open()
         require_token(document, row.token)
         spent = store.spent(row.respondent)
-        form = self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=spent)
-        store.reserve(document.survey, document.digest, document.collect_url, length, form, row.respondent)
+        charge = self.policy.check(document, self.level, pinned=self.pinned, logged=self.logged, spent=spent)
+        store.reserve(document.survey, document.digest, document.collect_url, length, charge, row.respondent)
         report = self._draw(row)
         if report is None:
             raise RandomnessError

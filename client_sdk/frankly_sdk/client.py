@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from frankly_protocol.audit import ReportLevel
 from frankly_protocol.clock import Clock, SystemClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms.base import RandomBits
@@ -42,11 +42,11 @@ SPREAD_S = 0.01
 
 @dataclass(frozen=True)
 class Survey:
-    """An accepted survey, as an app shows it; delta_cap is the app's own, by which its blocks count."""
+    """An accepted survey, as an app shows it; `level` is that of its whole report, by the app's own cap on δ."""
 
     document: SurveyDocument
     signed_by: tuple[str, ...]
-    delta_cap: Fraction = Fraction(0)
+    level: ReportLevel
 
     @property
     def title(self) -> str:
@@ -60,7 +60,7 @@ class Survey:
 
     def explain(self, language: str | None = None) -> Explanation:
         """Return plain words about what is asked, what leaves and what it can tell; show them before asking."""
-        return explain(self.document, self.signed_by, language, self.delta_cap)
+        return explain(self.document, self.level, self.signed_by, language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,12 @@ class Client:
             delivery = Delivery(transport, kept, sleep, timer, announce, spread_s)
             delivery.flush(timeout_s=0)  # whatever becomes of the survey: it may be closed by now, or be another one
             opened = Opening(wanted, kept, transport, time_of(clock), policy.wants_log(wanted.digest)).survey(keys)
+            level = policy.level(opened.document)
             if kept.answer(wanted.survey) is None:  # (10); what has been answered is spent already
-                policy.check(opened.document, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
+                policy.check(opened.document, level, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
             announce(Event("opened", wanted.survey))
-            sealing = Sealing(opened.document, opened.pinned, opened.logged, policy, kept, clock, randbits)
-            survey = Survey(opened.document, opened.signed_by, Fraction(policy.delta_cap))
+            sealing = Sealing(opened.document, level, opened.pinned, opened.logged, policy, kept, clock, randbits)
+            survey = Survey(opened.document, opened.signed_by, level)
             parts = _Parts(survey, kept, sealing, delivery)
             return cls(wanted, parts, announce, undo.pop_all())
 

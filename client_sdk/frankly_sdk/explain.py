@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from frankly_protocol.audit import FormLevel, form_level, is_endless, ln_up
+from frankly_protocol.audit import ReportLevel, is_endless, ln_up
 from frankly_protocol.blocks import Block, Choice, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, Symbol, UnaryMechanism, columns
@@ -70,16 +70,12 @@ class Explanation:
 
 
 def explain(
-    document: SurveyDocument,
-    signed_by: Sequence[str],
-    language: str | None = None,
-    delta_cap: Fraction = Fraction(0),
+    document: SurveyDocument, level: ReportLevel, signed_by: Sequence[str], language: str | None = None
 ) -> Explanation:
     """Explain a verified document; `language` is one of the document's, the first by default.
 
-    delta_cap : the chance with which the app lets promises fail, as in its `Policy`.
+    level : of its whole report, by the app's own cap on δ.
     """
-    form = form_level(document.blocks, delta_cap)
     chosen = language if language in document.languages else document.languages[0]
     blocks = tuple(_block(block, chosen) for block in document.blocks)
     leaves = _leaves(document)
@@ -90,15 +86,15 @@ def explain(
         *([_public(document, chosen)] if document.strata else []),
         *([_TOKENS[document.token.kind]] if document.token else []),
         *(block.words for block in blocks),
-        _ledger(document, form),
+        _ledger(level),
         f"What leaves, once, as {document.report_length} bytes (spaces fill the end): {leaves}",
         f"Signed by: {', '.join(key[:16] for key in signed_by)}. A signature says who made the survey, not that a "
         "prior is true.",
         LIMITS,
     ]
-    words, nats = "\n\n".join(lines), ln_up(form.level)
+    words, nats = "\n\n".join(lines), ln_up(level.cost.odds)
     told = (tuple(signed_by), leaves, _example(document), words)
-    return Explanation(document.title[chosen], blocks, nats, *told, form.delta)
+    return Explanation(document.title[chosen], blocks, nats, *told, level.cost.delta)
 
 
 def _block(block: Block, language: str) -> BlockExplanation:
@@ -214,28 +210,13 @@ def _about(promise: Promise) -> str:
     return f"Nobody’s odds about your “{secret}” change by more than ×{times}"
 
 
-def _together(secret: str, notions: set[str], ratio: Fraction | None) -> str:
-    # A sum that mixes both notions bounds beliefs: ε secret-LDP is ε-LIP, the reverse would need twice the level.
-    if notions <= {"secret-ldp", "rldp"}:
-        return f"Nobody’s odds about your “{secret}” change by more than ×{_times(ratio)}"
-    return f"Nobody’s belief about your “{secret}” changes by more than ×{_times(ratio)}"
-
-
-def _ledger(document: SurveyDocument, form: FormLevel) -> str:
-    """Say what the whole form costs, and which block counts how (DESIGN §3.6)."""
-    counted = ", ".join(f"{line.block} by its {line.counted_by}, {ln_up(line.value)}" for line in form.lines)
-    secrets: dict[str, set[str]] = {}
-    for promise in (promise for block in document.blocks for promise in block.promises):
-        if promise.secret is not None:
-            secrets.setdefault(promise.secret, set()).add(promise.claim.notion)
-    if secrets:
-        promises = [_together(secret, notions, form.level) for secret, notions in secrets.items()]
-        together = f"{'; '.join(promises)}, by everything that leaves taken together and if the tables are true."
-    else:
-        together = f"By everything that leaves, nobody’s odds about you change by more than ×{_times(form.level)}."
-    if form.delta:
-        together += f" This fails with a chance of at most {_percent_up(form.delta)}, which this app allows."
-    return f"Answering everything costs {ln_up(form.level)} nats ({counted}). {together}"
+def _ledger(level: ReportLevel) -> str:
+    """Say what the whole form costs, and which block counts how."""
+    counted = ", ".join(f"{line.block} by its {line.counted_by}, {ln_up(line.odds)}" for line in level.lines)
+    told = "; ".join(
+        f"Nobody’s odds about your “{name}” change by more than ×{_times(s.odds)}" for name, s in level.secrets.items()
+    )
+    return f"Answering everything costs {ln_up(level.cost.odds)} nats ({counted}). {told}"
 
 
 def _public(document: SurveyDocument, language: str) -> str:

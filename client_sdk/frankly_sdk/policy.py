@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an app allows (acceptance step 10): decided in exact arithmetic."""
+"""Limits of an app (acceptance step 10), decided in exact arithmetic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,15 @@ from fractions import Fraction
 
 from frankly_protocol.audit import (
     DEVICE_CAP,
-    FormLevel,
+    Charge,
+    ReportLevel,
     chance_up,
     exp_lower,
-    form_level,
-    ledger_total,
     ln_up,
     parse_chance,
     parse_nats,
+    report_level,
+    total_charge,
 )
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -29,7 +30,8 @@ _MIN, _MAX = Fraction(1, 100), Fraction(64)
 class Policy:
     """Limits of one app.
 
-    cap : nats that all surveys answered by this install may cost together, 0.01 to 64, as a decimal string.
+    cap : nats of log-odds that all surveys answered by this install may cost together, 0.01 to 64, as a decimal string.
+    final_surveys : ids of surveys that may use up the budget for ever, because their cost is infinite or above the cap.
     max_ceiling : nats; if given, blocks that rest on a prior must have a ceiling within it, and may then come unpinned.
     require_log : accept only documents that a watched transparency log vouches for, pinned or not.
     delta_cap : the chance, at least 0 and less than 1, with which the cap may fail: the δ of all (ε, δ) promises that
@@ -46,6 +48,7 @@ class Policy:
     allow_unpinned: bool = False
     require_log: bool = False
     delta_cap: str = "0"
+    final_surveys: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         parse_nats(self.cap, "cap", _MIN, _MAX)
@@ -60,10 +63,20 @@ class Policy:
         """Tell whether a survey with this pin (None: without) needs a log's word."""
         return self.require_log or (pin is None and not self.allow_unpinned)
 
+    def level(self, document: SurveyDocument) -> ReportLevel:
+        """Return the level of a document's whole report, with as much δ as the app allows."""
+        return report_level(document, Fraction(self.delta_cap))
+
     def check(
-        self, document: SurveyDocument, *, pinned: bool, spent: Sequence[FormLevel], logged: bool = False
-    ) -> FormLevel:
-        """Return what the survey costs on top of what was `spent`.
+        self,
+        document: SurveyDocument,
+        level: ReportLevel,
+        *,
+        pinned: bool,
+        spent: Sequence[Charge],
+        logged: bool = False,
+    ) -> Charge:
+        """Return what the ledger charges for the survey on top of what was `spent`; `level` as `level` gives it.
 
         Raises PolicyRefused or BudgetExceeded unless it may be answered.
         """
@@ -73,26 +86,47 @@ class Policy:
         if not (pinned or logged or self.allow_unpinned):
             words = "use the link that ends in #sha256=…, so that everyone gets the same survey"
             raise PolicyRefused("unpinned", words)
-        allowed = Fraction(self.delta_cap)
-        form = form_level(document.blocks, allowed)
-        if form.level is None or form.level > self._limit:
-            asked = f"the survey costs {ln_up(form.level)} nats{self._but_for(document)}, this app allows {self.cap}"
-            if sum(block.rests_on_prior for block in document.blocks) > 1:
-                words = f"only one promise per secret that rests on a prior counts as stated, so {asked}"
-                raise PolicyRefused("composition", words, "blocks")
+        self._check_level(document, level)
+        return self._charge(document, level, spent)
+
+    def _check_level(self, document: SurveyDocument, level: ReportLevel) -> None:
+        """Refuse a report that tells more about a secret than the cap allows, or that would use up the budget."""
+        if self._exceeds(level.odds):
+            asked = (
+                f"its report tells up to {ln_up(level.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
+            )
+            if any(block.rests_on_prior for block in document.blocks):
+                raise PolicyRefused("composition", f"{_why(document)}: {asked}", "blocks")
             raise PolicyRefused("cap", asked, "blocks")
-        # What was answered before has used up some of the δ: the blocks of this form have the rest.
-        rest = max(Fraction(0), allowed - sum(known.free_delta for known in spent))
-        form = form_level(document.blocks, rest) if rest != allowed else form
-        total = ledger_total([*spent, form], allowed)
-        if total is None or total > self._limit:
-            together = f"it would cost {ln_up(total)} nats{self._but_for(document)}, this app allows {self.cap}"
-            raise BudgetExceeded(f"with what was answered before {together}")
-        return form
+        if self._exceeds(level.cost.odds) and document.survey not in self.final_surveys:
+            words = (
+                f"answering costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, this app allows {self.cap}: no "
+                "other survey could ever be answered here. An app that wants this names the survey in final_surveys"
+            )
+            raise PolicyRefused("final", words, "blocks")
+
+    def _charge(self, document: SurveyDocument, level: ReportLevel, spent: Sequence[Charge]) -> Charge:
+        before = total_charge(spent)
+        charge = level.charge(Fraction(self.delta_cap) - before.delta)
+        if not spent and document.survey in self.final_surveys:
+            return charge
+        together = total_charge([before, charge])
+        if self._exceeds(together.odds):
+            cost = f"it would cost {ln_up(together.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
+            raise BudgetExceeded(f"with what was answered before {cost}")
+        if together.delta > Fraction(self.delta_cap):
+            raise BudgetExceeded(
+                f"what was answered before holds up to a chance of {chance_up(before.delta)}, this app allows "
+                f"{self.delta_cap}"
+            )
+        return charge
+
+    def _exceeds(self, odds: Fraction | None) -> bool:
+        return odds is None or odds > self._limit
 
     def _but_for(self, document: SurveyDocument) -> str:
         """Say which chance of failure has not been taken into account, if that makes a difference."""
-        delta = form_level(document.blocks, Fraction(1)).delta
+        delta = report_level(document, Fraction(1)).cost.delta
         if delta <= Fraction(self.delta_cap):
             return ""
         return f" (its promises fail with a chance of up to {chance_up(delta)}, and this app allows {self.delta_cap})"
@@ -113,3 +147,9 @@ class Policy:
                     f"{ln_up(block.ceiling)} nats is more than this app allows",
                     f"blocks[{i}].ceiling",
                 )
+
+
+def _why(document: SurveyDocument) -> str:
+    if document.strata and not all(p.is_stratified for block in document.blocks for p in block.promises if p.secret):
+        return "a promise that rests on a prior counts beside public questions only with counts for each stratum"
+    return "only one promise per secret that rests on a prior counts as stated"

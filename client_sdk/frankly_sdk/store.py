@@ -18,7 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from frankly_protocol.audit import FormLevel
+from frankly_protocol.audit import Charge
 from frankly_protocol.errors import RandomnessError
 
 from frankly_sdk._trusted import Remembered
@@ -226,7 +226,7 @@ class Store:
         return [Sealed(*row) for row in rows]
 
     def reserve(
-        self, survey: str, digest: str, collect_url: str, length: int, form: FormLevel, respondent: str = ""
+        self, survey: str, digest: str, collect_url: str, length: int, charge: Charge, respondent: str = ""
     ) -> None:
         """Enter the cost of an answer and room for its report of `length` bytes; call it inside `transaction`.
 
@@ -235,7 +235,7 @@ class Store:
         self._run(
             "INSERT INTO answers VALUES (?, ?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?, ?, ?)",
             *(survey, respondent, digest, collect_url, "0" * 32, length),
-            *map(_text, (form.level, form.ceiling, form.free, form.free_delta)),
+            *map(_text, (charge.odds or Fraction(0), charge.odds, None, charge.delta)),
         )
 
     def seal(self, survey: str, report_id: str, body: bytes, respondent: str = "") -> Sealed:
@@ -258,14 +258,11 @@ class Store:
                 *(state, code, survey, respondent),
             )
 
-    def spent(self, respondent: str = "") -> list[FormLevel]:
+    def spent(self, respondent: str = "") -> list[Charge]:
         """Return the cost of every survey this respondent answered here; it never shrinks and never renews itself."""
-        wanted = "level, ceiling, free, free_delta"
+        wanted = "ceiling, free_delta"
         rows = self._rows(f"SELECT {wanted} FROM answers WHERE respondent = ? ORDER BY survey", respondent)  # noqa: S608
-        return [
-            FormLevel(_ratio(level), _ratio(ceiling), (), free=_ratio(free), free_delta=Fraction(delta))
-            for level, ceiling, free, delta in rows
-        ]
+        return [Charge(_ratio(odds), Fraction(delta)) for odds, delta in rows]
 
     def close(self) -> None:
         """Close the file."""

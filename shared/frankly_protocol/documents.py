@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.survey/1`: what a publisher signs and every device re-verifies (DESIGN §4)."""
+"""`frankly.survey/2`: what a publisher signs and every device re-verifies (DESIGN §4)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from math import prod
 
 from frankly_protocol import canonical, schema
-from frankly_protocol.audit import FormLevel, form_level, require_private
+from frankly_protocol.audit import ReportLevel, report_level, require_private
 from frankly_protocol.audit.claims import require_sound
 from frankly_protocol.audit.work import MAX_WORK, work
 from frankly_protocol.blocks import Block
@@ -18,7 +19,7 @@ from frankly_protocol.questions import Languages, Question, Words
 from frankly_protocol.report import MAX_TOKEN, Report
 from frankly_protocol.tokens import TokenRule
 
-TYPE = "frankly.survey/1"
+TYPE = "frankly.survey/2"
 MAX_VALIDITY = timedelta(days=400)
 CLOCK_SKEW = timedelta(minutes=10)
 
@@ -59,6 +60,7 @@ class SurveyDocument:
         schema.distinct(tuple(block.id for block in self.blocks), "blocks")
         questions = [q.id for block in self.blocks for q in block.questions] + [q.id for q in self.strata]
         schema.distinct(tuple(questions), "blocks")
+        self._require_tables()
 
     @classmethod
     def parse(cls, payload: bytes) -> "SurveyDocument":
@@ -120,9 +122,9 @@ class SurveyDocument:
         return canonical.digest(self.payload())
 
     @cached_property
-    def form_level(self) -> FormLevel:
-        """What answering the whole form costs (the ledger rule, DESIGN §3.6)."""
-        return form_level(self.blocks)
+    def report_level(self) -> ReportLevel:
+        """The level of the whole report, for an app that allows no delta."""
+        return report_level(self)
 
     @cached_property
     def report_length(self) -> int:
@@ -147,30 +149,43 @@ class SurveyDocument:
                 "opens" if now < self.opens else "closes",
             )
 
+    def _require_tables(self) -> None:
+        """Raise unless every prior has one table, or one for each stratum."""
+        strata = prod(len(question.choices) for question in self.strata)
+        for i, block in enumerate(self.blocks):
+            for c, promise in enumerate(block.promises):
+                if promise.prior is not None and len(promise.prior.tables) not in (1, strata):
+                    words = f"expected one table, or one for each of the {strata} strata"
+                    raise schema.reject(words, f"blocks[{i}].claims[{c}].prior.tables")
+
     def require_private(self) -> None:
         """Verify every promise of every block exactly (step 9); raises DocumentRejected("privacy").
 
         Promises that would take too long to verify, one by one or all together, are refused before any work is done.
         """
-        for i, block in enumerate(self.blocks):
-            for c, promise in enumerate(block.promises):
-                with _named(f"blocks[{i}]", c):
-                    require_sound(promise.claim, block.mechanism.answers)
-        if sum(work(block.mechanism, promise.claim) for block in self.blocks for promise in block.promises) > MAX_WORK:
+        promises = [
+            (f"blocks[{i}].claims[{c}]", block.mechanism, promise)
+            for i, block in enumerate(self.blocks)
+            for c, promise in enumerate(block.promises)
+        ]
+        for field, mechanism, promise in promises:
+            with _named(field):
+                require_sound(promise.claim, mechanism.answers)
+        if sum(work(mechanism, claim) for _, mechanism, promise in promises for claim in promise.claims) > MAX_WORK:
             raise DocumentRejected("privacy", "verifying all that is promised would take too long", "blocks")
-        for i, block in enumerate(self.blocks):
-            for c, promise in enumerate(block.promises):
-                with _named(f"blocks[{i}]", c):
-                    require_private(block.mechanism, promise.claim)
+        for field, mechanism, promise in promises:
+            with _named(field):
+                for claim in promise.claims:
+                    require_private(mechanism, claim)
 
 
 @contextmanager
-def _named(block: str, claim: int) -> Iterator[None]:
+def _named(promise: str) -> Iterator[None]:
     """Put the path of a block's claim before the field that an error names."""
     try:
         yield
     except DocumentRejected as error:
-        error.field = f"{block}.claims[{claim}].{error.field}"
+        error.field = f"{promise}.{error.field}".replace(".prior.joint[", ".prior.tables[0][")
         raise
 
 

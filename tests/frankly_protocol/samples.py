@@ -44,7 +44,7 @@ def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
 def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
     """A yes/no question whose answers correlate with an outside secret; sent unchanged about one secret in part."""
     mechanism = DenseMechanism(48, ((1 << 48, 0), (1 << 47, 1 << 47)))
-    prior = Prior(secret, ("no", "yes"), ((60, 40), (50, 50)), "a made-up table")
+    prior = Prior(secret, ("no", "yes"), (((60, 40), (50, 50)),), "a made-up table")
     asked = (question(name, "good", "bad"),)
     level = level_for(Fraction(epsilon))
     promise = Promise.under(Claim("lip", level, prior.table), prior)

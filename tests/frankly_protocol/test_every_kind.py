@@ -174,7 +174,7 @@ def test_two_infinite_levels_promise_nothing() -> None:
 def test_a_prior_of_one_row_says_that_the_answer_is_the_secret() -> None:
     names = ("a", "b", "c", "d")
     short, long = (
-        Prior("x", names, rows, "counts")
+        Prior("x", names, (rows,), "counts")
         for rows in (
             ((4, 3, 2, 1),),
             tuple(tuple(n if s == x else 0 for x in range(4)) for s, n in enumerate((4, 3, 2, 1))),
@@ -206,7 +206,7 @@ def test_a_document_that_would_take_long_to_verify_is_refused_before_it_does() -
     wide = Prior(
         "x",
         tuple(f"s{i}" for i in range(256)),
-        tuple(tuple(1 + (s * x) % 7 for x in range(4)) for s in range(256)),
+        (tuple(tuple(1 + (s * x) % 7 for x in range(4)) for s in range(256)),),
         "?",
     )
     claim = replace(block("subset", "secret-ldp").promises[0].claim, joint=wide.table, level=(1000, 1))

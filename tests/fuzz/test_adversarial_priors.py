@@ -43,7 +43,9 @@ def block_of(name: str, a: int, mechanism: DenseMechanism, promise: Promise) -> 
 
 
 def under(notion: str, joint: Any, **more: Any) -> Promise:
-    prior = Prior("secret", tuple(f"s{i}" for i in range(len(joint))), tuple(map(tuple, joint)), "a table made to fit")
+    prior = Prior(
+        "secret", tuple(f"s{i}" for i in range(len(joint))), (tuple(map(tuple, joint)),), "a table made to fit"
+    )
     claim = Claim(notion, more.pop("level", ONE), prior.joint, **more)
     return Promise.under(claim, prior)
 

@@ -64,7 +64,7 @@ def _require_known(document: dict[str, Any]) -> None:
     blocks = document["blocks"]
     kinds = [block["kind"] for block in blocks]
     notions = [claim["notion"] for block in blocks for claim in block["claims"]]
-    known = document["type"] == "frankly.survey/1" and token.get("kind", "invite") in ("invite", "rsa-pss")
+    known = document["type"] == "frankly.survey/2" and token.get("kind", "invite") in ("invite", "rsa-pss")
     if not known or set(kinds) - set(KINDS) or set(notions) - set(NOTIONS):
         raise Refused("5")
 
@@ -136,7 +136,7 @@ def claim_of(given: dict[str, Any]) -> Claim:
     """A claim, only as a holder of numbers."""
     told: dict[str, Any] = {name: tuple(given[name]) for name in ("level", "low_level", "delta") if given.get(name)}
     if "prior" in given:
-        told["joint"] = tuple(map(tuple, given["prior"]["joint"]))
+        told["joint"] = tuple(map(tuple, given["prior"]["tables"][0]))
     if "lower_bounds" in given:
         told["lower_bounds"] = tuple(tuple(map(tuple, row)) for row in given["lower_bounds"])
         told["diagonal"] = given["diagonal"]

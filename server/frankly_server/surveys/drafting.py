@@ -110,12 +110,12 @@ def _too_large(blocks: Sequence[DraftedBlock]) -> str:
 
 
 def require_budget(document: SurveyDocument, budget: str) -> None:
-    """Raise InvalidInput(budget_exceeded) if answering the whole form costs more than `budget` nats (DESIGN §3.6)."""
-    form = document.form_level
-    if form.level is not None and form.level <= exp_lower(Fraction(budget)):
+    """Raise InvalidInput(budget_exceeded) if the report tells more than `budget` nats of log-odds about a secret."""
+    level = document.report_level
+    if level.odds is not None and level.odds <= exp_lower(Fraction(budget)):
         return
-    parts = ", ".join(f"{line.block} {ln_up(line.value)} (its {line.counted_by})" for line in form.lines)
-    words = f"the form costs {ln_up(form.level)} nats, the budget is {budget}; its parts: {parts}"
+    parts = ", ".join(f"{line.block} {ln_up(line.odds)} (its {line.counted_by})" for line in level.lines)
+    words = f"the whole report tells up to {ln_up(level.odds)} nats, the budget is {budget}; its parts: {parts}"
     raise InvalidInput(Problem.BUDGET_EXCEEDED, words, "budget")
 
 

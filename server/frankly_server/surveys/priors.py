@@ -83,7 +83,7 @@ def _tables(block: BlockDefinition) -> Mapping[Joint, DocumentPrior]:
     for _, given in _named(block):
         prior = Prior.from_rows(_rows(given))
         table = pairs(prior).joint if block.in_pairs else prior.joint
-        found[table] = DocumentPrior(given.secret or block.id, _secrets(block, given), table, given.source)
+        found[table] = DocumentPrior(given.secret or block.id, _secrets(block, given), (table,), given.source)
     return found
 
 

@@ -74,7 +74,9 @@ class Published:
 
 def promised(document: SurveyDocument) -> list[PublishedBlock]:
     """Return what every block of a document promises."""
-    counted = {line.block: line.counted_by for line in document.form_level.lines}
+    level = document.report_level
+    by_level = {secret.counted for secret in level.secrets.values()}
+    counted = {line.block: "level" if line.block in by_level else line.counted_by for line in level.lines}
     return [
         PublishedBlock(
             id=block.id,

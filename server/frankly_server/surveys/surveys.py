@@ -259,7 +259,7 @@ class Surveys:
             version=stored.version,
             digest=stored.digest,
             link=self._link(stored),
-            form_epsilon=ln_up(document.form_level.level),
+            form_epsilon=ln_up(document.report_level.cost.odds),
             budget=budget,
             blocks=promised(document),
             warnings=(*warnings_of(document), *self._hindrances(stored)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one rule of what adds up, with the probabilities it bounds computed by brute force."""
+"""The level of a whole report, with the probabilities that it bounds computed by brute force."""
 
 from dataclasses import dataclass
 from fractions import Fraction
