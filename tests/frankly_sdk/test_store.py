@@ -14,14 +14,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from frankly_protocol.audit import FormLevel
+from frankly_protocol.audit import Charge
 from frankly_sdk import AlreadyAnswered, StoreError
 from frankly_sdk._trusted import Remembered
 from frankly_sdk.store import Store
 
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
-FORM = FormLevel(Fraction(3), None, ())
+FORM = Charge(None)
 
 
 def never(_bits: int) -> int:
