@@ -16,7 +16,7 @@ from tests.frankly_sdk.fakes import FakeServer
 
 SAID = {
     "ldp": "nobody’s odds between two answers to it change by more than ×",
-    "dp": "whatever they know, except with a chance of at most ",
+    "dp": "as likely with one answer to it as with another, plus a chance of at most ",
     "secret-ldp": "nobody’s odds about your “secret” change by more than ×",
     "lip": "nobody’s belief about your “secret” changes by more than ×",
     "alip": "nobody’s belief about your “secret” grows by more than ×",

@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, survey
-from tests.frankly_sdk.fakes import ANSWERS, FakeServer, backstop_block, payable_survey
+from tests.frankly_sdk.fakes import FakeServer, backstop_block, payable_survey
 
 
 def number(i: int, epsilon: str = "1") -> FakeServer:
@@ -45,8 +45,6 @@ def test_an_answered_survey_opens_again_though_the_budget_is_spent(tmp_path: Pat
     with server.open(tmp_path / "s.db", policy=Policy(cap="1")) as client:
         client.answer({"affair": "no"})
     server.open(tmp_path / "s.db", policy=Policy(cap="1")).close()
-
-
 
 
 CAPS = [

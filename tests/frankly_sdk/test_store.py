@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import pytest

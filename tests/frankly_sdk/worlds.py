@@ -148,7 +148,7 @@ def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
 def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
     """A survey whose one public question has so many choices, without one if it is 1."""
     public = (question("region", *(f"r{z}" for z in range(strata))),) if strata > 1 else ()
-    document = replace(survey(*blocks), strata=public)
+    document = replace(survey(), blocks=blocks, strata=public)
     document.require_private()
     return document
 
