@@ -21,6 +21,7 @@ LOOKS = [
 ]
 
 BOTH_ENDS = ((360, "light", "en"), (1280, "dark", "ar"))
+FINAL = {"en": "Once sent, your answer cannot be withdrawn.", "ar": "بعد الإرسال لا يمكن سحب إجابتك."}
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,9 @@ def test_the_page_is_accessible_fits_and_keeps_its_policy(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert serious(page) == []
     page.locator("summary").click()
+    assert page.locator("button[type=submit]").get_attribute("aria-describedby") == "final"
+    assert page.locator("#final").is_visible()
+    assert page.locator("#final").inner_text() == FINAL[language]
     page.locator("button[type=submit]").click()  # nothing is chosen: every question says so
     assert page.locator(".error:not(:empty)").count() == 3
     assert serious(page) == []
