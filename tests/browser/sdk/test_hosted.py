@@ -182,6 +182,9 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
     assert page.evaluate("events") == ["opened", "sealed", "sent"]
     assert page.evaluate("violations") == []
     assert len(wire.stored) == 1
+    # What docs/privacy.md says of browsers: pages cannot keep these two back.
+    for path, headers in wire.asked:
+        assert {"user-agent", "accept-language"} <= {name.lower() for name in headers}, path
 
 
 def test_what_the_server_serves(site: Site) -> None:
