@@ -105,6 +105,13 @@ export class Client {
     return kept.state === "sealed" ? receiptOf("queued", "sealed", "sealed") : closed(kept);
   }
 
+  /** What the survey costs a respondent, and what is left before and after; nothing is charged. */
+  async budget(respondent = "") {
+    const survey = this.#accepted, name = await this.store.respondentName(respondent);
+    const { budgetOf } = await part(() => import("./budget.js"));
+    return budgetOf(this.policy, survey, this.#level, await this.store.spent(name), Boolean(await this.store.answer(survey.survey, name)));
+  }
+
   /** Randomise, seal, then send; the answers themselves are not kept anywhere. */
   async answer(/** @type {Choices} */ choices, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
     const survey = this.#accepted, { strata = {}, token = null, patienceMs = 10_000 } = options;

@@ -177,9 +177,7 @@ function posteriorsOf(/** @type {Block[]} */ blocks, /** @type {(Rational | null
 export const totalCharge = (/** @type {Charge[]} */ charged) =>
   ({ cost: product(charged.map((one) => one.cost)), delta: deltaOf(charged) });
 
-const isIds = (/** @type {unknown} */ value) => Array.isArray(value) && value.every((id) => typeof id === "string");
-
-/** Limits of one app; InvalidInput for limits that are no plain decimals, or no list of ids. */
+/** Limits of one app; InvalidInput for limits that are no plain decimals, and for ids that are none. */
 export class Policy {
   constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ {
     cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0", finalSurveys = [],
@@ -191,8 +189,7 @@ export class Policy {
     this.allowed = parseChance(deltaCap, "delta_cap");
     this.allowUnpinned = allowUnpinned;
     this.requireLog = requireLog;
-    if (!isIds(finalSurveys)) throw new InvalidInput("field_type", "final_surveys", "no_survey_ids"); // a text would hold parts of ids
-    this.finalSurveys = finalSurveys;
+    this.finalSurveys = idsOf(finalSurveys);
   }
 
   /** Whether a survey with this pin (null: without) needs a log's word. */
@@ -205,7 +202,10 @@ export class Policy {
     return reportLevel(survey, this.allowed);
   }
 
-  /** Step 10: what the ledger charges for the survey; PolicyRefused or BudgetExceeded unless it may be answered on top of what was spent. */
+  /**
+   * Step 10: what the ledger charges for the survey, by `level` as this policy gives it, on top of what was spent;
+   * PolicyRefused or BudgetExceeded unless it may be answered. It only compares.
+   */
   check(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {{pinned: boolean, logged: boolean, spent: Charge[]}} */ { pinned, logged, spent }) {
     const { most } = this;
     for (const [i, { restsOnPrior, ceiling }] of survey.blocks.entries())
@@ -213,37 +213,67 @@ export class Policy {
     if (this.requireLog && !logged) throw new PolicyRefused("unlogged", null);
     if (!(pinned || logged || this.allowUnpinned)) throw new PolicyRefused("unpinned", null);
     this.#requireLevel(survey, level);
-    return this.#charge(survey, level, spent);
-  }
-
-  /** Refuse a report that tells more about a secret than the cap allows, or that would use up the budget. */
-  #requireLevel(/** @type {Survey} */ survey, /** @type {ReportLevel} */ { odds, cost }) {
-    const promises = survey.blocks.flatMap((block) => block.promises).filter((promise) => promise.secret !== null);
-    if (this.#exceeds(odds)) {
-      const isUnstratified = survey.strata.length > 0 && !promises.every(isStratified);
-      throw promises.length ? new PolicyRefused("composition", "blocks", isUnstratified, ...this.#said(survey, odds)) : new PolicyRefused("cap", "blocks", ...this.#said(survey, odds));
-    }
-    if (this.#exceeds(cost.odds) && !this.finalSurveys.includes(survey.survey)) throw new PolicyRefused("final", "blocks", ...this.#said(survey, cost.odds));
-  }
-
-  /** @returns {Charge} */
-  #charge(/** @type {Survey} */ survey, /** @type {ReportLevel} */ { cost, ceiling }, /** @type {Charge[]} */ spent) {
-    const before = totalCharge(spent), [n, d] = before.delta;
-    const isCovered = compare(cost.delta, plus(this.allowed, [-n, d])) <= 0;
-    const charge = isCovered ? { cost: cost.odds, delta: cost.delta } : { cost: ceiling, delta: ZERO };
-    if (!spent.length && this.finalSurveys.includes(survey.survey)) return charge;
-    const together = totalCharge([before, charge]);
-    if (this.#exceeds(together.cost)) throw new BudgetExceeded("budget", ...this.#said(survey, together.cost));
-    if (compare(together.delta, this.allowed) > 0) throw new BudgetExceeded("budget_delta", before.delta, this.deltaCap);
+    const before = totalCharge(spent), charge = this.charge(level, before);
+    if (!this.hasRoom(survey, charge, before)) throw this.#overBudget(survey, charge, before);
     return charge;
   }
 
-  #exceeds(/** @type {Rational | null} */ odds) {
+  /** What the ledger charges after what was charged before: the cost, or the ceilings where too little δ is left. @returns {Charge} */
+  charge(/** @type {ReportLevel} */ { cost, ceiling }, /** @type {Charge} */ { delta: [n, d] }) {
+    const left = plus(this.allowed, [-n, d]);
+    return compare(cost.delta, left[0] > 0n ? left : ZERO) <= 0 ? { cost: cost.odds, delta: cost.delta } : { cost: ceiling, delta: ZERO };
+  }
+
+  /** True if a charge fits on top of what was charged before, or may use up the budget for ever. */
+  hasRoom(/** @type {Survey} */ { survey }, /** @type {Charge} */ charge, /** @type {Charge} */ before) {
+    if (this.exceeds(charge.cost)) return this.finalSurveys.includes(survey) && !compare(before.cost, ONE) && !before.delta[0];
+    const { cost, delta } = totalCharge([before, charge]);
+    return !this.exceeds(cost) && compare(delta, this.allowed) <= 0;
+  }
+
+  exceeds(/** @type {Rational | null} */ odds) {
     return compare(odds, this.limit) > 0;
   }
 
-  /** What a refusal is about: the level, the cap, and the chances that the survey's promises have and the app allows. */
-  #said(/** @type {Survey} */ survey, /** @type {Rational | null} */ odds) {
-    return [odds, this.cap, deltaOf(charges(survey.blocks, ONE)), this.deltaCap];
+  /** Refuse a report that tells more about a secret, or the answers if none is declared, than the cap, or costs more than it. */
+  #requireLevel(/** @type {Survey} */ survey, /** @type {ReportLevel} */ { secrets, answers, cost }) {
+    /** @type {[string | null, {odds: Rational | null}][]} */
+    const bounds = secrets.size ? [...secrets] : [[null, answers]];
+    for (const [secret, { odds }] of bounds)
+      if (this.exceeds(odds)) {
+        const cause = notCounted(survey, secret);
+        throw new PolicyRefused(cause ? "composition" : "cap", "blocks", cause, secret, ...this.#said(survey, odds));
+      }
+    if (this.exceeds(cost.odds) && !this.finalSurveys.includes(survey.survey)) throw new PolicyRefused("final", "blocks", ...this.#said(survey, cost.odds));
   }
+
+  #overBudget(/** @type {Survey} */ survey, /** @type {Charge} */ charge, /** @type {Charge} */ before) {
+    if (compare(before.delta, this.allowed) > 0) return new BudgetExceeded("budget_delta", before.delta, this.deltaCap);
+    if (this.finalSurveys.includes(survey.survey) && this.exceeds(charge.cost)) return new BudgetExceeded("budget_final");
+    return new BudgetExceeded("budget", ...this.#said(survey, totalCharge([before, charge]).cost));
+  }
+
+  /** What a refusal is about: the level, the cap, and the chances of failure that the promises need and the app allows. */
+  #said(/** @type {Survey} */ { blocks }, /** @type {Rational | null} */ odds) {
+    const deltas = blocks.flatMap(({ promises }) => {
+      const own = promises.flatMap(({ claim: { delta } }) => (delta ? [rational(...delta)] : []));
+      return own.length ? [least(own)] : [];
+    });
+    return [odds, this.cap, deltas.reduce(plus, ZERO), this.deltaCap];
+  }
+}
+
+/** @returns {string[]} */
+function idsOf(/** @type {unknown} */ surveys) {
+  if (!Array.isArray(surveys)) throw new InvalidInput("field_type", "final_surveys", "no_survey_ids"); // a text would hold parts of ids
+  const wrong = surveys.findIndex((id) => typeof id !== "string" || !/^[0-9a-f]{32}$/.test(id));
+  if (wrong >= 0) throw new InvalidInput("field_type", `final_surveys[${wrong}]`, "no_survey_id");
+  return [...surveys];
+}
+
+/** Why a promise about a secret does not count as stated, if not all that could count do. @returns {"strata" | "blocks" | null} */
+function notCounted(/** @type {Survey} */ { blocks, strata }, /** @type {string | null} */ secret) {
+  const about = blocks.flatMap(({ promises }) => promises.filter((promise) => promise.secret === secret));
+  if (secret !== null && strata.length && !about.every(isStratified)) return "strata";
+  return blocks.filter((block) => block.restsOnPrior).length > 1 ? "blocks" : null;
 }

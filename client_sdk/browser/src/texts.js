@@ -8,17 +8,21 @@ import { compare, parseChance } from "./rational.js";
 import { time } from "./schema.js";
 import { chanceUp, lnUp } from "./shown.js";
 
-/** @typedef {import("./rational.js").Rational} Rational */
-
 const UPDATE = "update the app";
 const NAMES = { notion: "unknown notion", kind: "unknown kind of mechanism", token: "unknown kind of token" };
 const STRANGER = "what answered was not the survey's server";
 
-/** @typedef {[Rational | null, string, Rational, string]} Costs */
-const costs = (/** @type {Costs} */ ...[level, cap, delta, allowed]) => {
+/** A level, the cap, and the chances of failure that the promises need and the app allows. */
+const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
   const isSure = compare(delta, parseChance(allowed, "")) <= 0;
   const but = isSure ? "" : ` (its promises fail with a chance of up to ${chanceUp(delta)}, and this app allows ${allowed})`;
   return `${lnUp(level)} nats${but}, this app allows ${cap}`;
+};
+const tells = (/** @type {string | null} */ secret, /** @type {any[]} */ given) =>
+  `its report can move the odds about ${secret === null ? "the answers" : `“${secret}”`} by ${nats(given)}`;
+const CAUSES = {
+  strata: "beside public questions a promise that rests on a prior counts only with counts for every stratum",
+  blocks: "only one block's promise that rests on a prior counts; ask these questions in one block",
 };
 const about = (/** @type {string} */ text) => (/** @type {string} */ notion) => `${notion}: ${text}`;
 const outside = (/** @type {string} */ what) => (/** @type {number[]} */ ...[from, to, now]) =>
@@ -130,13 +134,13 @@ const TEXTS = {
   unlogged: "no log that somebody watches vouches for this survey, as this app demands",
   unpinned: "use the link that ends in #sha256=…, so that everyone gets the same survey",
   no_survey_ids: "expected a list of survey ids",
-  cap: (...given) => `its report tells up to ${costs(.../** @type {Costs} */ (given))}`,
-  composition: (isUnstratified, ...given) => (isUnstratified
-    ? "a promise that rests on a prior counts beside public questions only with counts for each stratum"
-    : "only one promise per secret that rests on a prior counts as stated") + `: its report tells up to ${costs(.../** @type {Costs} */ (given))}`,
-  final: (...given) => `answering costs ${costs(.../** @type {Costs} */ (given))}: no other survey could ever be answered here. ` +
-    "An app that wants this names the survey in finalSurveys",
-  budget: (...given) => `with what was answered before it would cost ${costs(.../** @type {Costs} */ (given))}`,
+  no_survey_id: "a survey id is 32 lower-case hex digits, as in its link after /s/",
+  cap: (_cause, secret, ...given) => `${tells(secret, given)}: ask for smaller levels, or allow more`,
+  composition: (/** @type {keyof typeof CAUSES} */ cause, secret, ...given) => `${tells(secret, given)}: ${CAUSES[cause]}, or give them lower ceilings`,
+  final: (...given) => `it costs ${nats(given)}: nothing could ever be answered here after it; ` +
+    "publish it with lower ceilings, or let the app name this survey in finalSurveys",
+  budget: (...given) => `with what was answered before it would cost ${nats(given)}`,
+  budget_final: "it uses up the whole budget, so that it can only be answered first; something was answered before",
   budget_delta: (delta, allowed) => `what was answered before holds up to a chance of ${chanceUp(delta)}, this app allows ${allowed}`,
   // Answering.
   no_answers: choices("answers are given as an object of question id to choice id"),

@@ -14,17 +14,22 @@ from typing import Any
 
 import pytest
 from frankly_protocol import canonical
+from frankly_protocol.audit import Claim
+from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import Role
+from frankly_sdk import Policy
 from frankly_sdk._trusted import accept_survey
 from frankly_sdk.explain import explain
 from frankly_sdk.link import SurveyLink, require_secure
 from playwright.sync_api import Page
 
+from tests.browser.sdk import reports
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.samples import NOW, PUBLISHER, question, sealed, survey
@@ -255,10 +260,36 @@ EXPLAIN = program("explain")
 def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
     everything = [*DOCUMENTS.values(), survey(), replace(survey(), strata=(_region(),), consent={"en": "Please."})]
     everything += [replace(survey(), token=rule) for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))]
+    everything += [*PERMUTED, *reports.documents(17, 60)]
     keys = ("0123456789abcdef" * 4,)
-    given = {"payloads": [document.payload().decode() for document in everything], "keys": keys}
-    for document, said in zip(everything, page.evaluate(EXPLAIN, given), strict=True):
-        assert said == str(explain(document, keys))
+    payloads = [document.payload().decode() for document in everything]
+    for delta_cap, preview in (("0", False), ("0.03", True)):
+        policy = Policy(delta_cap=delta_cap)
+        given = {"payloads": payloads, "keys": keys, "deltaCap": delta_cap, "preview": preview}
+        for document, said in zip(everything, page.evaluate(EXPLAIN, given), strict=True):
+            level = policy.level(document)
+            budget = policy.budget(document, level, [], is_answered=False) if preview else None
+            assert said == str(explain(document, level, keys, None, budget))
+
+
+def _permuted(answers: int, shift: int) -> SurveyDocument:
+    """The answer itself, under the name of another one."""
+    rows = tuple(tuple(16 * (y == (x + shift) % answers) for y in range(answers)) for x in range(answers))
+    asked = (question("q", *(f"c{x}" for x in range(answers))),)
+    promise = Promise(Claim("dp", (2, 1), delta=(1, 2)))
+    block = Block("q", asked, DenseMechanism(4, rows), (promise,), (1,) * answers, None, "permuted", None)
+    return survey(block)
+
+
+PERMUTED = [_permuted(3, 1), _permuted(9, 1), _permuted(3, 0)]
+
+
+def test_a_permuted_identity_is_said_to_be_sent_unchanged(page: Page) -> None:
+    """Whichever symbol stands for which answer, and however large the table is."""
+    given = {"payloads": [document.payload().decode() for document in PERMUTED], "keys": ["ab"]}
+    for said in page.evaluate(EXPLAIN, given):
+        assert "Your answer to this is sent unchanged" in said
+        assert "symbols" not in said
 
 
 def _region() -> Question:
