@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random survey documents for the level of a whole report; their promises need not hold."""
+"""Survey documents with public questions: random ones whose promises need not hold, and some that hold exactly."""
 
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from random import Random
+from typing import Any
 
 from frankly_protocol.audit import NOTIONS, Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 
+from tests.frankly_protocol.audit.definitions import needed
+from tests.frankly_protocol.every_kind import JOINT, KINDS
+from tests.frankly_protocol.every_kind import block as every_kind_block
+from tests.frankly_protocol.every_kind import promise as every_kind_promise
 from tests.frankly_protocol.samples import question, survey
 
 SOURCE = "a made-up table"
@@ -80,3 +85,37 @@ def prior(random: Random, secret: str, cells: int) -> Prior:
 def as_texts(ratio: Fraction | None) -> list[str] | None:
     """A ratio as its two numbers in decimal; None for infinite."""
     return None if ratio is None else [str(n) for n in ratio.as_integer_ratio()]
+
+
+def stratified() -> dict[str, SurveyDocument]:
+    """Documents with a prior for each stratum, at exactly the level that the worst stratum needs, by kind and notion."""
+    regions = question("region", "north", "south", "east")
+    found = {}
+    for kind in KINDS:
+        for notion in ("secret-ldp", "lip", "alip", "srlip", "dpv"):
+            made = within(KINDS[kind], notion)
+            whole = replace(every_kind_block(kind, notion), promises=(made,))
+            found[f"{kind} {notion}"] = replace(survey(), blocks=(whole,), strata=(regions,))
+    return found
+
+
+TABLES = (
+    JOINT,
+    ((1, 2, 3, 4), (0, 0, 0, 0), (3, 1, 1, 2)),  # nobody has the second secret here
+    ((0, 0, 0, 0), (0, 0, 0, 0), (2, 5, 1, 1)),  # and here everybody has the third
+)
+
+
+def within(mechanism: Mechanism, notion: str) -> Promise:
+    """A promise that a mechanism keeps within every stratum, and at no smaller level."""
+    made = every_kind_promise(mechanism, notion)
+    assert made.prior is not None
+    own = replace(made.prior, tables=TABLES)
+    claim = replace(made.claim, joint=own.table)
+    levels: dict[str, Fraction] = {}
+    for each in replace(made, prior=own, claim=claim).claims:
+        for name, ratio in needed(mechanism, each).items():
+            assert ratio is not None
+            levels[name] = max(ratio, levels.get(name, Fraction(0)))
+    exact: dict[str, Any] = {name: ratio.as_integer_ratio() for name, ratio in levels.items()}
+    return replace(made, prior=own, claim=replace(claim, **exact))

@@ -6,6 +6,7 @@ import binascii
 import copy
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -31,10 +32,11 @@ from playwright.sync_api import Page
 
 from tests.browser.sdk import reports
 from tests.browser.sdk.wire import program
-from tests.frankly_protocol.every_kind import documents
+from tests.frankly_protocol.every_kind import below, documents
 from tests.frankly_protocol.samples import NOW, PUBLISHER, question, sealed, survey
 
-DOCUMENTS = documents()
+STRATIFIED = reports.stratified()
+DOCUMENTS = {**documents(), **{f"stratified {name}": document for name, document in STRATIFIED.items()}}
 LINK = SurveyLink("https://collect.example", "ab" * 16, None)
 VERDICTS = program("verdicts")
 
@@ -109,6 +111,16 @@ def bend(parent: Any, key: Any, random: Random) -> None:
         parent[key] = random.choice([None, True, False, 0, 1, "", "a", [], {}, [1, 2], 1.5, -1, {"secret": 1}])
 
 
+def judged_by_browser(page: Page, envelopes: list[bytes]) -> list[Any]:
+    """What the browser SDK says of each envelope."""
+    found: list[Any] = []
+    for start in range(0, len(envelopes), 500):
+        part = [base64.b64encode(envelope).decode() for envelope in envelopes[start : start + 500]]
+        given = {"envelopes": part, "key": PUBLISHER.public.raw.hex(), "now": NOW.timestamp() * 1000}
+        found += page.evaluate(VERDICTS, given)
+    return found
+
+
 def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
     random = Random(9)
     originals = [document.payload() for document in DOCUMENTS.values()]
@@ -117,6 +129,8 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
     envelopes += [respelt(random.choice(envelopes[: len(originals)]), random) for _ in range(1000 if full else 60)]
     expected = [verdict(envelope) for envelope in envelopes]
     assert expected[: len(originals)] == [None] * len(originals)
+    fields = [said[1] for said in expected if said and said[1]]
+    assert sum(".prior.tables" in field for field in fields) > 5
     assert {
         "document_privacy",
         "document_schema",
@@ -125,15 +139,71 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
         "document_canonical",
         None,
     } <= {said and said[0] for said in expected}
-    found: list[Any] = []
-    for start in range(0, len(envelopes), 500):
-        part = [base64.b64encode(envelope).decode() for envelope in envelopes[start : start + 500]]
-        given = {"envelopes": part, "key": PUBLISHER.public.raw.hex(), "now": NOW.timestamp() * 1000}
-        found += page.evaluate(VERDICTS, given)
+    found = judged_by_browser(page, envelopes)
     different = [
         (i, ours, theirs) for i, (ours, theirs) in enumerate(zip(expected, found, strict=True)) if ours != theirs
     ]
     assert different == []
+
+
+def with_tables(document: SurveyDocument, change: Callable[[list[Any]], Any], level: Any = None) -> bytes:
+    """The document with other tables, and another level if one is given."""
+    value = json.loads(document.payload())
+    (claim,) = value["blocks"][0]["claims"]
+    claim["prior"]["tables"] = change(claim["prior"]["tables"])
+    claim["level"] = level or claim["level"]
+    return canonical.dumps(value)
+
+
+ROWS = ".prior.tables"
+BAD_TABLES: dict[str, tuple[Callable[[list[Any]], Any], str, str]] = {
+    "no list": (lambda _: None, "schema", ROWS),
+    "no table": (lambda _: [], "schema", ROWS),
+    "two of three strata": (lambda t: t[:2], "schema", ROWS),
+    "four of three strata": (lambda t: [*t, t[0]], "schema", ROWS),
+    "too many tables": (lambda t: t[:1] * 4097, "schema", ROWS),
+    "a table of another height": (lambda t: [t[0], [[1, 1, 1]], t[2]], "schema", ROWS + "[1]"),
+    "rows missing": (lambda t: [t[0], t[1], t[2][1:]], "schema", ROWS + "[2]"),
+    "a row of another width": (lambda t: [t[0], [*t[1][:2], [1, 1]], t[2]], "schema", ROWS + "[1]"),
+    "columns for other answers": (lambda t: [[row[:3] for row in table] for table in t], "privacy", ROWS + "[0][0]"),
+    "a stratum without mass": (lambda t: [t[0], [[0] * 4] * 3, t[2]], "schema", ROWS + "[1]"),
+    "a secret without mass": (lambda t: [[table[0], [0] * 4, table[2]] for table in t], "privacy", ROWS + "[0][1]"),
+    "a text for a count": (lambda t: [t[0], [["1", 1, 1, 1], *t[1][1:]], t[2]], "schema", ROWS + "[1][0][0]"),
+    "counts beyond 2^53": (lambda t: [[[2**53 - 1] * 4] * 3, *t[1:]], "schema", ROWS),
+    "the claim broken in one stratum": (lambda t: [t[0], t[1], [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]], "privacy", ".level"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_tables_are_refused_alike(page: Page, name: str) -> None:
+    change, reason, field = BAD_TABLES[name]
+    envelope = sealed(with_tables(STRATIFIED["dense lip"], change))
+    expected = verdict(envelope)
+    assert expected == [f"document_{reason}", f"blocks[0].claims[0]{field}"]
+    assert judged_by_browser(page, [envelope]) == [expected]
+
+
+def test_a_certain_secret_is_refused_alike_where_its_posterior_is_bounded(page: Page) -> None:
+    def certain(tables: list[Any]) -> list[Any]:
+        return [tables[0], tables[1], [[0] * 4, [1, 2, 3, 4], [0] * 4]]
+
+    envelope = sealed(with_tables(STRATIFIED["dense dpv"], certain, level=[1, 1]))
+    expected = verdict(envelope)
+    assert expected == ["document_privacy", "blocks[0].claims[0].prior"]
+    assert judged_by_browser(page, [envelope]) == [expected]
+
+
+def test_the_levels_of_strata_are_on_the_line(page: Page) -> None:
+    """A little less than the worst stratum needs is refused by both."""
+    lower = []
+    for document in STRATIFIED.values():
+        (block,) = document.blocks
+        (promise,) = block.promises
+        lower += [replace(document, blocks=(replace(block, promises=(less,)),)) for less in below(promise)]
+    envelopes = [sealed(document.payload()) for document in lower]
+    expected = [verdict(envelope) for envelope in envelopes]
+    assert all(said is not None and said[0] == "document_privacy" for said in expected)
+    assert judged_by_browser(page, envelopes) == expected
 
 
 def test_base64_is_judged_alike(page: Page) -> None:
