@@ -25,6 +25,7 @@ from frankly_sdk._opening import Opening
 from frankly_sdk._sealing import Row, Sealing
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Randomised, Respondent, randomise
+from frankly_sdk.budget import Budget
 from frankly_sdk.delivery import Delivery
 from frankly_sdk.errors import AlreadyAnswered, Disabled
 from frankly_sdk.events import Event, OnEvent, announcer
@@ -58,9 +59,12 @@ class Survey:
         """Question id → choice ids, in the document's order."""
         return {name: tuple(c.id for c in question.choices) for name, question in self.document.questions.items()}
 
-    def explain(self, language: str | None = None) -> Explanation:
-        """Return plain words about what is asked, what leaves and what it can tell; show them before asking."""
-        return explain(self.document, self.level, self.signed_by, language)
+    def explain(self, language: str | None = None, budget: Budget | None = None) -> Explanation:
+        """Return plain words about what is asked, what leaves and what it can tell; show them before asking.
+
+        budget : as `Client.budget` gives it; the words then say what this respondent has left before and after.
+        """
+        return explain(self.document, self.level, self.signed_by, language, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,25 @@ class Client:
         if self._parts is None:
             raise Disabled
         return self._parts.survey
+
+    def budget(self, respondent: str | None = None) -> Budget:
+        """Return what the survey costs a respondent, and what is left before and after; nothing is charged.
+
+        respondent : as for `answer`. Raises Disabled, InvalidInput for a key of another kind, StoreError.
+        """
+        wrong = None if respondent is None else key_fault(respondent)
+        if wrong is not None:
+            raise wrong
+        if self._parts is None:
+            raise Disabled
+        store, survey = self._parts.store, self._parts.survey
+        name = store.respondent_name(respondent or "")
+        return self._parts.sealing.policy.budget(
+            survey.document,
+            survey.level,
+            store.spent(name),
+            is_answered=store.answer(survey.document.survey, name) is not None,
+        )
 
     def answer(
         self,

@@ -3,25 +3,39 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from frankly_protocol.audit import ceiling
+from frankly_protocol.blocks import Block
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import Client, NetworkError, Policy
 from frankly_sdk.transport import Reply
 
-from tests.frankly_protocol.samples import NOW, keys_document, sealed, sealed_keys, survey
+from tests.frankly_protocol.samples import NOW, keys_document, ldp_block, lip_block, sealed, sealed_keys, survey
 
 JSON = "application/json"
+BACKSTOP = DenseMechanism(48, ((3 << 46, 1 << 46), (1 << 46, 3 << 46)))
+
+
+def backstop_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
+    """The samples' LIP block with a mechanism whose ceiling is 3, so that the form can be paid for."""
+    return replace(lip_block(name, secret, epsilon), mechanism=BACKSTOP, ceiling=ceiling(BACKSTOP))
+
+
+def payable_survey() -> SurveyDocument:
+    """The samples' survey with a backstop: it costs 1 + ln 3 nats, and tells 2 nats of odds about “affair”."""
+    return survey(ldp_block(), backstop_block())
 
 
 @dataclass
 class FakeServer:
     """A Transport. `replies` are used up before reports are accepted; a reply may be an exception to raise."""
 
-    document: SurveyDocument = field(default_factory=survey)
+    document: SurveyDocument = field(default_factory=payable_survey)
     keys: bytes = field(default_factory=lambda: sealed_keys(keys_document()))
     envelope: bytes = b""
     replies: list[Reply | Exception] = field(default_factory=list)

@@ -282,7 +282,7 @@ def test_the_same_bytes_are_sent_until_somebody_is_clear(
     # Sealed bytes are kept for later, or erased for good; what it cost is never given back.
     assert len(_outbox(tmp_path / "s.db")) == (status == "queued")
     store = Store(tmp_path / "s.db")
-    assert [form.level for form in store.spent()] == [server.document.form_level.level]
+    assert store.spent() == [server.document.report_level.cost]
     store.close()
 
 
@@ -311,7 +311,7 @@ def test_a_duplicate_is_an_acknowledgement(tmp_path: Path) -> None:
 
 
 def test_the_store_is_private_and_never_holds_the_truth(tmp_path: Path) -> None:
-    server = FakeServer(document=survey(), replies=[NetworkError("down")] * 50)
+    server = FakeServer(replies=[NetworkError("down")] * 50)
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
         kept = _everything(tmp_path)

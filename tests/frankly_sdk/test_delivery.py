@@ -136,7 +136,7 @@ def test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts(tmp_path
         again.answer(ANSWERS)
     assert (caught.value.receipt.status, caught.value.receipt.code) == ("refused", "closed")
     store = Store(tmp_path / "s.db")
-    assert [form.level for form in store.spent()] == [server.document.form_level.level]
+    assert store.spent() == [server.document.report_level.cost]
     store.close()
 
 

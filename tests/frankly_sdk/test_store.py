@@ -10,18 +10,17 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from frankly_protocol.audit import FormLevel
+from frankly_protocol.audit import Charge
 from frankly_sdk import AlreadyAnswered, StoreError
 from frankly_sdk._trusted import Remembered
 from frankly_sdk.store import Store
 
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
-FORM = FormLevel(Fraction(3), None, ())
+FORM = Charge(None)
 
 
 def never(_bits: int) -> int:
