@@ -271,9 +271,9 @@ function idsOf(/** @type {unknown} */ surveys) {
   return [...surveys];
 }
 
-/** Why a promise about a secret does not count as stated, if not all that could count do. @returns {"strata" | "blocks" | null} */
+/** The key of why a promise about a secret does not count as stated; null if all that could count do. */
 function notCounted(/** @type {Survey} */ { blocks, strata }, /** @type {string | null} */ secret) {
   const about = blocks.flatMap(({ promises }) => promises.filter((promise) => promise.secret === secret));
-  if (secret !== null && strata.length && !about.every(isStratified)) return "strata";
-  return blocks.filter((block) => block.restsOnPrior).length > 1 ? "blocks" : null;
+  if (secret !== null && strata.length && !about.every(isStratified)) return "prior_without_strata";
+  return blocks.filter((block) => block.restsOnPrior).length > 1 ? "one_prior_counts" : null;
 }

@@ -20,10 +20,6 @@ const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
 };
 const tells = (/** @type {string | null} */ secret, /** @type {any[]} */ given) =>
   `its report can move the odds about ${secret === null ? "the answers" : `“${secret}”`} by ${nats(given)}`;
-const CAUSES = {
-  strata: "beside public questions a promise that rests on a prior counts only with counts for every stratum",
-  blocks: "only one block's promise that rests on a prior counts; ask these questions in one block",
-};
 const about = (/** @type {string} */ text) => (/** @type {string} */ notion) => `${notion}: ${text}`;
 const outside = (/** @type {string} */ what) => (/** @type {number[]} */ ...[from, to, now]) =>
   `${what} from ${time(from)} to ${time(to)}, this device's clock says ${time(now)}`;
@@ -136,7 +132,9 @@ const TEXTS = {
   no_survey_ids: "expected a list of survey ids",
   no_survey_id: "a survey id is 32 lower-case hex digits, as in its link after /s/",
   cap: (_cause, secret, ...given) => `${tells(secret, given)}: ask for smaller levels, or allow more`,
-  composition: (/** @type {keyof typeof CAUSES} */ cause, secret, ...given) => `${tells(secret, given)}: ${CAUSES[cause]}, or give them lower ceilings`,
+  composition: (cause, secret, ...given) => `${tells(secret, given)}: ${inWords([cause])}, or give them lower ceilings`,
+  prior_without_strata: "beside public questions a promise that rests on a prior counts only with counts for every stratum",
+  one_prior_counts: "only one block's promise that rests on a prior counts; ask these questions in one block",
   final: (...given) => `it costs ${nats(given)}: nothing could ever be answered here after it; ` +
     "publish it with lower ceilings, or let the app name this survey in finalSurveys",
   budget: (...given) => `with what was answered before it would cost ${nats(given)}`,
