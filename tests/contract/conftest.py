@@ -26,6 +26,7 @@ DRINKS = f"""\
   - id: drinks
     notion: lip
     epsilon: "0.5"
+    ceiling_cap: "0.9"
     mechanism: optimal
     prior: {{secret: ill, secrets: ["no", "yes"], joint: [[50, 30, 10], [10, 20, 40]], source: "a table", public: true}}
     questions:
@@ -41,7 +42,7 @@ MOVES = f"""\
       - id: moves
         text: {{en: "How often do you walk?"}}
 {HOW_OFTEN}"""
-SURVEY = habits(SMOKES, DRINKS, MOVES, budget="2.5", strata=REGION)
+SURVEY = habits(SMOKES, DRINKS, MOVES, budget="3", strata=REGION)
 ANSWERS = {"smokes": "yes", "drinks": "daily", "moves": "never"}
 STRATA = {"region": "south"}
 
