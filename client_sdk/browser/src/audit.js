@@ -47,8 +47,8 @@ export function requireSound(/** @type {Mechanism} */ { answers }, /** @type {Cl
   if (joint) {
     if (joint.length < 2) throw refuse(claim, "prior", "one_secret");
     for (const [s, row] of joint.entries()) {
-      if (row.length !== answers) throw refuse(claim, `prior.joint[${s}]`, "prior_columns", answers);
-      if (!row.some(Boolean)) throw refuse(claim, `prior.joint[${s}]`, "no_mass");
+      if (row.length !== answers) throw refuse(claim, `prior.tables[0][${s}]`, "prior_columns", answers);
+      if (!row.some(Boolean)) throw refuse(claim, `prior.tables[0][${s}]`, "no_mass");
     }
   }
   if (isRare(claim)) rare.requireSound(claim, answers);
@@ -65,8 +65,9 @@ export function work(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   return Number(m.reports) * m.answers * (1 + (secrets || 1));
 }
 
-/** Raise unless the mechanism keeps the claim, in exact arithmetic; the claim is sound. */
+/** Raise unless the claim is sound and the mechanism keeps it, in exact arithmetic. */
 export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
+  requireSound(m, claim); // what is left of a claim within a stratum may say nothing
   const { notion, level, low_level } = claim, isDp = notion === "dp";
   if (m.kind === "product" && notion !== "ldp" && !isDp && m.reports > MAX_REPORTS) throw refuse(claim, "notion", "large_product", MAX_REPORTS);
   if (work(m, claim) > MAX_WORK) throw refuse(claim, "notion", "too_long");

@@ -14,7 +14,7 @@ export const STRINGS = {
     private: "Your answers are randomised on this device; only the random result is sent. Below you can read what it can tell.",
     public: "Sent as you give it, not randomised",
     unchanged: "This survey sends at least one of your answers unchanged.",
-    learns: "Whoever guesses your answer from what is sent is right {guess} of the time; without it, {blind}.",
+    learns: "Whoever guesses your answer from the random result alone is right {guess} of the time; by guessing blindly, {blind}, if all answers are equally common.",
     details: "What leaves this device, and what it can tell",
     english: "",
     final: "Once sent, your answer cannot be withdrawn.",

@@ -12,7 +12,8 @@ from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
 
-from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys, survey
+from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys
+from tests.frankly_sdk.fakes import payable_survey
 
 _PACKAGE = Path(__file__).resolve().parents[3] / "client_sdk" / "browser"
 FOLDERS = {"src": _PACKAGE / "src", "bundle": _PACKAGE / "bundle"}
@@ -48,7 +49,7 @@ class Wire:
 
     def publish(self, document: SurveyDocument | None = None, survey_id: str = "ab" * 16) -> str:
         """Serve a document whose reports come here; return its pinned link."""
-        wanted = document or survey(survey_id=survey_id)
+        wanted = document or payable_survey()
         here = replace(wanted, survey=survey_id, collect_url=f"{self.origin}/v1/surveys/{survey_id}/reports")
         self.documents[survey_id] = here
         return f"{self.origin}/s/{survey_id}#{here.digest.replace(':', '=')}"
