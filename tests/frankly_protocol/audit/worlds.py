@@ -13,7 +13,7 @@ from math import lcm, prod
 from random import Random
 
 from frankly_protocol.audit import Claim, stated_ceiling, worst
-from frankly_protocol.audit.claims import Joint
+from frankly_protocol.audit.claims import Joint, Ratio
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.documents import SurveyDocument
@@ -33,14 +33,16 @@ MAX_REPORTS = 128
 class Shape:
     """Sizes of a world.
 
-    secrets : number of values of each. questions : number of choices of each question, by block. strata : of each
-    public question. linked : block → the secret that its answer determines, as the first part of the answer.
+    secrets : number of values of each. names : of the secrets; two of them may bear one name.
+    questions : number of choices of each question, by block. strata : of each public question.
+    linked : block → the secret that its answer determines, as the first part of the answer.
     """
 
     secrets: tuple[int, ...]
     questions: tuple[tuple[int, ...], ...]
     strata: tuple[int, ...]
     linked: Mapping[int, int]
+    names: tuple[str, ...] = ("s0", "s1")
 
     def width(self, i: int) -> int:
         """Return how many answers to block i go with each value of the secret that it determines."""
@@ -55,17 +57,23 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A document with the worlds in which one of each block's tables is true.
+class Source:
+    """The promise of a block with the number of the world that it is true in; secret None: in every world."""
 
-    origins : for every dpv promise, in the document's order, the world whose table it rests on.
-    """
+    promise: Promise
+    world: int = 0
+    secret: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A document with the worlds in which one of each block's tables is true, and where its promises come from."""
 
     seed: int
     shape: Shape
     document: SurveyDocument
     worlds: tuple[World, ...]
-    origins: tuple[int, ...]
+    sources: tuple[Source, ...]
 
 
 def case(seed: int) -> Case:
@@ -84,8 +92,8 @@ def case(seed: int) -> Case:
             continue
         asked = tuple(question(f"public-{j}", *map(str, range(size))) for j, size in enumerate(shape.strata))
         document = replace(survey(), blocks=tuple(block for block, _ in found), strata=asked)
-        origins = tuple(origin for _, own in found for origin in own)
-        return Case(seed, shape, document, tuple(_true_worlds(shape, document, known, robust)), origins)
+        sources = tuple(source for _, own in found for source in own)
+        return Case(seed, shape, document, tuple(_true_worlds(shape, document, known, robust)), sources)
 
 
 def table(shape: Shape, world: World, i: int, r: int, z: int | None = None) -> Joint:
@@ -105,6 +113,8 @@ def _shape(rng: Random) -> tuple[Shape, list[Mechanism]]:
     for _ in range(rng.choice((1, 1, 2, 2, 3))):
         sizes = rng.choice(((2,), (2,), (3,), (4,), (2, 2)))
         mechanism = _mechanism(rng, sizes)
+        if rng.random() < 0.15:
+            mechanism = _fine(rng, mechanism)
         reports = prod(len(list(known.symbols())) for known in [*mechanisms, mechanism])
         if reports <= MAX_REPORTS and prod(map(prod, [*questions, sizes])) <= 16:
             questions.append(sizes)
@@ -114,7 +124,8 @@ def _shape(rng: Random) -> tuple[Shape, list[Mechanism]]:
         r = rng.randrange(len(secrets))
         if prod(sizes) % secrets[r] == 0 and rng.random() < (0.3 if prod(sizes) == secrets[r] else 0.7):
             linked[i] = r
-    return Shape(secrets, tuple(questions), strata, linked), mechanisms
+    names = ("s0", "s0") if rng.random() < 0.2 else ("s0", "s1")
+    return Shape(secrets, tuple(questions), strata, linked, names), mechanisms
 
 
 def _mechanism(rng: Random, sizes: tuple[int, ...]) -> Mechanism:
@@ -140,6 +151,33 @@ def _dense(rng: Random, answers: int) -> DenseMechanism:
     return DenseMechanism(4, tuple(tuple(row[y] for y in kept) for row in rows))
 
 
+def _fine(rng: Random, mechanism: Mechanism) -> Mechanism:
+    """Return about the same mechanism with 48 bits: its levels and its ceiling have to be rounded up."""
+
+    def near(n: int) -> int:
+        return n << 44 if n in (0, 16) else (n << 44) + rng.getrandbits(40)
+
+    if isinstance(mechanism, UnaryMechanism):
+        return UnaryMechanism(48, mechanism.answers, near(mechanism.keep), near(mechanism.flip))
+    if isinstance(mechanism, SubsetMechanism):
+        return SubsetMechanism(48, mechanism.answers, mechanism.size, near(mechanism.inside))
+    if isinstance(mechanism, ProductMechanism):
+        return ProductMechanism(tuple(_fine_table(rng, factor) for factor in mechanism.factors))
+    assert isinstance(mechanism, DenseMechanism)
+    return _fine_table(rng, mechanism)
+
+
+def _fine_table(rng: Random, mechanism: DenseMechanism) -> DenseMechanism:
+    rows = []
+    for weights in mechanism.weights:
+        row = [w << 44 for w in weights]
+        moved, most = rng.getrandbits(40), row.index(max(row))
+        row[most] -= moved
+        row[max(y for y, w in enumerate(row) if w)] += moved
+        rows.append(tuple(row))
+    return DenseMechanism(48, tuple(rows))
+
+
 def _world(rng: Random, shape: Shape, *, full: bool) -> World | None:
     """Return counts, None if a secret or a stratum is without any."""
     style = "full" if full else rng.choice(("full", "full", "sparse", "sum", "sum"))
@@ -162,9 +200,9 @@ def _world(rng: Random, shape: Shape, *, full: bool) -> World | None:
 
 def _block(
     rng: Random, shape: Shape, i: int, mechanism: Mechanism, worlds: Sequence[World], robust: bool
-) -> tuple[Block, list[int]] | None:
-    """Return a block with true promises, and the world that each of its dpv promises rests on; None if it has none."""
-    promises: list[tuple[Promise, int]] = []
+) -> tuple[Block, list[Source]] | None:
+    """Return a block with true promises and their sources; None if it has none."""
+    sources: list[Source] = []
     if rng.random() < (0.7 if robust else 0.75):
         for r in rng.sample(range(len(shape.secrets)), rng.randint(1, len(shape.secrets))):
             if robust or (shape.linked.get(i) == r and rng.random() < 0.2):
@@ -175,26 +213,26 @@ def _block(
                     for w, world in enumerate(worlds)
                     for _ in range(rng.choice((1, 1, 2)))
                 ]
-            kept = [(promise, w) for promise, w in found if promise is not None]
+            kept = [Source(promise, w, r) for promise, w in found if promise is not None]
             # A world is true only if every block has a table of it for each of its secrets.
-            if robust or len({w for _, w in kept}) == len({w for _, w in found}):
-                promises += kept
-    if not promises or rng.random() < 0.3:
-        promises += [(promise, 0) for promise in _prior_free(rng, mechanism)]
-    if not promises:
+            if robust or {source.world for source in kept} == {w for _, w in found}:
+                sources += kept
+    if not sources or rng.random() < 0.3:
+        sources += map(Source, _prior_free(rng, mechanism))
+    if not sources:
         return None
-    rng.shuffle(promises)
+    rng.shuffle(sources)
     block = Block(
         id=f"block-{i}",
         questions=tuple(question(f"q-{i}-{j}", *map(str, range(n))) for j, n in enumerate(shape.questions[i])),
         mechanism=mechanism,
-        promises=tuple(promise for promise, _ in promises),
+        promises=tuple(source.promise for source in sources),
         design_prior=(1,) * mechanism.answers,
         ceiling=stated_ceiling(mechanism),
         mechanism_name="made-up",
         certificate=None,
     )
-    return block, [w for promise, w in promises if promise.claim.notion == "dpv"]
+    return block, sources
 
 
 def _prior_free(rng: Random, mechanism: Mechanism) -> Iterator[Promise]:
@@ -204,8 +242,15 @@ def _prior_free(rng: Random, mechanism: Mechanism) -> Iterator[Promise]:
         return
     for level in rng.sample(((1, 1), (3, 2), (2, 1), (4, 1)), rng.choice((1, 2))):
         delta = worst(mechanism, Claim("dp", level, delta=(0, 1))).ratio
-        if delta is not None and delta < 1:
-            yield Promise(Claim("dp", level, delta=delta.as_integer_ratio()))
+        if delta is not None and delta < 0.99:
+            yield Promise(Claim("dp", level, delta=_up(delta)))
+
+
+def _up(ratio: Fraction) -> Ratio:
+    """Return the ratio, rounded up if its numbers are not below 2^53."""
+    if max(ratio.as_integer_ratio()) <= MAX_INT:
+        return ratio.as_integer_ratio()
+    return -(-ratio.numerator * 2**32 // ratio.denominator), 2**32
 
 
 def _promise(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, world: World) -> Promise | None:
@@ -217,7 +262,8 @@ def _promise(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, wo
     is_answer = shape.linked.get(i) == r and shape.width(i) == 1
     # The answer itself is the secret: one row, and the verifier makes the diagonal of it.
     short = [(tuple(map(sum, zip(*rows, strict=True))),) if is_answer else rows for rows in tables]
-    prior = Prior(f"s{r}", tuple(f"v{v}" for v in range(shape.secrets[r])), tuple(short), "the world's own counts")
+    values = tuple(f"s{r}-{v}" for v in range(shape.secrets[r]))
+    prior = Prior(shape.names[r], values, tuple(short), "the world's own counts")
     claim = Claim(
         notion,
         ONE,
@@ -232,9 +278,9 @@ def _promise(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, wo
         del needed[side]
     levels = {}
     for name, ratio in needed.items():
-        if ratio is None or not ratio or max(ratio.as_integer_ratio()) > MAX_INT:
+        if ratio is None or not ratio or ratio > 1 << 20:
             return None
-        levels[name] = ratio.as_integer_ratio()
+        levels[name] = _up(ratio)
     return Promise.under(replace(claim, **levels), prior)
 
 
@@ -272,7 +318,7 @@ def _robust(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, wor
         bounds.append(tuple(share.as_integer_ratio() for share in shares))
     claim = Claim("rldp", ONE, lower_bounds=tuple(bounds), diagonal=rng.random() < 0.5)
     level = worst(mechanism, claim).ratio
-    return None if level is None else Promise(replace(claim, level=level.as_integer_ratio()), None, f"s{r}", "counts")
+    return None if level is None else Promise(replace(claim, level=_up(level)), None, shape.names[r], "counts")
 
 
 def _true_worlds(shape: Shape, document: SurveyDocument, worlds: Sequence[World], robust: bool) -> Iterator[World]:
