@@ -8,12 +8,13 @@ products, and None is infinite. They are stated *given the public answers*: beli
   promise while the app's cap on δ lasts. The product over the blocks bounds the odds of anything; it is what the ledger
   charges, and what several reports cost together is the product of their charges.
 - About a secret, one block may count what it promises of that secret instead; all others count their prior-free bound.
+  That rests on the tables: of several that a block has for a secret, one has to be true.
   In a document with public questions a promise counts only if its prior is published per stratum: a public answer and
   a block together can determine a secret that each leaves open (S = X xor Z).
 - Units: ε-LIP is 2ε in odds, (ε_l, ε_u)-ALIP is ε_l + ε_u, ε-secret-LDP is ε-LIP. `level` is in the notion's own unit,
   lift where notions meet; `odds` is the ratio by which the odds of two secrets can move.
-- For SRLIP the sum holds for attribute subsets inside that block only: who knows answers to other blocks' questions is
-  held off by their prior-free bounds.
+- SRLIP also holds beside answers to some questions of its own block, and so does the product that counts that block.
+  Who knows answers to other blocks' questions is held off by the prior-free bounds alone, under every notion.
 - A bound on a posterior (DPV) is no level: it multiplies by the others' bounds (`posteriors`), and the block counts its
   prior-free bound.
 """
@@ -34,6 +35,11 @@ _ODDS: Final = frozenset({"secret-ldp", "rldp"})
 
 class LevelPrior(Protocol):
     """The part of a prior that a report's level depends on."""
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The names of the secret's values."""
+        ...
 
     @property
     def by_stratum(self) -> Sequence[Joint]:
@@ -121,8 +127,8 @@ class SecretLevel:
     """Bound on what the whole report tells about one secret, given the public answers.
 
     level : in the `unit` of the secret's notions, "odds" for secret-ldp and rldp, else "lift". odds : the bound as a
-    ratio of odds. delta : the chance with which they may fail. counted : id of the block that counts its promise for
-    `odds`, None if every block counts its prior-free bound.
+    ratio of odds. delta : as in (ε, δ)-DP, P(T|s) ≤ odds · P(T|t) + delta for every set T of reports.
+    counted : id of the block that counts its promise for `odds`, None if every block counts its prior-free bound.
     strata_lift, strata_odds : what the public answers alone tell: the largest P(s|z)/P(s) or inverse, and the largest
     change of the odds of two secrets; 1 without public questions, None if infinite or not known.
     """
@@ -285,8 +291,12 @@ def _bounds(
 ) -> dict[int, Fraction]:
     """Return what each block promises about a secret: the least bound under each of its priors, the largest of those.
 
-    A block without a bound under one of its priors is left out: that prior may be the true one.
+    A block without a bound under one of its priors is left out: that prior may be the true one. None counts if blocks
+    name different values: two secrets bear one name then, and what a block promises of one says nothing of the other.
     """
+    values = [{_values(promise) for promise in promises} for promises in about.values()]
+    if len(about) > 1 and any(None in named or named != values[0] for named in values):
+        return {}
     found = {}
     for i, promises in about.items():
         under: dict[object, list[Fraction]] = {}
@@ -298,6 +308,11 @@ def _bounds(
         if all(under.values()):
             found[i] = max(map(min, under.values()))
     return found
+
+
+def _values(promise: LevelPromise) -> tuple[str, ...] | None:
+    """Return the names of the secret's values in a fixed order; None for rldp, which names none."""
+    return None if promise.prior is None else tuple(sorted(promise.prior.secrets))
 
 
 def _least(
