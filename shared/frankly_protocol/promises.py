@@ -53,7 +53,13 @@ class Prior:
     @property
     def table(self) -> Joint:
         """The counts of everybody, with one row per secret: the sum of the tables."""
-        return tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.by_stratum, strict=True))
+        everybody = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.tables, strict=True))
+        return _rows_per_secret(everybody)
+
+    @property
+    def size(self) -> int:
+        """How many counts the tables hold with one row per secret."""
+        return len(self.tables) * len(self.secrets) * len(self.tables[0][0])
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Prior":

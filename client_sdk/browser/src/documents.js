@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `frankly.survey/1`: what its parts must look like, read in the order of the Python package (docs/protocol.md §3.2). */
 
-import { prepare, requirePrivate, requireSound, statedCeiling, work, MAX_WORK } from "./audit.js";
+import { MAX_COUNTS, MAX_WORK, prepare, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
 import { bytesOf, loads } from "./canonical.js";
 import { ClockError, DocumentRejected, UnsupportedDocument } from "./errors.js";
 import { KINDS } from "./mechanisms.js";
@@ -108,6 +108,9 @@ const block = (value, path, root) => {
   if (answers > 256) throw reject(under(path, id), "too_many_answers");
   if (mechanism.answers !== answers) throw new DocumentRejected("weights", under(path, mechanism.shape), "rows_of_answers", answers);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
+  // What a prior of one row stands for is written out: 4 MiB of them would fill the memory.
+  root.counts = (root.counts ?? 0) + promises.reduce((/** @type {number} */ all, /** @type {Promised} */ { claim }) => all + (claim.joint ?? []).length * answers, 0);
+  if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
   if (compare(ceiling, statedCeiling(mechanism))) throw new DocumentRejected("privacy", under(path, "ceiling"), "ceiling_of_another");
   return { id, questions, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };
 };
@@ -176,8 +179,8 @@ export async function requireAllPrivate(/** @type {Survey} */ { blocks }) {
       }
   };
   await prepare(all.map((one) => one.claim));
+  if (work(all, blocks) > MAX_WORK) throw new DocumentRejected("work_limit", "blocks", "all_too_long");
   each(requireSound);
-  if (all.reduce((sum, one) => sum + work(one.mechanism, one.claim), 0) > MAX_WORK) throw new DocumentRejected("privacy", "blocks", "all_too_long");
   each(requirePrivate);
 }
 

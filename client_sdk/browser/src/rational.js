@@ -34,6 +34,9 @@ export function product(/** @type {(Rational | null)[]} */ factors) {
   return factors.reduce((/** @type {Rational | null} */ all, next) => all && next && rational(all[0] * next[0], all[1] * next[1]), ONE);
 }
 
+/** What sorts whole numbers: negative, zero or positive as a is less than, equal to or greater than b. */
+export const order = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a < b ? -1 : Number(a > b));
+
 export const sum = (/** @type {bigint[]} */ values) => values.reduce((a, b) => a + b, 0n);
 
 /** n/d rounded up. */
