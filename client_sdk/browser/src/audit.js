@@ -49,8 +49,8 @@ export function requireSound(/** @type {Mechanism} */ { answers }, /** @type {Cl
   if (joint) {
     if (joint.length < 2) throw refuse(claim, "prior", "one_secret");
     for (const [s, row] of joint.entries()) {
-      if (row.length !== answers) throw refuse(claim, `prior.joint[${s}]`, "prior_columns", answers);
-      if (!row.some(Boolean)) throw refuse(claim, `prior.joint[${s}]`, "no_mass");
+      if (row.length !== answers) throw refuse(claim, `prior.tables[0][${s}]`, "prior_columns", answers);
+      if (!row.some(Boolean)) throw refuse(claim, `prior.tables[0][${s}]`, "no_mass");
     }
   }
   if (isRare(claim)) rare.requireSound(claim, answers);
@@ -101,8 +101,9 @@ export function work(
   return sizes > most ? sizes : sizes + total(pairs.map(({ mechanism, claim }) => workOfLikelihoods(mechanism, claim)));
 }
 
-/** Raise unless the mechanism keeps the claim, in exact arithmetic; the claim is sound. */
+/** Raise unless the claim is sound and the mechanism keeps it, in exact arithmetic. */
 export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
+  requireSound(m, claim); // what is left of a claim within a stratum may say nothing
   const { notion, level, low_level } = claim, isDp = notion === "dp";
   if (m.kind === "product" && notion !== "ldp" && !isDp && m.reports > MAX_REPORTS) throw refuse(claim, "notion", "large_product", MAX_REPORTS);
   if (work([{ mechanism: m, claim }]) > MAX_WORK) throw new DocumentRejected("work_limit", "notion", "too_long", notion);

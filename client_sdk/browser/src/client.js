@@ -71,9 +71,10 @@ export class Client {
     this.survey = survey;
     this.signedBy = opened.signedBy;
     this.trust = opened.trust;
+    this.level = this.policy.level(survey); // once: whoever seals holds a lock
     if (survey.token) await tokens(); // while there is a network
     if (!(await this.store.answer(survey.survey))) // (10); what has been answered is spent already
-      this.policy.check(survey.blocks, { ...this.trust, spent: await this.store.spent() });
+      this.policy.check(survey, this.#level, { ...this.trust, spent: await this.store.spent() });
     this.#announce("opened", survey.survey);
     const { signal } = this.#leaving;
     globalThis.addEventListener("online", () => this.#inBackground(0), { signal });
@@ -92,11 +93,23 @@ export class Client {
     return /** @type {Survey} */ (this.survey);
   }
 
+  /** @returns {import("./ledger.js").ReportLevel} */
+  get #level() {
+    return /** @type {import("./ledger.js").ReportLevel} */ (this.level);
+  }
+
   /** What this respondent has sealed for the survey: its receipt, null if nothing. */
   async answered(respondent = "") {
     const kept = await this.store.answer(this.#accepted.survey, await this.store.respondentName(respondent));
     if (!kept) return null;
     return kept.state === "sealed" ? receiptOf("queued", "sealed", "sealed") : closed(kept);
+  }
+
+  /** What the survey costs a respondent, and what is left before and after; nothing is charged. */
+  async budget(respondent = "") {
+    const survey = this.#accepted, name = await this.store.respondentName(respondent);
+    const { budgetOf } = await part(() => import("./budget.js"));
+    return budgetOf(this.policy, survey, this.#level, await this.store.spent(name), Boolean(await this.store.answer(survey.survey, name)));
   }
 
   /** Randomise, seal, then send; the answers themselves are not kept anywhere. */
@@ -149,7 +162,7 @@ export class Client {
     } catch (error) {
       throw now >= survey.closes ? new SurveyClosed(survey.closes, now) : error;
     }
-    const { level, ceiling, free, freeDelta } = this.policy.check(survey.blocks, { pinned: false, logged: false, ...this.trust, spent });
+    const charge = this.policy.check(survey, this.#level, { pinned: false, logged: false, ...this.trust, spent });
     let body, id;
     try {
       const y = survey.blocks.map(({ questions, mechanism }) => mechanism.sample(rowOf(questions, truth), this.draw));
@@ -158,7 +171,7 @@ export class Client {
     } catch {
       throw new RandomnessError(); // the source's own error is dropped: its frames hold the truth
     }
-    return { survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", level, ceiling, free, freeDelta };
+    return { survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", ...charge };
   }
 
   async #deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {

@@ -83,7 +83,7 @@ function* sideChannelRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type
   for (const column of columns) {
     const sums = joint.map((row) => margins(row.map((n, x) => n * column[x]), attributes));
     for (let i = 0; i < cells.length; i++)
-      if (present[i].length > 1) yield* aroundAverage(sums.map((row) => row[i]), cells[i], everyone[i], present[i]);
+      if (present[i].length > 1) yield* aroundAverage(sums.map((row) => row[i]), cells[i], present[i], everyone[i]);
   }
 }
 

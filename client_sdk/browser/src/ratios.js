@@ -74,11 +74,11 @@ export function* secretRatios(/** @type {Iterable<bigint[]>} */ columns, /** @ty
 export function* averageRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigint[][]} */ joint) {
   const sizes = joint.map(sum), everybody = [...sizes.keys()];
   const everyone = sum(sizes);
-  for (const column of columns) yield* aroundAverage(joint.map((row) => dot(column, row)), sizes, everyone, everybody);
+  for (const column of columns) yield* aroundAverage(joint.map((row) => dot(column, row)), sizes, everybody, everyone);
 }
 
 /** @returns {Generator<Candidate>} */
-export function* aroundAverage(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /** @type {bigint} */ everyone, /** @type {number[]} */ secrets) {
+export function* aroundAverage(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /** @type {number[]} */ secrets, everyone = sum(sizes)) {
   const total = sum(sums), [high, low] = extremes(sums, sizes, secrets);
   yield [sums[high] * everyone, total * sizes[high], false];
   yield [total * sizes[low], sums[low] * everyone, true];

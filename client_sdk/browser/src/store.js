@@ -8,7 +8,7 @@ import { FranklyError, StoreError, part } from "./errors.js";
 
 /**
  * @typedef {{survey: string, respondent: string, digest: string, url: string, id: string, body: Uint8Array | null,
- *   state: "sealed" | "sent" | "refused", code: string} & import("./ledger.js").Spent} Sealed
+ *   state: "sealed" | "sent" | "refused", code: string} & import("./ledger.js").Charge} Sealed
  * @typedef {{get: (store: string, key: any) => Promise<any>, all: (store: string) => Promise<any[]>,
  *   put: (store: string, value: any, key: any) => Promise<any>}} Door
  * @typedef {{run: <T>(stores: string[], write: boolean, work: (door: Door) => Promise<T>) => Promise<T>, close: () => void}} Backend

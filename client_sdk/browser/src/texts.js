@@ -8,16 +8,21 @@ import { compare, parseChance } from "./rational.js";
 import { time } from "./schema.js";
 import { chanceUp, lnUp } from "./shown.js";
 
-/** @typedef {import("./rational.js").Rational} Rational */
-
 const UPDATE = "update the app";
 const NAMES = { notion: "unknown notion", kind: "unknown kind of mechanism", token: "unknown kind of token" };
 const STRANGER = "what answered was not the survey's server";
 
-const costs = (/** @type {[Rational | null, string, Rational, string]} */ ...[level, cap, delta, allowed]) => {
+/** A level, the cap, and the chances of failure that the promises need and the app allows. */
+const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
   const isSure = compare(delta, parseChance(allowed, "")) <= 0;
   const but = isSure ? "" : ` (its promises fail with a chance of up to ${chanceUp(delta)}, and this app allows ${allowed})`;
   return `${lnUp(level)} nats${but}, this app allows ${cap}`;
+};
+const tells = (/** @type {string | null} */ secret, /** @type {any[]} */ given) =>
+  `its report can move the odds about ${secret === null ? "the answers" : `“${secret}”`} by ${nats(given)}`;
+const CAUSES = {
+  strata: "beside public questions a promise that rests on a prior counts only with counts for every stratum",
+  blocks: "only one block's promise that rests on a prior counts; ask these questions in one block",
 };
 const about = (/** @type {string} */ text) => (/** @type {string} */ notion) => `${notion}: ${text}`;
 const outside = (/** @type {string} */ what) => (/** @type {number[]} */ ...[from, to, now]) =>
@@ -30,7 +35,7 @@ const TEXTS = {
   too_large: "a payload has at most 4 MiB, an envelope a third more",
   surrogates: "a text holds characters that UTF-8 cannot carry",
   not_whole: "numbers must be whole and below 2^53",
-  too_deep: "the body is nested deeper than 8 levels",
+  too_deep: "the body is nested deeper than 9 levels",
   key_not_ascii: "object keys must be ASCII strings",
   not_json_utf8: "the payload is not valid JSON in UTF-8",
   not_canonical: "the payload is not in canonical form",
@@ -75,8 +80,12 @@ const TEXTS = {
   no_language: "expected a language tag such as en",
   no_key: "expected a public key in base64url",
   no_time: "a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC",
-  no_survey: `expected a document of type frankly.survey/1: ${UPDATE}`,
+  no_survey: `expected a document of type frankly.survey/2: ${UPDATE}`,
   prior_rows: (rows) => `expected ${rows} rows, or one row if the answer is the secret`,
+  prior_columns_differ: "every row of every table has as many columns as the first",
+  empty_stratum: "a stratum that nobody is in has no prior: add counts, or merge strata",
+  counts_too_large: "the counts of all strata together are below 2^53",
+  tables_of_strata: (strata) => `expected one table, or one for each of the ${strata} strata`,
   open_levels: "two infinite levels promise nothing",
   open_level: "only alip may leave a level open",
   no_secret: "this is not one of the prior's secrets",
@@ -126,10 +135,15 @@ const TEXTS = {
     `${lnUp(level)} nats is more than this app allows`,
   unlogged: "no log that somebody watches vouches for this survey, as this app demands",
   unpinned: "use the link that ends in #sha256=…, so that everyone gets the same survey",
-  cap: (...given) => `the survey costs ${costs(.../** @type {Parameters<typeof costs>} */ (given))}`,
-  composition: (...given) => "only one promise per secret that rests on a prior counts as stated, so the survey costs " +
-    costs(.../** @type {Parameters<typeof costs>} */ (given)),
-  budget: (...given) => `with what was answered before it would cost ${costs(.../** @type {Parameters<typeof costs>} */ (given))}`,
+  no_survey_ids: "expected a list of survey ids",
+  no_survey_id: "a survey id is 32 lower-case hex digits, as in its link after /s/",
+  cap: (_cause, secret, ...given) => `${tells(secret, given)}: ask for smaller levels, or allow more`,
+  composition: (/** @type {keyof typeof CAUSES} */ cause, secret, ...given) => `${tells(secret, given)}: ${CAUSES[cause]}, or give them lower ceilings`,
+  final: (...given) => `it costs ${nats(given)}: nothing could ever be answered here after it; ` +
+    "publish it with lower ceilings, or let the app name this survey in finalSurveys",
+  budget: (...given) => `with what was answered before it would cost ${nats(given)}`,
+  budget_final: "it uses up the whole budget, so that it can only be answered first; something was answered before",
+  budget_delta: (delta, allowed) => `what was answered before holds up to a chance of ${chanceUp(delta)}, this app allows ${allowed}`,
   // Answering.
   no_answers: choices("answers are given as an object of question id to choice id"),
   no_answer: choices("this question has no answer"),
