@@ -24,6 +24,8 @@ import * as sets from "./sets.js";
 
 /** Units that verifying a claim, or a document and its report's level, may take; the figures are those of frankly_protocol/audit/work.py. */
 export const MAX_WORK = 1e9;
+/** Units that a page waits for: some milliseconds, of the 50 that nobody notices. */
+export const SHORT_WORK = 5e6;
 /** Counts that the priors of a document may hold together, with a row for each secret in each stratum. */
 export const MAX_COUNTS = 2 ** 21;
 /** The notions verified here; rare.js knows the others. */

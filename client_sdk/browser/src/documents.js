@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `frankly.survey/2`: what its parts must look like, read in the order of the Python package (docs/protocol.md §3.2). */
 
-import { MAX_COUNTS, MAX_WORK, prepare, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
+import { MAX_COUNTS, MAX_WORK, SHORT_WORK, prepare, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
 import { bytesOf, loads } from "./canonical.js";
-import { ClockError, DocumentRejected, UnsupportedDocument } from "./errors.js";
+import { ClockError, DocumentRejected, UnsupportedDocument, part } from "./errors.js";
 import { KINDS } from "./mechanisms.js";
 import { compare, rational } from "./rational.js";
 import { any, base64url, chosen, digest, flag, hex128, identifier, integer, language, list, moment, object, optional, ratio } from "./schema.js";
@@ -220,8 +220,12 @@ function* claimsOf(/** @type {Promised} */ promise) {
   }
 }
 
-/** Step 9: every promise of every block, exactly; what would take too long is refused before any work is done. */
-export async function requireAllPrivate(/** @type {Survey} */ survey) {
+/**
+ * Step 9: every promise of every block, exactly; what would take too long is refused before any work is done. Given the
+ * bytes that the survey was read from, a worker verifies them if that takes long.
+ * @returns {Promise<void>}
+ */
+export async function requireAllPrivate(/** @type {Survey} */ survey, /** @type {Uint8Array | null} */ payload = null) {
   const all = promisesOf(survey);
   const each = (/** @type {(promised: (typeof all)[number]) => void} */ check) => {
     for (const one of all)
@@ -233,7 +237,14 @@ export async function requireAllPrivate(/** @type {Survey} */ survey) {
   };
   await prepare(all.map((one) => one.claim));
   const claims = all.flatMap((one) => [...claimsOf(one)].map((claim) => ({ mechanism: one.mechanism, claim })));
-  if (work(claims, survey.blocks) > MAX_WORK) throw new DocumentRejected("work_limit", "blocks", "all_too_long");
+  const units = work(claims, survey.blocks, payload ? SHORT_WORK : MAX_WORK);
+  if (units > MAX_WORK) throw new DocumentRejected("work_limit", "blocks", "all_too_long");
+  if (payload && units > SHORT_WORK) {
+    const { verifyBeside } = await part(() => import("./beside.js"));
+    const verdict = await verifyBeside(payload, survey.digest);
+    if (verdict) throw new DocumentRejected(...verdict);
+    return verdict === null ? undefined : requireAllPrivate(survey);
+  }
   each(({ mechanism, claim }) => requireSound(mechanism, claim));
   each((one) => {
     for (const claim of claimsOf(one)) requirePrivate(one.mechanism, claim);
