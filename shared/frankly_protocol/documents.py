@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly.survey/2`: what a publisher signs and every device re-verifies (DESIGN §4)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from frankly_protocol import canonical, schema
 from frankly_protocol.audit import ReportLevel, report_level, require_private
 from frankly_protocol.audit.claims import require_sound
-from frankly_protocol.audit.work import MAX_WORK, work
+from frankly_protocol.audit.work import MAX_COUNTS, require_affordable
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
@@ -66,7 +67,7 @@ class SurveyDocument:
     def parse(cls, payload: bytes) -> "SurveyDocument":
         """Read exact payload bytes (acceptance steps 1, 4, 5).
 
-        Raises DocumentRejected, reason size, canonical, schema, type or weights, naming the field.
+        Raises DocumentRejected, reason size, canonical, schema, type, weights or work_limit, naming the field.
         """
         data = canonical.loads(payload)
         kind = data.get("type") if isinstance(data, dict) else None
@@ -87,7 +88,7 @@ class SurveyDocument:
             collect_url=schema.text(data["collect_url"], "collect_url", 2000),
             min_reports=schema.integer(data["min_reports"], "min_reports", 1),
             strata=schema.items(data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)),
-            blocks=schema.items(data["blocks"], "blocks", 1, 100, lambda v, f: Block.from_json(v, f, languages)),
+            blocks=schema.items(data["blocks"], "blocks", 1, 100, _block_reader(languages)),
             token=schema.optional(data["token"], "token", TokenRule.from_json),
         )
         document.__dict__["digest"] = canonical.digest(payload)
@@ -159,10 +160,11 @@ class SurveyDocument:
                     raise schema.reject(words, f"blocks[{i}].claims[{c}].prior.tables")
 
     def require_private(self) -> None:
-        """Verify every promise of every block exactly (step 9); raises DocumentRejected("privacy").
+        """Verify every promise of every block exactly (step 9); raises DocumentRejected, reason privacy or work_limit.
 
-        Promises that would take too long to verify, one by one or all together, are refused before any work is done.
+        Promises that together would take too long to verify are refused before any work is done.
         """
+        require_affordable(self.blocks)
         promises = [
             (f"blocks[{i}].claims[{c}]", block.mechanism, promise)
             for i, block in enumerate(self.blocks)
@@ -171,12 +173,29 @@ class SurveyDocument:
         for field, mechanism, promise in promises:
             with _named(field):
                 require_sound(promise.claim, mechanism.answers)
-        if sum(work(mechanism, claim) for _, mechanism, promise in promises for claim in promise.claims) > MAX_WORK:
-            raise DocumentRejected("privacy", "verifying all that is promised would take too long", "blocks")
         for field, mechanism, promise in promises:
             with _named(field):
                 for claim in promise.claims:
                     require_private(mechanism, claim)
+
+
+def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
+    """Return a reader of blocks that stops before the priors, written out, fill the memory.
+
+    A prior of one row is a table of as many rows as answers: 4 MiB of such rows would be a billion counts.
+    """
+    counts = 0
+
+    def read(value: Any, field: str) -> Block:
+        nonlocal counts
+        block = Block.from_json(value, field, languages)
+        counts += sum(promise.prior.size for promise in block.promises if promise.prior)
+        if counts > MAX_COUNTS:
+            words = f"the priors hold more than {MAX_COUNTS} counts, written out for every secret and stratum"
+            raise DocumentRejected("work_limit", words, field)
+        return block
+
+    return read
 
 
 @contextmanager

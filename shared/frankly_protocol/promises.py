@@ -11,8 +11,9 @@ from typing import Any
 from frankly_protocol import schema
 from frankly_protocol.audit import NOTIONS, Claim
 from frankly_protocol.audit.claims import Joint
+from frankly_protocol.audit.work import MAX_COUNTS
 from frankly_protocol.canonical import MAX_INT
-from frankly_protocol.errors import UnsupportedDocument
+from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 
 MAX_PROMISES = 16
@@ -53,7 +54,13 @@ class Prior:
     @property
     def table(self) -> Joint:
         """The counts of everybody, with one row per secret: the sum of the tables."""
-        return tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.by_stratum, strict=True))
+        everybody = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.tables, strict=True))
+        return _rows_per_secret(everybody)
+
+    @property
+    def size(self) -> int:
+        """How many counts the tables hold with one row per secret."""
+        return len(self.tables) * len(self.secrets) * len(self.tables[0][0])
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Prior":
@@ -62,6 +69,8 @@ class Prior:
         names = schema.items(data["secrets"], field + ".secrets", 2, MAX_ANSWERS, schema.identifier)
         schema.distinct(names, field + ".secrets")
         tables = schema.items(data["tables"], field + ".tables", 1, MAX_STRATA, _table)
+        if len(tables) * len(names) * len(tables[0][0]) > MAX_COUNTS:
+            raise DocumentRejected("work_limit", f"a prior holds at most {MAX_COUNTS} counts", field + ".tables")
         for z, table in enumerate(tables):
             place = f"{field}.tables[{z}]"
             if len(table) not in (1, len(names)) or (len(table) == 1 and len(table[0]) != len(names)):

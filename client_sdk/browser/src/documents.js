@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `frankly.survey/2`: what its parts must look like, read in the order of the Python package (docs/protocol.md §3.2). */
 
-import { prepare, requirePrivate, requireSound, statedCeiling, work, MAX_WORK } from "./audit.js";
+import { MAX_COUNTS, MAX_WORK, SHORT_WORK, prepare, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
 import { bytesOf, loads } from "./canonical.js";
-import { ClockError, DocumentRejected, UnsupportedDocument } from "./errors.js";
+import { ClockError, DocumentRejected, UnsupportedDocument, part } from "./errors.js";
 import { KINDS } from "./mechanisms.js";
 import { compare, rational } from "./rational.js";
 import { any, base64url, chosen, digest, flag, hex128, identifier, integer, language, list, moment, object, optional, ratio } from "./schema.js";
@@ -48,6 +48,7 @@ const priorParts = object({
   secrets: list(2, 256, identifier, itself),
   tables: (value, path, _root, { secrets: { length } }) => {
     const tables = list(1, MAX_STRATA, list(1, 256, counts))(value, path), [[{ length: columns }]] = tables;
+    if (tables.length * length * columns > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
     for (const [z, table] of tables.entries()) {
       const place = `${path}[${z}]`, isOneRow = table.length === 1;
       if (isOneRow ? table[0].length !== length : table.length !== length) throw reject(place, "prior_rows", length);
@@ -134,6 +135,10 @@ const block = (value, path, root) => {
   if (answers > 256) throw reject(under(path, id), "too_many_answers");
   if (mechanism.answers !== answers) throw new DocumentRejected("weights", under(path, mechanism.shape), "rows_of_answers", answers);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
+  // What a prior of one row stands for is written out: 4 MiB of them would fill the memory.
+  root.counts = promises.reduce((/** @type {number} */ all, /** @type {Promised} */ { prior: known, claim }) =>
+    all + (known ? known.tables.length * known.secrets.length * claim.joint[0].length : 0), root.counts ?? 0);
+  if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
   if (compare(ceiling, statedCeiling(mechanism))) throw new DocumentRejected("privacy", under(path, "ceiling"), "ceiling_of_another");
   return { id, questions, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };
 };
@@ -215,8 +220,12 @@ function* claimsOf(/** @type {Promised} */ promise) {
   }
 }
 
-/** Step 9: every promise of every block, exactly; what would take too long is refused before any work is done. */
-export async function requireAllPrivate(/** @type {Survey} */ survey) {
+/**
+ * Step 9: every promise of every block, exactly; what would take too long is refused before any work is done. Given the
+ * bytes that the survey was read from, a worker verifies them if that takes long.
+ * @returns {Promise<void>}
+ */
+export async function requireAllPrivate(/** @type {Survey} */ survey, /** @type {Uint8Array | null} */ payload = null) {
   const all = promisesOf(survey);
   const each = (/** @type {(promised: (typeof all)[number]) => void} */ check) => {
     for (const one of all)
@@ -227,10 +236,16 @@ export async function requireAllPrivate(/** @type {Survey} */ survey) {
       }
   };
   await prepare(all.map((one) => one.claim));
+  const claims = all.flatMap((one) => [...claimsOf(one)].map((claim) => ({ mechanism: one.mechanism, claim })));
+  const units = work(claims, survey.blocks, payload ? SHORT_WORK : MAX_WORK);
+  if (units > MAX_WORK) throw new DocumentRejected("work_limit", "blocks", "all_too_long");
+  if (payload && units > SHORT_WORK) {
+    const { verifyBeside } = await part(() => import("./beside.js"));
+    const verdict = await verifyBeside(payload, survey.digest);
+    if (verdict) throw new DocumentRejected(...verdict);
+    return verdict === null ? undefined : requireAllPrivate(survey);
+  }
   each(({ mechanism, claim }) => requireSound(mechanism, claim));
-  let steps = 0;
-  for (const one of all) for (const claim of claimsOf(one)) steps += work(one.mechanism, claim);
-  if (steps > MAX_WORK) throw new DocumentRejected("privacy", "blocks", "all_too_long");
   each((one) => {
     for (const claim of claimsOf(one)) requirePrivate(one.mechanism, claim);
   });

@@ -93,7 +93,7 @@ export async function accept(
   if (binding && version === binding.version && digest !== binding.digest) throw new Equivocation("version", "equivocation", version);
   if (link.digest && digest !== link.digest) throw new DocumentRejected("pin", "digest", "other_digest", link.digest, digest); // (8)
   const logged = await isLogged(opening, keys, digest); // (8)
-  await requireAllPrivate(survey); // (9)
+  await requireAllPrivate(survey, envelope.payload); // (9)
   return { survey, signedBy, logged, withdrawn: remembered && !binding ? remembered.digest : null };
 }
 

@@ -43,6 +43,9 @@ export function productWith(/** @type {(Rational | null)[]} */ factors) {
   };
 }
 
+/** What sorts whole numbers: negative, zero or positive as a is less than, equal to or greater than b. */
+export const order = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a < b ? -1 : Number(a > b));
+
 export const sum = (/** @type {bigint[]} */ values) => values.reduce((a, b) => a + b, 0n);
 
 /** n/d rounded up. */

@@ -113,6 +113,8 @@ const TEXTS = {
   large_product: (notion, most) => `${notion}: a product of more than ${most} reports can be verified for ldp and dp only`,
   too_long: about("verifying this takes too long at its size"),
   all_too_long: "verifying all that is promised would take too long",
+  long_search: "this prior takes too long to verify",
+  many_counts: "the priors hold too many counts, written out for every secret and stratum",
   not_kept: (notion, n, d, p, q) => `${notion}: ${d ? `${n}/${d} is needed` : "no finite ratio can be promised"}, ${p}/${q} is promised`,
   // Acceptance and policy.
   link_form: "a survey link looks like https://host/s/ID#sha256=…: copy it whole",
