@@ -100,8 +100,8 @@ class Policy:
             raise PolicyRefused("cap", asked, "blocks")
         if self._exceeds(level.cost.odds) and document.survey not in self.final_surveys:
             words = (
-                f"answering costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, this app allows {self.cap}: no "
-                "other survey could ever be answered here. An app that wants this names the survey in final_surveys"
+                f"answering costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, this app allows {self.cap}: "
+                "no other survey could ever be answered here. An app that wants this names the survey in final_surveys"
             )
             raise PolicyRefused("final", words, "blocks")
 

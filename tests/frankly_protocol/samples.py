@@ -90,6 +90,16 @@ def survey(*blocks: Block, version: int = 1, prev: str | None = None, survey_id:
     )
 
 
+def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
+    """A survey with a public question of two choices, whose one block has a table for each of them."""
+    block = lip_block()
+    (promise,) = block.promises
+    assert promise.prior is not None
+    promise = Promise.under(promise.claim, replace(promise.prior, tables=tables))
+    block = replace(block, promises=(replace(promise, claim=replace(promise.claim, joint=promise.prior.table)),))
+    return replace(survey(), blocks=(block,), strata=(question("region", "north", "south"),))
+
+
 def sealed(payload: bytes, *signers: SigningKey) -> bytes:
     """A survey payload in an envelope, signed by the publisher unless told otherwise."""
     return Envelope.seal(SURVEY_TYPE, payload, signers or (PUBLISHER,)).to_bytes()

@@ -46,7 +46,7 @@ def under(notion: str, joint: Any, **more: Any) -> Promise:
     prior = Prior(
         "secret", tuple(f"s{i}" for i in range(len(joint))), (tuple(map(tuple, joint)),), "a table made to fit"
     )
-    claim = Claim(notion, more.pop("level", ONE), prior.joint, **more)
+    claim = Claim(notion, more.pop("level", ONE), prior.table, **more)
     return Promise.under(claim, prior)
 
 

@@ -7,6 +7,7 @@ tests/frankly_protocol/audit/definitions.py. Nothing of the SDK's acceptance is 
 
 import base64
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
@@ -86,9 +87,28 @@ def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
         or any(len({c["id"] for c in listed}) < len(listed) for listed in choices)
         or (document["token"] and (document["token"]["kind"] == "invite") != (document["token"]["key"] is None))
         or re.search("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]", document["title"]["en"])
+        or any(not _fits(prior, document["strata"]) for prior in _priors(document))
         or any(not _is_table(block) for block in document["blocks"] if block["kind"] == "dense")
     ):
         raise Refused("4")
+
+
+def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [claim["prior"] for block in document["blocks"] for claim in block["claims"] if "prior" in claim]
+
+
+def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:
+    """One table or one for each stratum, all of one shape, and somebody in each."""
+    tables, names = prior["tables"], len(prior["secrets"])
+    shapes = {tuple(map(len, rows)) for rows in tables}
+    (shape, *others) = shapes
+    return (
+        not others
+        and len(set(shape)) == 1
+        and (len(shape) == names or shape == (names,))
+        and (len(tables) == 1 or len(tables) == prod(len(q["choices"]) for q in strata))
+        and (len(tables) == 1 or all(any(map(any, rows)) for rows in tables))
+    )
 
 
 def _is_table(block: dict[str, Any]) -> bool:
@@ -110,7 +130,7 @@ def require_private(document: dict[str, Any]) -> None:
         ceiling = None if any(0 in q for q in columns) else max(max(q) / min(q) for q in columns)
         if (None if block["ceiling"] is None else Fraction(*block["ceiling"])) != ceiling:
             raise Refused("9")
-        for claim in map(claim_of, block["claims"]):
+        for claim in (claim for given in block["claims"] for claim in claims_of(given)):
             for name, ratio in needed(mechanism, claim).items():
                 level = getattr(claim, name)
                 if level is not None and (ratio is None or ratio > Fraction(*level)):
@@ -132,11 +152,22 @@ def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
     return DenseMechanism(bits, tuple(map(tuple, weights)))
 
 
-def claim_of(given: dict[str, Any]) -> Claim:
+def claims_of(given: dict[str, Any]) -> Iterator[Claim]:
+    """What a claim asks within every stratum: of the secrets that occur there, if there are two."""
+    tables = given["prior"]["tables"] if "prior" in given else [None]
+    for rows in tables:
+        if len(tables) == 1:
+            yield claim_of(given, rows)
+        elif len(present := [name for name, row in zip(given["prior"]["secrets"], rows, strict=True) if any(row)]) > 1:
+            prior = {"secrets": present, "tables": [[row for row in rows if any(row)]]}
+            yield claim_of({**given, "prior": prior}, prior["tables"][0])
+
+
+def claim_of(given: dict[str, Any], rows: Any) -> Claim:
     """A claim, only as a holder of numbers."""
     told: dict[str, Any] = {name: tuple(given[name]) for name in ("level", "low_level", "delta") if given.get(name)}
     if "prior" in given:
-        told["joint"] = tuple(map(tuple, given["prior"]["tables"][0]))
+        told["joint"] = tuple(map(tuple, rows))
     if "lower_bounds" in given:
         told["lower_bounds"] = tuple(tuple(map(tuple, row)) for row in given["lower_bounds"])
         told["diagonal"] = given["diagonal"]
