@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import click
 from frankly_protocol.audit import ReportLevel
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from frankly_server.cli import counted, moving
@@ -54,7 +55,8 @@ def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -
         return
     for line in change.diff:
         click.echo(line)
-    _tell(change.level, has_strata=bool(definition.strata), title="At most, by everything that is sent")
+    strata = bool(definition.strata)
+    _tell(remarks(), change.level, has_strata=strata, title="By everything that is sent, at most")
     _warn(change.warnings)
     verb = f"would be {change.status}" if dry_run and change.status != "unchanged" else f"is {change.status}"
     remarks().print(f"Survey {change.name} {verb}.", markup=False)
@@ -165,11 +167,11 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
         remarks().print(f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.", markup=False)
 
 
-def _tell(level: ReportLevel, *, has_strata: bool, title: str) -> None:
+def _tell(out: Console, level: ReportLevel, *, has_strata: bool, title: str) -> None:
     """Print what the whole report tells of each secret, and what answering costs."""
     columns, rows = telling_rows(level, has_strata=has_strata)
-    results().print(table(title, columns, rows))
-    results().print(cost_words(level), markup=False)
+    out.print(table(title, columns, rows))
+    out.print(cost_words(level), markup=False)
 
 
 def _warn(warnings: Sequence[str]) -> None:
@@ -215,9 +217,9 @@ def _published(found: Published) -> dict[str, object]:
 def _show(found: Published) -> None:
     out = results()
     title = f"{found.name}, version {found.version} ({found.status})"
-    columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "the form counts")
+    columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "counts by")
     out.print(table(title, columns, [_row(block) for block in found.blocks]))
-    _tell(found.level, has_strata=found.has_strata, title="By everything that is sent")
+    _tell(out, found.level, has_strata=found.has_strata, title="By everything that is sent")
     out.print(f"What is protected stays within the budget of {found.budget} nats of log-odds.", markup=False)
     if any(block.rules_out for block in found.blocks):
         out.print(_ENDLESS, markup=False)

@@ -65,9 +65,9 @@ def public_questions(strata: Any) -> tuple[PublicQuestion, ...]:
     found = []
     for question in strata if isinstance(strata, list) else []:
         if isinstance(question, Mapping) and isinstance(question.get("id"), str):
-            choices = [
-                c for c in question.get("choices") or () if isinstance(c, Mapping) and isinstance(c.get("id"), str)
-            ]
+            listed = question.get("choices")
+            every = listed if isinstance(listed, list) else []
+            choices = [choice for choice in every if isinstance(choice, Mapping) and isinstance(choice.get("id"), str)]
             named = {name: choice["id"] for choice in choices for name in _names(choice, "label")}
             found.append(PublicQuestion(question["id"], frozenset(_names(question, "text")), named))
     return tuple(found)
