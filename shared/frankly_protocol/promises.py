@@ -120,9 +120,15 @@ class Promise:
         A secret without mass in a stratum cannot occur there and sets no condition, and where only one can, nothing is
         left to tell (docs/maths/whole_report.md).
         """
+        return tuple(claim for _, claim in self.numbered_claims)
+
+    @property
+    def numbered_claims(self) -> tuple[tuple[int | None, Claim], ...]:
+        """The claims, each with the position of its stratum; None for everybody."""
         if self.prior is None or len(self.prior.tables) == 1:
-            return (self.claim,)
-        return tuple(claim for table in self.prior.by_stratum if (claim := self._within(table)) is not None)
+            return ((None, self.claim),)
+        found = ((z, self._within(table)) for z, table in enumerate(self.prior.by_stratum))
+        return tuple((z, claim) for z, claim in found if claim is not None)
 
     def _within(self, table: Joint) -> Claim | None:
         present = [s for s, row in enumerate(table) if any(row)]
