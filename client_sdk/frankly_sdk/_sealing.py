@@ -16,7 +16,7 @@ from frankly_protocol.trust.tokens import check_token
 from frankly_sdk.answer import Answer
 from frankly_sdk.errors import BudgetExceeded, SurveyClosed, UnknownChoice
 from frankly_sdk.policy import Policy
-from frankly_sdk.store import Sealed, Store
+from frankly_sdk.store import Charge, Sealed, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,20 @@ def require_token(document: SurveyDocument, token: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """Seals answers to one accepted document."""
+    """Seals answers to one accepted document; chain : of the keys that signed it."""
 
     document: SurveyDocument
+    chain: str
     pinned: bool
     logged: bool
     policy: Policy
     store: Store
     clock: Clock
     randbits: RandomBits
+
+    def answered(self, respondent: str = "") -> Sealed | None:
+        """Return what this respondent has sealed for the survey, None if nothing."""
+        return self.store.answer(self.chain, self.document.survey, respondent)
 
     def one(self, row: Row) -> Sealed | None:
         """Seal one answer; None if there is one already.
@@ -70,7 +75,7 @@ class Sealing:
         with self.store.transaction():
             for row in rows:
                 try:
-                    sealed = self._seal(row) or self.store.answer(self.document.survey, row.respondent)
+                    sealed = self._seal(row) or self.answered(row.respondent)
                 except BudgetExceeded as refused:
                     done.append(refused.with_traceback(None))
                 else:
@@ -78,18 +83,20 @@ class Sealing:
         return done
 
     def _seal(self, row: Row) -> Sealed | None:
-        document, store, length = self.document, self.store, self.document.report_length
-        if store.answer(document.survey, row.respondent) is not None:
+        document, store, chain = self.document, self.store, self.chain
+        if self.answered(row.respondent) is not None:
             return None
         self._require_open()
         require_token(document, row.token)
         spent = store.spent(row.respondent)
         form = self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=spent)
-        store.reserve(document.survey, document.digest, document.collect_url, length, form, row.respondent)
+        length = document.report_length
+        cost = Charge(form.free, form.free_delta) if form.free_delta else Charge(form.ceiling)
+        store.reserve(chain, document.survey, document.digest, document.collect_url, length, cost, row.respondent)
         report = self._draw(row)
         if report is None:
             raise RandomnessError
-        return store.seal(document.survey, report.id, report.to_bytes(length), row.respondent)
+        return store.seal(chain, document.survey, report.id, report.to_bytes(length), row.respondent)
 
     def _draw(self, row: Row) -> Report | None:
         """Draw every block's symbol and the report's id; None if the random source failed.

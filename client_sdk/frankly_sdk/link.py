@@ -80,6 +80,16 @@ def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> Non
     raise DocumentRejected("host", words, "collect_url")
 
 
+def is_host(name: object) -> bool:
+    """Tell whether this is the name of a host as an address has it: lower case, no scheme, no port."""
+    if not isinstance(name, str):
+        return False
+    try:
+        return _split(f"https://{name}/", "link").hostname == name
+    except LinkError:
+        return False
+
+
 def _form(field: str) -> str:
     return _FORM if field == "link" else "this is no address: it begins with https:// and the name of a host"
 

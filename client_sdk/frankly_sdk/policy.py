@@ -21,6 +21,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_sdk.errors import BudgetExceeded, PolicyRefused
+from frankly_sdk.link import is_host
+from frankly_sdk.store import Charge
 
 _MIN, _MAX = Fraction(1, 100), Fraction(64)
 
@@ -36,9 +38,10 @@ class Policy:
     count as stated, over all surveys answered by this install. With 0 every such block counts its ceiling.
     allow_unpinned : accept links without a digest and without a log; then whoever runs the server may show every device
     another document.
+    collect_hosts : names of hosts that may collect reports besides the one in the link, such as ``reports.example``.
 
     Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals, and
-    (field_type) for switches that are neither True nor False.
+    (field_type) for switches that are neither True nor False and for hosts that are no names.
     """
 
     cap: str = DEVICE_CAP
@@ -46,6 +49,7 @@ class Policy:
     allow_unpinned: bool = False
     require_log: bool = False
     delta_cap: str = "0"
+    collect_hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         parse_nats(self.cap, "cap", _MIN, _MAX)
@@ -56,12 +60,17 @@ class Policy:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(Problem.FIELD_TYPE, "expected True or False", name)
 
+        hosts: object = self.collect_hosts  # one text would count as hosts of one letter each
+        if not (isinstance(hosts, tuple) and all(map(is_host, hosts))):
+            words = 'expected a tuple of names of hosts in lower case, such as ("reports.example",)'
+            raise InvalidInput(Problem.FIELD_TYPE, words, "collect_hosts")
+
     def wants_log(self, pin: str | None) -> bool:
         """Tell whether a survey with this pin (None: without) needs a log's word."""
         return self.require_log or (pin is None and not self.allow_unpinned)
 
     def check(
-        self, document: SurveyDocument, *, pinned: bool, spent: Sequence[FormLevel], logged: bool = False
+        self, document: SurveyDocument, *, pinned: bool, spent: Sequence[Charge], logged: bool = False
     ) -> FormLevel:
         """Return what the survey costs on top of what was `spent`.
 
@@ -82,9 +91,9 @@ class Policy:
                 raise PolicyRefused("composition", words, "blocks")
             raise PolicyRefused("cap", asked, "blocks")
         # What was answered before has used up some of the δ: the blocks of this form have the rest.
-        rest = max(Fraction(0), allowed - sum(known.free_delta for known in spent))
+        rest = max(Fraction(0), allowed - sum(known.delta for known in spent))
         form = form_level(document.blocks, rest) if rest != allowed else form
-        total = ledger_total([*spent, form], allowed)
+        total = ledger_total([*map(_counted, spent), form], allowed)
         if total is None or total > self._limit:
             together = f"it would cost {ln_up(total)} nats{self._but_for(document)}, this app allows {self.cap}"
             raise BudgetExceeded(f"with what was answered before {together}")
@@ -113,3 +122,9 @@ class Policy:
                     f"{ln_up(block.ceiling)} nats is more than this app allows",
                     f"blocks[{i}].ceiling",
                 )
+
+
+def _counted(charge: Charge) -> FormLevel:
+    """Return what an answered survey counts in the ledger's terms."""
+    ceiling = None if charge.delta else charge.cost
+    return FormLevel(None, ceiling, (), free=charge.cost, free_delta=charge.delta)

@@ -21,7 +21,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import FranklyError, Policy
 from frankly_sdk.answer import Answer
-from frankly_sdk.store import Store
+from frankly_sdk.store import Charge, Store
 
 from tests.frankly_protocol.samples import NOW, at, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import FakeServer, problem
@@ -79,7 +79,7 @@ def _over_budget(server: FakeServer, path: Path) -> None:
     with server.open(path, policy=Policy(cap="1.5")) as client:
         store = Store(path)
         with store.transaction():
-            store.reserve("cd" * 16, "sha256:1", "https://host", 1, DOCUMENT.form_level)
+            store.reserve("", "cd" * 16, "sha256:1", "https://host", 1, Charge(DOCUMENT.form_level.ceiling))
         store.close()
         client.answer(ANSWERS)
 

@@ -3,7 +3,6 @@
 
 import io
 import json
-import sqlite3
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -74,7 +73,7 @@ def test_delta_adds_over_surveys_and_starts_and_never_renews(tmp_path: Path) -> 
     with pytest.raises(BudgetExceeded):
         server(10, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=policy)
     store = Store(tmp_path / "s.db")
-    assert sum(form.free_delta for form in store.spent()) == 3 * UNIT
+    assert sum(charge.delta for charge in store.spent()) == 3 * UNIT
     store.close()
     with pytest.raises(BudgetExceeded):  # an app that lowers its cap no longer stands by what was spent
         server(11, ldp_block(epsilon="0.1")).open(tmp_path / "s.db", policy=Policy(cap="5"))
@@ -97,25 +96,6 @@ def test_the_ledger_is_asked_again_under_the_lock(tmp_path: Path) -> None:
         assert first.answer({"q": "no"}).status == "sent"
         with pytest.raises(BudgetExceeded):
             second.answer({"q": "no"})
-
-
-def test_a_store_of_the_version_before_counts_ceilings(tmp_path: Path) -> None:
-    with server(1, ldp_block(epsilon="1")).open(tmp_path / "s.db") as client:
-        client.answer({"affair": "no"})
-    with sqlite3.connect(tmp_path / "s.db") as old:
-        for column in ("free", "free_delta"):
-            old.execute(f"ALTER TABLE answers DROP COLUMN {column}")
-        old.execute("PRAGMA user_version = 2")
-    old.close()
-    store = Store(tmp_path / "s.db")
-    (form,) = store.spent()
-    store.close()
-    assert form.ceiling == ldp_block(epsilon="1").ceiling
-    assert form.free is None
-    assert form.free_delta == 0
-    with pytest.raises(BudgetExceeded):
-        server(2, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=Policy(cap="1.5"))
-    server(3, ldp_block(epsilon="0.4")).open(tmp_path / "s.db", policy=Policy(cap="1.5")).close()
 
 
 def test_a_suite_may_set_it(tmp_path: Path) -> None:
