@@ -135,12 +135,15 @@ class Client:
             undo.callback(kept.close)
             delivery = Delivery(transport, kept, sleep, timer, announce, spread_s)
             delivery.flush(timeout_s=0)  # whatever becomes of the survey: it may be closed by now, or be another one
-            opened = Opening(wanted, kept, transport, time_of(clock), policy.wants_log(wanted.digest)).survey(keys)
-            level = policy.level(opened.document)
-            if kept.answer(wanted.survey) is None:  # (10); what has been answered is spent already
+            wants_log, hosts = policy.wants_log(wanted.digest), policy.collect_hosts
+            opened = Opening(wanted, kept, transport, time_of(clock), announce, wants_log, hosts).survey(keys)
+            level, chain = policy.level(opened.document), opened.chain
+            if kept.answer(chain, wanted.survey) is None:  # (10); what has been answered is spent already
                 policy.check(opened.document, level, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
             announce(Event("opened", wanted.survey))
-            sealing = Sealing(opened.document, level, opened.pinned, opened.logged, policy, kept, clock, randbits)
+            sealing = Sealing(
+                opened.document, level, chain, opened.pinned, opened.logged, policy, kept, clock, randbits
+            )
             survey = Survey(opened.document, opened.signed_by, level)
             parts = _Parts(survey, kept, sealing, delivery)
             return cls(wanted, parts, announce, undo.pop_all())
@@ -189,6 +192,7 @@ class Client:
 
         choices : question id → choice id, every question exactly once. strata : the same for public questions.
         respondent : on a device that many people answer on, a key for each of them: one answer and one ledger per key.
+        Spaces around it and the choice of code points for the same letters make no other person.
         Without it the answer is that of the one person the install belongs to; a blank key is refused.
         token : for surveys that ask for one; it leaves with the report and is erased with it.
         patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed bytes are sent again
@@ -224,7 +228,8 @@ class Client:
 
         rows : (respondent key, choices, strata) each, and the token as a fourth member if the survey asks for one;
         every key has a ledger and one answer of its own. What is yielded is durable. Nothing of a batch is sealed if
-        one of its rows is wrong. A key that comes twice in one call is answered by its first row.
+        one of its rows is wrong. A key that comes twice in one call is answered by its first row; the other says
+        ``already``, and if the two are written differently an event ``same_respondent`` names both rows.
 
         Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for a row of another shape, a blank key
         or a token that does not open the survey, SurveyClosed, PolicyRefused other than BudgetExceeded, StoreError,
@@ -234,7 +239,7 @@ class Client:
         if self._parts is None:
             self._announce(Event("disabled", self._link.survey))
             return iter(())
-        return randomise(self._parts.sealing, source)
+        return randomise(self._parts.sealing, source, self._announce)
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
         """Send what is still sealed in this store, for about `timeout_s` seconds; return a receipt for each report.
@@ -249,7 +254,7 @@ class Client:
         self._closing.close()
 
     def _deliver_again(self, parts: _Parts, respondent: str, patience_s: float) -> Receipt:
-        kept = parts.store.answer(parts.survey.document.survey, respondent)
+        kept = parts.sealing.answered(respondent)
         if kept is not None and kept.state == "sealed":
             return parts.delivery.deliver(kept, patience_s)
         if kept is not None and kept.state == "refused":

@@ -25,6 +25,7 @@ from frankly_protocol.promises import Promise
 
 from frankly_sdk.budget import Budget, chance_text, nats_left
 from frankly_sdk.errors import BudgetExceeded, PolicyRefused
+from frankly_sdk.link import is_host
 
 _MIN, _MAX = Fraction(1, 100), Fraction(64)
 _SURVEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -45,9 +46,11 @@ class Policy:
     count as stated, over all surveys answered by one respondent. With 0 every such block counts its ceiling.
     final_surveys : ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same
     by a respondent to whom nothing has been charged; nothing else can be answered afterwards.
+    collect_hosts : names of hosts that may collect reports besides the one in the link, such as ``reports.example``.
 
     Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals, and
-    (field_type) for switches that are neither True nor False and for ids that are not 32 lower-case hex digits.
+    (field_type) for switches that are neither True nor False, for ids that are not 32 lower-case hex digits, and for
+    hosts that are no names.
     """
 
     cap: str = DEVICE_CAP
@@ -56,6 +59,7 @@ class Policy:
     require_log: bool = False
     delta_cap: str = "0"
     final_surveys: tuple[str, ...] = ()
+    collect_hosts: tuple[str, ...] = ()
     # The caps as ratios, rounded down: one comparison is all that is left to do while the store is locked.
     _limit: Fraction = field(init=False, repr=False, compare=False)
     _ceiling_limit: Fraction | None = field(init=False, repr=False, compare=False)
@@ -71,6 +75,11 @@ class Policy:
         object.__setattr__(self, "final_surveys", tuple(self.final_surveys))
         object.__setattr__(self, "_limit", exp_lower(cap))
         object.__setattr__(self, "_ceiling_limit", None if most is None else exp_lower(most))
+
+        hosts: object = self.collect_hosts  # one text would count as hosts of one letter each
+        if not (isinstance(hosts, tuple) and all(map(is_host, hosts))):
+            words = 'expected a tuple of names of hosts in lower case, such as ("reports.example",)'
+            raise InvalidInput(Problem.FIELD_TYPE, words, "collect_hosts")
 
     def wants_log(self, pin: str | None) -> bool:
         """Tell whether a survey with this pin (None: without) needs a log's word."""

@@ -43,7 +43,7 @@ class InvalidInput(FranklyError):
 class DocumentRejected(FranklyError):
     """A document failed acceptance.
 
-    ``reason``: size, envelope, signature, canonical, schema, type, window, version, pin, weights, privacy,
+    ``reason``: size, envelope, signature, canonical, schema, type, host, window, version, pin, weights, privacy,
     work_limit, keys or log.
     """
 

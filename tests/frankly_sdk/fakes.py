@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from frankly_protocol import canonical
 from frankly_protocol.audit import ceiling
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import KEYS_TYPE, Envelope
 from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.trust import write_chain
 from frankly_sdk import Client, NetworkError, Policy
 from frankly_sdk.transport import Reply
 
@@ -33,10 +36,14 @@ def payable_survey() -> SurveyDocument:
 
 @dataclass
 class FakeServer:
-    """A Transport. `replies` are used up before reports are accepted; a reply may be an exception to raise."""
+    """A Transport. older_keys : the versions before `keys`, oldest first.
+
+    `replies` are used up before reports are accepted; a reply may be an exception to raise.
+    """
 
     document: SurveyDocument = field(default_factory=payable_survey)
     keys: bytes = field(default_factory=lambda: sealed_keys(keys_document()))
+    older_keys: list[bytes] = field(default_factory=list)
     envelope: bytes = b""
     replies: list[Reply | Exception] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
@@ -49,7 +56,8 @@ class FakeServer:
     def get(self, url: str, limit: int) -> Reply:
         """Serve keys or the document."""
         self.fetched.append(url)
-        body = self.keys if url.endswith("/v1/keys") else self.envelope
+        keys = {"/v1/keys": lambda: self.keys, "/v1/keys/chain": lambda: write_chain([*self.older_keys, self.keys])}
+        body = next((make() for path, make in keys.items() if url.endswith(path)), self.envelope)
         if len(body) > limit:
             raise NetworkError("too large", "limit")
         return Reply(200, JSON, None, body)
@@ -67,6 +75,12 @@ class FakeServer:
 
     def close(self) -> None:
         """Nothing to close."""
+
+    @property
+    def first_root(self) -> str:
+        """The name of the chain that the server's keys belong to."""
+        first = [*self.older_keys, self.keys][0]
+        return canonical.digest(Envelope.from_bytes(first, KEYS_TYPE).payload)
 
     @property
     def link(self) -> str:

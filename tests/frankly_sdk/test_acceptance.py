@@ -251,7 +251,7 @@ def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> 
 
 
 def test_keys_trusted_on_first_use_say_nothing_beside_shipped_ones(tmp_path: Path) -> None:
-    foreign = sealed_keys(keys_document(5, root=STRANGER, publisher=STRANGER), STRANGER)
+    foreign = sealed_keys(keys_document(root=STRANGER, publisher=STRANGER), STRANGER)
     first = FakeServer(document=survey(ldp_block()), keys=foreign)
     first.envelope = sealed(first.document.payload(), STRANGER)
     first.open(tmp_path / "s.db").close()

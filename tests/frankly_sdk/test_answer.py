@@ -32,7 +32,7 @@ def test_an_answer_is_sent_once_and_its_symbols_are_erased(tmp_path: Path) -> No
     assert len(body) == server.document.report_length
     assert json.loads(body)["doc"] == server.document.digest
     store = Store(tmp_path / "s.db")
-    kept = store.answer(server.document.survey)
+    kept = store.answer(server.first_root, server.document.survey)
     assert kept is not None
     assert (kept.state, kept.body, kept.report_id) == ("sent", None, "")
     store.close()
@@ -350,7 +350,7 @@ def test_a_store_that_cannot_be_used_stops_everything(breaks: Callable[[Path], o
 
 
 def test_a_locked_store_stops_before_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frankly_sdk.store._BUSY_S", 0.01)
+    monkeypatch.setattr("frankly_sdk._database._BUSY_S", 0.01)
     server = FakeServer()
 
     def never(_bits: int) -> int:

@@ -3,13 +3,12 @@
 
 import io
 import json
-import sqlite3
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from frankly_protocol.audit import Charge, chance_up, parse_chance
+from frankly_protocol.audit import chance_up, parse_chance
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -96,23 +95,6 @@ def test_the_ledger_is_asked_again_under_the_lock(tmp_path: Path) -> None:
         assert first.answer({"q": "no"}).status == "sent"
         with pytest.raises(BudgetExceeded):
             second.answer({"q": "no"})
-
-
-def test_a_store_of_the_version_before_counts_ceilings(tmp_path: Path) -> None:
-    with server(1, ldp_block(epsilon="1")).open(tmp_path / "s.db") as client:
-        client.answer({"affair": "no"})
-    with sqlite3.connect(tmp_path / "s.db") as old:
-        for column in ("free", "free_delta"):
-            old.execute(f"ALTER TABLE answers DROP COLUMN {column}")
-        old.execute("PRAGMA user_version = 2")
-    old.close()
-    store = Store(tmp_path / "s.db")
-    (charge,) = store.spent()
-    store.close()
-    assert charge == Charge(ldp_block(epsilon="1").ceiling)
-    with pytest.raises(BudgetExceeded):
-        server(2, ldp_block(epsilon="1")).open(tmp_path / "s.db", policy=Policy(cap="1.5"))
-    server(3, ldp_block(epsilon="0.4")).open(tmp_path / "s.db", policy=Policy(cap="1.5")).close()
 
 
 def test_a_suite_may_set_it(tmp_path: Path) -> None:

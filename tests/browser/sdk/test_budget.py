@@ -11,7 +11,7 @@ from frankly_sdk import Policy, PolicyRefused
 from playwright.sync_api import Page
 
 from tests.browser.sdk.test_report_level import BUDGET
-from tests.browser.sdk.wire import Wire, program
+from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.samples import NOW, dp_block, ldp_block, lip_block, survey
 from tests.frankly_sdk.fakes import FakeServer, payable_survey
 from tests.frankly_sdk.test_budget import LEAKY, Person, stratified_survey, xor_survey
@@ -60,7 +60,9 @@ def in_python(store: Path, document: SurveyDocument, policy: Policy, answer: dic
     return told
 
 
-def both(page: Page, wire: Wire, store: Path, document: SurveyDocument, *, final: bool = False, **answer: str) -> list[Any]:
+def both(
+    page: Page, wire: Wire, store: Path, document: SurveyDocument, *, final: bool = False, **answer: str
+) -> list[Any]:
     """Visit a survey with both SDKs and a cap of 4 nats, answer it if there are answers; what both tell."""
     link = wire.publish(document, document.survey)
     here = wire.documents[document.survey]
