@@ -14,6 +14,7 @@ import { ONE, ZERO, compare, expLower, parseChance, parseDecimal, plus, product,
  * @property {Rational | null} [free] the bound that rests on no prior, with its δ, within the app's cap on δ
  * @property {Rational} [freeDelta] absent from what an earlier version has kept: then the ceiling counts
  * @typedef {Spent & {delta: Rational, lines: Line[]}} FormLevel
+ * @typedef {{cost: Rational | null, delta: Rational}} Charge what an answered survey is remembered to have cost
  */
 
 const total = (/** @type {Line[]} */ lines) => product(lines.map((line) => line.value));
@@ -92,6 +93,12 @@ function approximate(/** @type {Block[]} */ blocks) {
   return found.sort((a, b) => a.isFinite - b.isFinite || compare(a.delta, b.delta) || a.i - b.i || compare(a.value, b.value));
 }
 
+/** What is to be kept of a form's level. @returns {Charge} */
+export const chargeOf = (/** @type {Omit<Spent, "level">} */ { ceiling, free = null, freeDelta = ZERO }) => ({ cost: freeDelta[0] ? free : ceiling, delta: freeDelta });
+
+/** What was kept, as a form's level; beyond the cap on δ it counts as infinite. @returns {Spent} */
+const formOf = (/** @type {Charge} */ { cost, delta }) => ({ level: cost, ceiling: delta[0] ? null : cost, free: cost, freeDelta: delta });
+
 /** Limits of one app; InvalidInput for limits that are no plain decimals. */
 export class Policy {
   constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ { cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0" } = {}) {
@@ -110,7 +117,7 @@ export class Policy {
   }
 
   /** Step 10: PolicyRefused or BudgetExceeded unless the survey may be answered on top of what was spent. */
-  check(/** @type {Block[]} */ blocks, /** @type {{pinned: boolean, logged: boolean, spent: Spent[]}} */ { pinned, logged, spent }) {
+  check(/** @type {Block[]} */ blocks, /** @type {{pinned: boolean, logged: boolean, spent: Charge[]}} */ { pinned, logged, spent }) {
     const { most, allowed, limit, cap, deltaCap } = this;
     for (const [i, { restsOnPrior, ceiling }] of blocks.entries())
       if (restsOnPrior && (most ? compare(ceiling, most) > 0 : !pinned)) throw new PolicyRefused("ceiling", `blocks[${i}].ceiling`, ceiling);
@@ -120,9 +127,9 @@ export class Policy {
     if (compare(form.level, limit) > 0)
       throw new PolicyRefused(blocks.filter((b) => b.restsOnPrior).length > 1 ? "composition" : "cap", "blocks", form.level, cap, delta, deltaCap);
     // What was answered before has used up some of the δ: the blocks of this form have the rest.
-    const rest = spent.reduce((all, { freeDelta: [n, d] = ZERO }) => plus(all, [-n, d]), allowed);
+    const rest = spent.reduce((all, { delta: [n, d] }) => plus(all, [-n, d]), allowed);
     const left = formLevel(blocks, rest[0] > 0n ? rest : ZERO);
-    const together = ledgerTotal([...spent, left], allowed);
+    const together = ledgerTotal([...spent.map(formOf), left], allowed);
     if (compare(together, limit) > 0) throw new BudgetExceeded(together, cap, delta, deltaCap);
     return left;
   }

@@ -13,6 +13,15 @@ export function readLink(/** @type {string} */ text) {
   return { origin: url.origin, survey: path[1], digest: pin && `sha256:${pin[1]}` };
 }
 
+const isThisMachine = (/** @type {URL} */ { hostname }) => /^(localhost|\[::1]|127(\.\d{1,3}){3})$/.test(hostname);
+
+/** Refuse to send reports anywhere but to the link's host, or one that the app names; to this machine for a link to it alone. */
+export function requireCollector(/** @type {string} */ address, /** @type {string} */ origin, /** @type {string[]} */ hosts = []) {
+  const url = requireSecure(address, "collect_url"), own = new URL(origin);
+  const isNamed = hosts.includes(url.host) && (isThisMachine(own) || !isThisMachine(url));
+  if (url.host !== own.host && !isNamed) throw new LinkError("collect_url", "other_host");
+}
+
 /** The address, if it is https, or http to this machine itself. */
 export function requireSecure(/** @type {string} */ text, field = "link") {
   const isWeb = /^\s*https?:\/\/[^/\\?#]/i.test(text); // URL reads more into a text than is there: https:host, https:\\host
@@ -23,7 +32,6 @@ export function requireSecure(/** @type {string} */ text, field = "link") {
     throw isWeb ? new LinkError(field, "link_form") : new InsecureTransport(field, "not_https");
   }
   if (/^[^/\\?#]*\/\/[^/\\?#]*@/.test(text)) throw new LinkError(field, "link_user");
-  const isOwn = /^(localhost|\[::1]|127(\.\d{1,3}){3})$/.test(url.hostname);
-  if (!isWeb || !(url.protocol === "https:" || (url.protocol === "http:" && isOwn))) throw new InsecureTransport(field, "not_https");
+  if (!isWeb || !(url.protocol === "https:" || (url.protocol === "http:" && isThisMachine(url)))) throw new InsecureTransport(field, "not_https");
   return url;
 }

@@ -5,15 +5,15 @@ import { MAX_BYTES, digestOf, sameBytes } from "./canonical.js";
 import { readSurvey, requireAllPrivate, requireWindow } from "./documents.js";
 import { MAX_ENVELOPE_BYTES, SURVEY_TYPE, readEnvelope, requireSigned } from "./dsse.js";
 import { DocumentRejected, Equivocation, NetworkError, RollbackDetected, part, unless } from "./errors.js";
-import { acceptKeys, walk } from "./keys.js";
-import { requireSecure } from "./link.js";
+import { acceptKeys, firstRoot, readChain, walk } from "./keys.js";
+import { requireCollector } from "./link.js";
 
 /**
  * @typedef {import("./documents.js").Survey} Survey
- * @typedef {{survey: Survey, signedBy: string[], trust: {pinned: boolean, logged: boolean}}} Opened
+ * @typedef {{survey: Survey, chain: string, signedBy: string[], trust: {pinned: boolean, logged: boolean}}} Opened chain: the first root of the keys
  * @typedef {{version: number, digest: string, envelope: Uint8Array}} Remembered
  * @typedef {{link: import("./link.js").SurveyLink, store: import("./store.js").Store, transport: import("./transport.js").Transport,
- *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean}} Opening
+ *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean, collectHosts?: string[], announce: (name: string) => void}} Opening
  * @typedef {import("./keys.js").Keys} Keys
  */
 
@@ -27,21 +27,32 @@ async function fetchBytes(/** @type {Opening} */ { transport, link }, /** @type 
   return body;
 }
 
-/** The survey that the link names; `shipped` is the keys document that came with the app. @returns {Promise<Opened>} */
+/**
+ * The survey that the link names; `shipped` is the keys document that came with the app. The newest keys are remembered
+ * by the server's origin, or that and the keys shipped; all else by their first root. Where that is not known yet, the
+ * whole chain is asked for instead of its newest keys.
+ * @returns {Promise<Opened>}
+ */
 export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint8Array | null} */ shipped) {
   const { link, store, now, verify } = opening;
-  const chain = shipped ? `${link.origin}#${await digestOf(shipped)}` : link.origin;
-  const known = (await store.get("keys", chain)) ?? shipped;
-  const remembered = await store.get("surveys", link.survey);
-  const trusted = known && (await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null));
-  if (trusted && (await isCached(opening, remembered, trusted))) return withKeys(opening, remembered, trusted);
-  const newest = await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, (error) => {
-    if (known) return known; // out of reach: those at hand count as long as they last
-    throw error;
-  });
-  const keys = await walk(newest, known, async (read) => read(await fetchBytes(opening, "/v1/keys/chain", MAX_BYTES)), now, verify);
-  if (newest !== known) await store.rememberKeys(chain, newest, known);
-  return withKeys(opening, remembered, keys);
+  const alias = shipped ? `${link.origin}#${await digestOf(shipped)}` : link.origin;
+  const kept = await store.get("keys", alias), known = kept?.envelope ?? shipped;
+  let chain = kept?.chain || (known && (await firstRoot(known, [], verify)));
+  const trusted = chain && (await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null));
+  if (trusted && (await isCached(opening, await recall(opening, chain, trusted), trusted))) return withKeys(opening, chain, trusted);
+  const whole = async () => readChain(await fetchBytes(opening, "/v1/keys/chain", MAX_BYTES));
+  const served = chain ? null : await whole();
+  const newest = served ? served[served.length - 1] : await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, () => known);
+  const keys = await walk(newest, known, served ? async () => served : whole, now, verify);
+  if (served) chain = await firstRoot(known ?? newest, served, verify);
+  if (newest !== known) await store.rememberKeys(alias, { chain, envelope: newest }, known); // else out of reach: those at hand count while they last
+  return withKeys(opening, chain, keys);
+}
+
+/** What is remembered of the survey; without a chain, from before chains were known, only what the publisher's present keys signed. */
+async function recall(/** @type {Opening} */ opening, /** @type {string} */ chain, /** @type {Keys} */ keys) {
+  const { store, link } = opening, old = await store.get("surveys", ["", link.survey]);
+  return (await store.get("surveys", [chain, link.survey])) ?? ((await stands(opening, old, keys)) ? old : undefined);
 }
 
 /** Whether the publisher's present keys signed what is remembered. @returns {Promise<boolean>} */
@@ -53,8 +64,8 @@ const isCached = async (/** @type {Opening} */ opening, /** @type {Remembered | 
   remembered?.digest === opening.link.digest && stands(opening, remembered, keys);
 
 /** @returns {Promise<Opened>} */
-async function withKeys(/** @type {Opening} */ opening, /** @type {Remembered | undefined} */ remembered, /** @type {Keys} */ keys) {
-  const { link, store } = opening;
+async function withKeys(/** @type {Opening} */ opening, /** @type {string} */ chain, /** @type {Keys} */ keys) {
+  const { link, store } = opening, remembered = await recall(opening, chain, keys);
   const path = `/v1/surveys/${link.survey}/document${link.digest ? `?digest=${link.digest}` : ""}`;
   const envelope = (await isCached(opening, remembered, keys))
     ? /** @type {Remembered} */ (remembered).envelope
@@ -64,21 +75,22 @@ async function withKeys(/** @type {Opening} */ opening, /** @type {Remembered | 
       });
   const keepEvidence = async () => {
     const other = await digestOf(readEnvelope(envelope, SURVEY_TYPE).payload);
-    if (remembered && other !== remembered.digest) await store.keepEvidence([[remembered.digest, remembered.envelope], [other, envelope]]);
+    if (remembered && other !== remembered.digest) await store.keepEvidence(chain, [[remembered.digest, remembered.envelope], [other, envelope]]);
   };
-  const { survey, signedBy, logged, withdrawn } = await unless(accept(opening, envelope, remembered, keys), Equivocation, async (error) => {
+  const { survey, signedBy, logged, withdrawn } = await unless(accept(opening, chain, envelope, remembered, keys), Equivocation, async (error) => {
     await keepEvidence();
     throw error;
   });
   if (withdrawn && withdrawn !== survey.digest) await keepEvidence();
   if (!remembered || !sameBytes(remembered.envelope, envelope))
-    await store.remember(link.survey, { version: survey.version, digest: survey.digest, envelope }, withdrawn);
-  return { survey, signedBy, trust: { pinned: link.digest !== null, logged } };
+    await store.remember(chain, link.survey, { version: survey.version, digest: survey.digest, envelope }, withdrawn);
+  return { survey, chain, signedBy, trust: { pinned: link.digest !== null, logged } };
 }
 
 /** Steps (1) to (9) for the bytes of an envelope. */
 export async function accept(
-  /** @type {Opening} */ opening, /** @type {Uint8Array} */ data, /** @type {Remembered | undefined} */ remembered, /** @type {Keys} */ keys,
+  /** @type {Opening} */ opening, /** @type {string} */ chain, /** @type {Uint8Array} */ data, /** @type {Remembered | undefined} */ remembered,
+  /** @type {Keys} */ keys,
 ) {
   const { link, now, verify } = opening;
   const envelope = readEnvelope(data, SURVEY_TYPE); // (1) (2)
@@ -86,23 +98,23 @@ export async function accept(
   const digest = await digestOf(envelope.payload);
   const survey = readSurvey(envelope.payload, digest), { version } = survey; // (4) (5)
   if (survey.survey !== link.survey) throw new DocumentRejected("pin", "survey", "other_survey");
-  requireSecure(survey.collectUrl, "collect_url");
+  requireCollector(survey.collectUrl, link.origin, opening.collectHosts);
   requireWindow(survey, now); // (6)
   const binding = (await stands(opening, remembered, keys)) && remembered;
   if (binding && version < binding.version) throw new RollbackDetected("version", "rollback", version, binding.version); // (7)
   if (binding && version === binding.version && digest !== binding.digest) throw new Equivocation("version", "equivocation", version);
   if (link.digest && digest !== link.digest) throw new DocumentRejected("pin", "digest", "other_digest", link.digest, digest); // (8)
-  const logged = await isLogged(opening, keys, digest); // (8)
+  const logged = await isLogged(opening, chain, keys, digest); // (8)
   await requireAllPrivate(survey); // (9)
   return { survey, signedBy, logged, withdrawn: remembered && !binding ? remembered.digest : null };
 }
 
 /** Whether a watched log vouches for the document; raises if the app wants it and the log does not. */
-async function isLogged(/** @type {Opening} */ opening, /** @type {Keys} */ { log }, /** @type {string} */ digest) {
+async function isLogged(/** @type {Opening} */ opening, /** @type {string} */ chain, /** @type {Keys} */ { log }, /** @type {string} */ digest) {
   if (!opening.wantsLog || !log?.witnesses.length) return false;
   const { requireLogged } = await part(() => import("./log.js")); // most pages pin, and never load it
   await requireLogged(digest, digest === opening.link.digest, {
-    ...opening, role: log, fetch: (/** @type {[string, number, string]} */ ...asked) => fetchBytes(opening, ...asked),
+    ...opening, chain, role: log, fetch: (/** @type {[string, number, string]} */ ...asked) => fetchBytes(opening, ...asked),
   });
   return true;
 }

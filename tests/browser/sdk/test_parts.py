@@ -17,7 +17,7 @@ from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.samples import NOW, keys_document, ldp_block, sealed_keys, survey
 
 AT = NOW.timestamp() * 1000
-LATER = {"log.js", "rare.js", "delta.js", "rotation.js", "respondents.js", "tokens.js", "memory.js"}
+LATER = {"log.js", "rare.js", "delta.js", "respondents.js", "tokens.js", "memory.js"}
 WORDS = {"explain.js", "guesses.js", "shown.js", "texts.js", "words.js", "element.js", "styles.js", "words.ar.js"}
 CORE = """async ([link, at]) => {
   const {Client} = await import("/sdk/core.js");
@@ -112,7 +112,6 @@ PARTS: dict[str, tuple[str, Need]] = {
     "a part of a part": ("delta", Need(rare)),
     "respondents": ("respondents", Need(plain, respondent="somebody")),
     "tokens": ("tokens", Need(for_invited)),
-    "rotation": ("rotation", Need(rotated_twice)),
     "log": ("log", Need(without_pin)),
     "memory": ("memory", Need(plain, {"allowMemory": True}, script=BLOCK)),
 }
