@@ -40,6 +40,8 @@ export interface Options {
   onEvent?: (event: FranklyEvent) => void;
   /** https address of a reverse proxy that everything goes through. */
   relay?: string | null;
+  /** Hosts, with the port if it is not the usual one, that a survey's reports may go to beside the host of its link. */
+  collectHosts?: string[];
   /** A report leaves at a random moment within so many milliseconds of its seal; 10 by default. */
   spreadMs?: number;
   /** Ed25519 for browsers without it, such as `(key, signature, message) => ed25519.verify(signature, message, key)`. */
@@ -104,6 +106,8 @@ export class Client {
   static open(link: string, options?: Options): Promise<Client>;
   readonly survey: Survey;
   readonly signedBy: string[];
+  /** Names the chain of keys: the digest of its version 1. What is remembered of the survey belongs to it. */
+  readonly chain: string;
   readonly trust: { pinned: boolean; logged: boolean };
   readonly questions: Question[];
   explain(language?: string): Explanation;
@@ -113,8 +117,9 @@ export class Client {
     options?: { strata?: Choices; respondent?: string; token?: string | null; patienceMs?: number },
   ): Promise<Receipt>;
   flush(timeoutMs?: number): Promise<Receipt[]>;
-  evidence(): Promise<{ digest: string; data: Uint8Array }[]>;
-  on(name: "opened" | "sealed" | "sent" | "queued" | "refused" | "*", listener: (event: FranklyEvent) => void): () => void;
+  /** What contradicts each other; `chain` is the first root of the keys it was signed under. */
+  evidence(): Promise<{ chain: string; digest: string; data: Uint8Array }[]>;
+  on(name: "opened" | "log_renamed" | "sealed" | "sent" | "queued" | "refused" | "*", listener: (event: FranklyEvent) => void): () => void;
   close(): void;
 }
 

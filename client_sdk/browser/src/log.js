@@ -156,7 +156,7 @@ export async function requireLogged(/** @type {string} */ digest, /** @type {boo
     await requireInclusion(await documentLeaf(digest), proof.index, proof.head, proof.path); // (8.3)
     return proof;
   };
-  const kept = (await store.get("proofs", [chain, digest]))?.proof;
+  const { proof: kept } = (await store.get("proofs", [chain, digest])) ?? (await store.get("proofs", ["", digest])) ?? {};
   const keptIsGood = async () => kept && unless(prove(kept).then(Boolean), DocumentRejected, () => false);
   if (preferKept && (await keptIsGood())) return;
   const data = await unless(fetch(`/v1/log/proof/${digest}`, MAX_PROOF, "text/plain"), NetworkError, async (error) => {
