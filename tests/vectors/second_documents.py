@@ -20,6 +20,7 @@ from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 
 from tests.frankly_protocol.audit.definitions import needed, table
+from tests.frankly_protocol.trust import edwards
 from tests.vectors.second_bytes import Refused, digest, leaf, open_envelope, read, require_signed, root
 from tests.vectors.second_bytes import path as inclusion_path
 
@@ -179,13 +180,26 @@ def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:
         payload, signatures = open_envelope(text.encode(), KEYS_TYPE)
         document = read(payload)
         fields = {"type", "version", "issued", "expires", "root", "publisher", "log"}
-        if set(document) != fields or document["type"] != "frankly.keys/1":
+        if set(document) != fields or document["type"] != "frankly.keys/2":
             raise Refused("K1")
+        if when(document["expires"]) - when(document["issued"]) > timedelta(days=400):
+            raise Refused("K1")
+        _require_points(document)
     except Refused:
         raise Refused("K1") from None
     found = (document, payload, signatures)
     _require_root(found, document, "K2")
     return found
+
+
+def _require_points(document: dict[str, Any]) -> None:
+    """No key is of small order or written otherwise than RFC 8032 does: multiplied out on the curve."""
+    log = document["log"]
+    named = [] if log is None else [log, *log["witnesses"]]
+    for key in (*document["root"]["keys"], *document["publisher"]["keys"], *named):
+        y = int.from_bytes(bytes.fromhex(key["public"]), "little") % 2**255
+        if y >= edwards.P or any(edwards.times(8, (x, y)) == edwards.IDENTITY for x in edwards.roots(y)):
+            raise Refused("K1")
 
 
 def _require_root(step: tuple[dict[str, Any], bytes, dict[str, bytes]], of: dict[str, Any], name: str) -> None:
