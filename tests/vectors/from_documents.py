@@ -22,6 +22,7 @@ from tests.frankly_protocol.samples import NOW, PUBLISHER, STRANGER, ldp_block, 
 
 Case = dict[str, Any]
 ROLE = Role((PUBLISHER.public,), 1)
+ORIGIN = "https://collect.example"
 PLAIN = survey(ldp_block())
 FORBIDDEN: dict[str, tuple[str, Any, int]] = {
     "an unknown field": ("extra", 1, 4),
@@ -129,6 +130,12 @@ def acceptance() -> Case:
         _case("eleven minutes late", sealed(PLAIN.payload()), 6, now=PLAIN.closes + timedelta(minutes=11)),
         _case("rollback", sealed(PLAIN.payload()), 7, remembered=later),
         _case("equivocation", sealed(same_version.payload()), 7, remembered=PLAIN),
+        _case("reports to another port of the link's host", _collecting("https://collect.example:8443/in")),
+        _case("reports to another host", _collecting("https://other.example/in"), 4),
+        _case("reports to a host that only ends so", _collecting("https://a.collect.example/in"), 4),
+        _case("reports to the device itself", _collecting("http://127.0.0.1:9200/_bulk?x=1"), 4),
+        _case("reports to the device itself by name", _collecting("https://localhost/in"), 4),
+        _case("reports to the device itself by IPv6", _collecting("http://[::1]:9200/in"), 4),
         _case("another document than pinned", sealed(same_version.payload()), 8, pin=pinned),
         _case("a newer version than pinned", sealed(later.payload()), 8, pin=pinned),
     ]
@@ -137,7 +144,11 @@ def acceptance() -> Case:
     for name, (path, value, step) in FORBIDDEN.items():
         cases.append(_case(name, sealed(_edited(path, value)), step))
     role = {"public_keys": [PUBLISHER.public.raw.hex()], "threshold": 1}
-    return {"publisher": role, "survey": PLAIN.survey, "cases": cases}
+    return {"publisher": role, "origin": ORIGIN, "survey": PLAIN.survey, "cases": cases}
+
+
+def _collecting(url: str) -> bytes:
+    return sealed(replace(PLAIN, collect_url=url).payload())
 
 
 def _edited(path: str, value: Any) -> bytes:
@@ -179,7 +190,7 @@ def _case(
     known = None
     if remembered is not None:
         known = Remembered(remembered.version, remembered.digest, sealed(remembered.payload()))
-    link = SurveyLink("https://collect.example", PLAIN.survey, pin)
+    link = SurveyLink(ORIGIN, PLAIN.survey, pin)
     case = {
         "name": name,
         "envelope": None if envelope is None else envelope.decode(),

@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import prod
 from typing import Any
+from urllib.parse import urlsplit
 
 import jsonschema
 from cryptography.exceptions import InvalidSignature
@@ -35,8 +36,9 @@ def when(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def accepted(case: dict[str, Any], publisher: dict[str, Any], survey: str, schema: dict[str, Any]) -> None:
+def accepted(case: dict[str, Any], given: dict[str, Any], schema: dict[str, Any]) -> None:
     """Refused with the number of the first step that does not hold."""
+    publisher = given["publisher"]
     data = b" " * 6 * 2**20 if case["envelope"] is None else case["envelope"].encode()
     payload, signatures = open_envelope(data, case["payload_type"])
     keys = [bytes.fromhex(key) for key in publisher["public_keys"]]
@@ -47,7 +49,9 @@ def accepted(case: dict[str, Any], publisher: dict[str, Any], survey: str, schem
         raise Refused("4") from None
     _require_known(document)
     _require_form(document, schema)
-    assert document["survey"] == survey
+    assert document["survey"] == given["survey"]
+    if urlsplit(document["collect_url"]).hostname != urlsplit(given["origin"]).hostname:
+        raise Refused("4")
     if not when(document["opens"]) - SKEW <= when(case["now"]) <= when(document["closes"]) + SKEW:
         raise Refused("6")
     before = case["remembered"]
