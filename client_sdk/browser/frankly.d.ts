@@ -27,6 +27,8 @@ export interface PolicyOptions {
   requireLog?: boolean;
   /** The chance, below 1, with which the cap may fail: δ of (ε, δ) promises that count as stated; "0" by default. */
   deltaCap?: string;
+  /** Hosts that may collect reports besides the one of the link; none by default. */
+  collectHosts?: string[];
 }
 
 export interface Options {
@@ -40,8 +42,6 @@ export interface Options {
   onEvent?: (event: FranklyEvent) => void;
   /** https address of a reverse proxy that everything goes through. */
   relay?: string | null;
-  /** Hosts, with the port if it is not the usual one, that a survey's reports may go to beside the host of its link. */
-  collectHosts?: string[];
   /** A report leaves at a random moment within so many milliseconds of its seal; 10 by default. */
   spreadMs?: number;
   /** Ed25519 for browsers without it, such as `(key, signature, message) => ed25519.verify(signature, message, key)`. */

@@ -65,7 +65,7 @@ export class Client {
     await this.delivery.flush(0); // whatever becomes of the survey: it may be closed by now, or be another one
     const opening = {
       link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
-      wantsLog: this.policy.wantsLog(link.digest), collectHosts: options.collectHosts,
+      wantsLog: this.policy.wantsLog(link.digest), collectHosts: this.policy.collectHosts,
       announce: (/** @type {string} */ name) => this.#announce(name, link.survey),
     };
     const opened = await openSurvey(opening, options.keys ?? null), { survey } = opened;

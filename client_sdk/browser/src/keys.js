@@ -21,7 +21,7 @@ const MAX_STEPS = 256;
 const isDistinct = (/** @type {any[]} */ values) => new Set(values.map(String)).size === values.length;
 
 const P = 2n ** 255n - 19n; // Ed25519's field
-const SMALL_ORDER = [0n, 1n, 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd83d3d706a17c7n]; // y of every such point, or P - y
+const SMALL_ORDER = [0n, 1n, 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n]; // y of every such point, or P - y
 
 /** Whether anybody can sign for an Ed25519 key (a point of small order), or it is not written in its one canonical form. */
 function isWeak(/** @type {string} */ key) {

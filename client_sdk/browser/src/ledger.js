@@ -101,7 +101,7 @@ const formOf = (/** @type {Charge} */ { cost, delta }) => ({ level: cost, ceilin
 
 /** Limits of one app; InvalidInput for limits that are no plain decimals. */
 export class Policy {
-  constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ { cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0" } = {}) {
+  constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ { cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0", collectHosts = [] } = {}) {
     this.cap = cap;
     this.limit = expLower(parseDecimal(cap, "cap"));
     this.most = maxCeiling === null ? null : expLower(parseDecimal(maxCeiling, "max_ceiling"));
@@ -109,6 +109,7 @@ export class Policy {
     this.allowed = parseChance(deltaCap, "delta_cap");
     this.allowUnpinned = allowUnpinned;
     this.requireLog = requireLog;
+    this.collectHosts = collectHosts;
   }
 
   /** Whether a survey with this pin (null: without) needs a log's word. */

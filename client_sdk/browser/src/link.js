@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Survey links: `https://host/s/ID#sha256=DIGEST`; the fragment pins the exact document (step 8). */
 
-import { InsecureTransport, LinkError } from "./errors.js";
+import { DocumentRejected, InsecureTransport, LinkError } from "./errors.js";
 
 /** @typedef {{origin: string, survey: string, digest: string | null}} SurveyLink */
 
@@ -15,11 +15,16 @@ export function readLink(/** @type {string} */ text) {
 
 const isThisMachine = (/** @type {URL} */ { hostname }) => /^(localhost|\[::1]|127(\.\d{1,3}){3})$/.test(hostname);
 
-/** Refuse to send reports anywhere but to the link's host, or one that the app names; to this machine for a link to it alone. */
-export function requireCollector(/** @type {string} */ address, /** @type {string} */ origin, /** @type {string[]} */ hosts = []) {
+/**
+ * Refuse an address for reports on any host but the link's, or one that the app names: a document could send them to
+ * whatever the device reaches. This machine takes them for a link to it alone, by whichever of its names.
+ */
+export function requireCollector(/** @type {string} */ address, /** @type {string} */ origin, /** @type {string[]} */ allowed = []) {
   const url = requireSecure(address, "collect_url"), own = new URL(origin);
-  const isNamed = hosts.includes(url.host) && (isThisMachine(own) || !isThisMachine(url));
-  if (url.host !== own.host && !isNamed) throw new LinkError("collect_url", "other_host");
+  if (isThisMachine(url)) {
+    if (!isThisMachine(own)) throw new InsecureTransport("collect_url", "own_machine");
+  } else if (url.hostname !== own.hostname && !allowed.includes(url.hostname))
+    throw new DocumentRejected("host", "collect_url", "other_host", url.hostname, own.hostname);
 }
 
 /** The address, if it is https, or http to this machine itself. */

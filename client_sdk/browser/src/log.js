@@ -141,7 +141,7 @@ export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
 
 /**
  * @typedef {object} Rule
- * @property {string} chain the first root of the keys, which what is remembered belongs to
+ * @property {string} [chain] the first root of the keys, which what is remembered belongs to
  * @property {import("./keys.js").LogRole} role @property {import("./store.js").Store} store @property {number} now
  * @property {import("./dsse.js").Verify} verify @property {(name: string) => void} announce
  * @property {(path: string, most: number, type: string) => Promise<Uint8Array>} fetch
@@ -178,7 +178,7 @@ async function lastHead(/** @type {Rule} */ { chain, role: { log }, store, verif
 }
 
 /** Tell that these keys named another log before, if they did; its last head stays, as evidence. */
-async function announceRename(/** @type {Rule} */ { chain, store, announce }) {
+async function announceRename(/** @type {Rule} */ { chain = "", store, announce }) {
   const others = (await store.all("checkpoints")).filter((one) => one.chain === chain);
   await store.keepEvidence(chain, await Promise.all(others.map(async ({ note }) => [await digestOf(note), note])));
   if (others.length) announce("log_renamed");
@@ -186,7 +186,7 @@ async function announceRename(/** @type {Rule} */ { chain, store, announce }) {
 
 /** (8.4): the head remembered last is a beginning of this one. All leaves are asked for: a proof "since M" would name M. */
 async function requireGrowth(/** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {Rule} */ rule) {
-  const { chain, store, fetch } = rule, before = await lastHead(rule);
+  const { chain = "", store, fetch } = rule, before = await lastHead(rule);
   if (!before) return announceRename(rule);
   const last = readNote(before);
   if (head.size < last.size) throw new RollbackDetected("log", `the log shows ${head.size} entries, ${last.size} have been seen before`);

@@ -13,7 +13,7 @@ import { requireCollector } from "./link.js";
  * @typedef {{survey: Survey, chain: string, signedBy: string[], trust: {pinned: boolean, logged: boolean}}} Opened chain: the first root of the keys
  * @typedef {{version: number, digest: string, envelope: Uint8Array}} Remembered
  * @typedef {{link: import("./link.js").SurveyLink, store: import("./store.js").Store, transport: import("./transport.js").Transport,
- *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean, collectHosts?: string[], announce: (name: string) => void}} Opening
+ *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean, collectHosts: string[], announce: (name: string) => void, chain?: string}} Opening chain: the first root of the keys, once it is known
  * @typedef {import("./keys.js").Keys} Keys
  */
 
@@ -39,19 +39,19 @@ export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint
   const kept = await store.get("keys", alias), known = kept?.envelope ?? shipped;
   let chain = kept?.chain || (known && (await firstRoot(known, [], verify)));
   const trusted = chain && (await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null));
-  if (trusted && (await isCached(opening, await recall(opening, chain, trusted), trusted))) return withKeys(opening, chain, trusted);
+  if (trusted && (await isCached(opening, await recall({ ...opening, chain }, trusted), trusted))) return withKeys({ ...opening, chain }, trusted);
   const whole = async () => readChain(await fetchBytes(opening, "/v1/keys/chain", MAX_BYTES));
   const served = chain ? null : await whole();
   const newest = served ? served[served.length - 1] : await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, () => known);
   const keys = await walk(newest, known, served ? async () => served : whole, now, verify);
   if (served) chain = await firstRoot(known ?? newest, served, verify);
   if (newest !== known) await store.rememberKeys(alias, { chain, envelope: newest }, known); // else out of reach: those at hand count while they last
-  return withKeys(opening, chain, keys);
+  return withKeys({ ...opening, chain }, keys);
 }
 
 /** What is remembered of the survey; without a chain, from before chains were known, only what the publisher's present keys signed. */
-async function recall(/** @type {Opening} */ opening, /** @type {string} */ chain, /** @type {Keys} */ keys) {
-  const { store, link } = opening, old = await store.get("surveys", ["", link.survey]);
+async function recall(/** @type {Opening} */ opening, /** @type {Keys} */ keys) {
+  const { chain, store, link } = opening, old = await store.get("surveys", ["", link.survey]);
   return (await store.get("surveys", [chain, link.survey])) ?? ((await stands(opening, old, keys)) ? old : undefined);
 }
 
@@ -64,8 +64,8 @@ const isCached = async (/** @type {Opening} */ opening, /** @type {Remembered | 
   remembered?.digest === opening.link.digest && stands(opening, remembered, keys);
 
 /** @returns {Promise<Opened>} */
-async function withKeys(/** @type {Opening} */ opening, /** @type {string} */ chain, /** @type {Keys} */ keys) {
-  const { link, store } = opening, remembered = await recall(opening, chain, keys);
+async function withKeys(/** @type {Opening} */ opening, /** @type {Keys} */ keys) {
+  const { link, store, chain = "" } = opening, remembered = await recall(opening, keys);
   const path = `/v1/surveys/${link.survey}/document${link.digest ? `?digest=${link.digest}` : ""}`;
   const envelope = (await isCached(opening, remembered, keys))
     ? /** @type {Remembered} */ (remembered).envelope
@@ -77,7 +77,7 @@ async function withKeys(/** @type {Opening} */ opening, /** @type {string} */ ch
     const other = await digestOf(readEnvelope(envelope, SURVEY_TYPE).payload);
     if (remembered && other !== remembered.digest) await store.keepEvidence(chain, [[remembered.digest, remembered.envelope], [other, envelope]]);
   };
-  const { survey, signedBy, logged, withdrawn } = await unless(accept(opening, chain, envelope, remembered, keys), Equivocation, async (error) => {
+  const { survey, signedBy, logged, withdrawn } = await unless(accept(opening, envelope, remembered, keys), Equivocation, async (error) => {
     await keepEvidence();
     throw error;
   });
@@ -89,8 +89,7 @@ async function withKeys(/** @type {Opening} */ opening, /** @type {string} */ ch
 
 /** Steps (1) to (9) for the bytes of an envelope. */
 export async function accept(
-  /** @type {Opening} */ opening, /** @type {string} */ chain, /** @type {Uint8Array} */ data, /** @type {Remembered | undefined} */ remembered,
-  /** @type {Keys} */ keys,
+  /** @type {Opening} */ opening, /** @type {Uint8Array} */ data, /** @type {Remembered | undefined} */ remembered, /** @type {Keys} */ keys,
 ) {
   const { link, now, verify } = opening;
   const envelope = readEnvelope(data, SURVEY_TYPE); // (1) (2)
@@ -104,17 +103,17 @@ export async function accept(
   if (binding && version < binding.version) throw new RollbackDetected("version", "rollback", version, binding.version); // (7)
   if (binding && version === binding.version && digest !== binding.digest) throw new Equivocation("version", "equivocation", version);
   if (link.digest && digest !== link.digest) throw new DocumentRejected("pin", "digest", "other_digest", link.digest, digest); // (8)
-  const logged = await isLogged(opening, chain, keys, digest); // (8)
+  const logged = await isLogged(opening, keys, digest); // (8)
   await requireAllPrivate(survey); // (9)
   return { survey, signedBy, logged, withdrawn: remembered && !binding ? remembered.digest : null };
 }
 
 /** Whether a watched log vouches for the document; raises if the app wants it and the log does not. */
-async function isLogged(/** @type {Opening} */ opening, /** @type {string} */ chain, /** @type {Keys} */ { log }, /** @type {string} */ digest) {
+async function isLogged(/** @type {Opening} */ opening, /** @type {Keys} */ { log }, /** @type {string} */ digest) {
   if (!opening.wantsLog || !log?.witnesses.length) return false;
   const { requireLogged } = await part(() => import("./log.js")); // most pages pin, and never load it
   await requireLogged(digest, digest === opening.link.digest, {
-    ...opening, chain, role: log, fetch: (/** @type {[string, number, string]} */ ...asked) => fetchBytes(opening, ...asked),
+    ...opening, role: log, fetch: (/** @type {[string, number, string]} */ ...asked) => fetchBytes(opening, ...asked),
   });
   return true;
 }

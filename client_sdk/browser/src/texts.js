@@ -116,7 +116,8 @@ const TEXTS = {
   // Acceptance and policy.
   link_form: "a survey link looks like https://host/s/ID#sha256=…: copy it whole",
   link_user: "an address with a user name in it could tell devices apart",
-  other_host: "reports would go to another host than the survey's link names: the app allows one by collectHosts",
+  own_machine: "reports for a survey on the network do not go to this machine itself",
+  other_host: (host, own) => `reports would go to ${host}, the link names ${own}: an app allows that by its policy's collectHosts`,
   not_https: "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
   insecure_page: "this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)",
   other_survey: "this is another survey's document",
