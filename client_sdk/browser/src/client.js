@@ -5,7 +5,7 @@ import { hex } from "./canonical.js";
 import { Delivery, closed, receiptOf } from "./delivery.js";
 import { questionsOf, reportBytes, reportLength, requireWindow } from "./documents.js";
 import { webcryptoVerify } from "./dsse.js";
-import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, UnknownChoice, part } from "./errors.js";
+import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, UnknownChoice, describe, part } from "./errors.js";
 import { Policy, chargeOf } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
@@ -66,7 +66,7 @@ export class Client {
     const opening = {
       link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
       wantsLog: this.policy.wantsLog(link.digest), collectHosts: this.policy.collectHosts,
-      announce: (/** @type {string} */ name) => this.#announce(name, link.survey),
+      announce: (/** @type {string} */ name) => this.#announce(name, link.survey, { code: name, detail: describe(name) }),
     };
     const opened = await openSurvey(opening, options.keys ?? null), { survey } = opened;
     this.survey = survey;
@@ -186,7 +186,7 @@ export class Client {
     }, waitMs);
   }
 
-  #announce(/** @type {string} */ name, /** @type {string} */ survey, /** @type {Receipt | undefined} */ receipt = undefined) {
+  #announce(/** @type {string} */ name, /** @type {string} */ survey, /** @type {{code: string, detail: string} | undefined} */ receipt = undefined) {
     const event = { name, survey, code: receipt?.code ?? "", detail: receipt?.detail ?? "" };
     for (const listener of [...(this.#listeners.get(name) ?? []), ...(this.#listeners.get("*") ?? [])])
       try {

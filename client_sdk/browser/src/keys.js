@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `frankly.keys/2`, the walk from the keys known to the newest, and the first root it starts from (docs/protocol.md §3.1). */
+/** `frankly.keys/2`, the walk from the keys known to the newest, and the first root of a chain (docs/protocol.md §3.1). */
 
 import { MAX_BYTES, digestOf, loads, parse, sameBytes, unbase64, unhex } from "./canonical.js";
 import { CLOCK_SKEW, LONGEST_VALID } from "./documents.js";
@@ -137,25 +137,36 @@ export async function walk(
   return acceptKeys(newest, known, now, verify); // (K6)
 }
 
-/**
- * The first root: the digest of version 1, which names the chain of keys that it begins. It is never a claim: an unbroken
- * walk through `chain` leads from version 1 to `keys`; without a chain it is null, unless these are version 1 themselves.
- */
-export async function firstRoot(/** @type {Uint8Array} */ keys, /** @type {Uint8Array[]} */ chain, /** @type {Verify} */ verify) {
-  const version = versionOf(keys), first = version === 1 ? keys : chain.find((data) => versionOf(data) === 1);
-  if (!first && !chain.length) return null;
-  if (!first) throw new KeyChainError("chain", "missing_step", 1);
-  await requireStep(null, first, verify);
-  if (version > 1) await requireStep(await walkTo(version, first, chain, verify), keys, verify);
-  return digestOf(payloadOf(first));
+/** The first root that keys name by themselves: their own digest if they are version 1, null otherwise. */
+export async function ownRoot(/** @type {Uint8Array} */ data, /** @type {Verify} */ verify) {
+  return (await requireStep(null, data, verify)).version === 1 ? digestOf(payloadOf(data)) : null;
 }
 
-/** The envelopes of a chain as served, at least one. @returns {Uint8Array[]} */
+/**
+ * The newest keys of a whole chain, and its first root: the digest of version 1, which is the chain's name. It cannot be
+ * claimed, as (K1) to (K4) hold for every step from version 1 on; the keys known, if any, must be among them.
+ */
+export async function proveChain(
+  /** @type {Uint8Array[]} */ whole, /** @type {Uint8Array | null} */ known, /** @type {number} */ now, /** @type {Verify} */ verify,
+) {
+  /** @type {Uint8Array | null} */
+  let newest = null;
+  for (const data of whole) {
+    const { version } = await requireStep(newest, data, verify);
+    if (!newest && version !== 1) break;
+    newest = data;
+  }
+  if (!newest) throw new KeyChainError("chain", "chain_start");
+  const keys = await walk(newest, known, async () => whole, now, verify), payloads = whole.map(payloadOf);
+  if (known && !payloads.some((one) => sameBytes(one, payloadOf(known)))) throw new Equivocation("chain", "equivocation", versionOf(known));
+  return { keys, newest, chain: await digestOf(payloads[0]) };
+}
+
+/** The envelopes of a chain as served. @returns {Uint8Array[]} */
 export function readChain(/** @type {Uint8Array} */ data) {
   const body = parse(data, MAX_BYTES), chain = body && Object.keys(body).length === 1 && body.chain;
   if (!Array.isArray(chain)) throw new DocumentRejected("envelope", null, "no_chain");
   if (chain.length > MAX_STEPS + 1) throw new KeyChainError("chain", "too_many_steps");
-  if (!chain.length) throw new KeyChainError("chain", "missing_step", 1);
   return chain.map((entry) => {
     const envelope = unbase64(entry);
     if (!envelope) throw new DocumentRejected("envelope", "chain", "no_base64");

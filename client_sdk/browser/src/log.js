@@ -149,7 +149,7 @@ export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
 
 /** Step 8 by the log: the document is in a log that witnesses watch and that only grows. */
 export async function requireLogged(/** @type {string} */ digest, /** @type {boolean} */ preferKept, /** @type {Rule} */ rule) {
-  const { chain, role, store, now, verify, fetch } = rule;
+  const { chain = "", role, store, now, verify, fetch, announce } = rule;
   const prove = async (/** @type {Uint8Array} */ data) => {
     const proof = readProof(data);
     await requireWatched(proof.head, role, now, verify); // (8.1) (8.2)
@@ -165,9 +165,14 @@ export async function requireLogged(/** @type {string} */ digest, /** @type {boo
   });
   if (!data) return;
   const { head, note } = await prove(data);
-  await requireGrowth(head, note, rule); // (8.4)
+  const before = await lastHead(rule);
+  if (before) await requireGrowth(head, note, before, rule); // (8.4)
+  // The first head of this log, and others there are already: these keys named a log otherwise before.
+  const others = before ? [] : (await store.all("checkpoints")).filter((one) => one.chain === chain);
+  await store.keepEvidence(chain, await Promise.all(others.map(async (one) => [await digestOf(one.note), one.note])));
   await store.change("checkpoints", [chain, role.log.name], (now) => (!now || head.size >= now.size) && { chain, size: head.size, note });
   await store.change("proofs", [chain, digest], () => ({ proof: data }));
+  if (others.length) announce("log_renamed");
 }
 
 /** The head remembered last of this log; one from before chains were known counts if this log's key signed it. */
@@ -177,17 +182,8 @@ async function lastHead(/** @type {Rule} */ { chain, role: { log }, store, verif
   return (isOurs ? old : own)?.note;
 }
 
-/** Tell that these keys named another log before, if they did; its last head stays, as evidence. */
-async function announceRename(/** @type {Rule} */ { chain = "", store, announce }) {
-  const others = (await store.all("checkpoints")).filter((one) => one.chain === chain);
-  await store.keepEvidence(chain, await Promise.all(others.map(async ({ note }) => [await digestOf(note), note])));
-  if (others.length) announce("log_renamed");
-}
-
 /** (8.4): the head remembered last is a beginning of this one. All leaves are asked for: a proof "since M" would name M. */
-async function requireGrowth(/** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {Rule} */ rule) {
-  const { chain = "", store, fetch } = rule, before = await lastHead(rule);
-  if (!before) return announceRename(rule);
+async function requireGrowth(/** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {Uint8Array} */ before, /** @type {Rule} */ { chain = "", store, fetch }) {
   const last = readNote(before);
   if (head.size < last.size) throw new RollbackDetected("log", `the log shows ${head.size} entries, ${last.size} have been seen before`);
   if (head.size === last.size && sameBytes(head.root, last.root)) return;

@@ -5,7 +5,7 @@ import { MAX_BYTES, digestOf, sameBytes } from "./canonical.js";
 import { readSurvey, requireAllPrivate, requireWindow } from "./documents.js";
 import { MAX_ENVELOPE_BYTES, SURVEY_TYPE, readEnvelope, requireSigned } from "./dsse.js";
 import { DocumentRejected, Equivocation, NetworkError, RollbackDetected, part, unless } from "./errors.js";
-import { acceptKeys, firstRoot, readChain, walk } from "./keys.js";
+import { acceptKeys, ownRoot, proveChain, readChain, walk } from "./keys.js";
 import { requireCollector } from "./link.js";
 
 /**
@@ -36,17 +36,22 @@ async function fetchBytes(/** @type {Opening} */ { transport, link }, /** @type 
 export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint8Array | null} */ shipped) {
   const { link, store, now, verify } = opening;
   const alias = shipped ? `${link.origin}#${await digestOf(shipped)}` : link.origin;
-  const kept = await store.get("keys", alias), known = kept?.envelope ?? shipped;
-  let chain = kept?.chain || (known && (await firstRoot(known, [], verify)));
-  const trusted = chain && (await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null));
-  if (trusted && (await isCached(opening, await recall({ ...opening, chain }, trusted), trusted))) return withKeys({ ...opening, chain }, trusted);
+  const kept = (await store.get("keys", alias)) ?? (shipped && { chain: await ownRoot(shipped, verify), envelope: shipped });
+  const known = kept && kept.envelope;
+  if (kept?.chain) {
+    const scoped = { ...opening, chain: kept.chain }, trusted = await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null);
+    if (trusted && (await isCached(opening, await recall(scoped, trusted), trusted))) return withKeys(scoped, trusted);
+  }
   const whole = async () => readChain(await fetchBytes(opening, "/v1/keys/chain", MAX_BYTES));
-  const served = chain ? null : await whole();
-  const newest = served ? served[served.length - 1] : await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, () => known);
-  const keys = await walk(newest, known, served ? async () => served : whole, now, verify);
-  if (served) chain = await firstRoot(known ?? newest, served, verify);
-  if (newest !== known) await store.rememberKeys(alias, { chain, envelope: newest }, known); // else out of reach: those at hand count while they last
+  const { chain, newest, keys } = kept?.chain ? await follow(opening, kept, whole) : await proveChain(await whole(), known, now, verify);
+  if (newest !== known) await store.rememberKeys(alias, { chain, envelope: newest }, known);
   return withKeys({ ...opening, chain }, keys);
+}
+
+/** The newest keys of a chain that is known; out of reach, those at hand count as long as they last. */
+async function follow(/** @type {Opening} */ opening, /** @type {{chain: string, envelope: Uint8Array}} */ { chain, envelope }, /** @type {() => Promise<Uint8Array[]>} */ whole) {
+  const newest = await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, () => envelope);
+  return { chain, newest, keys: await walk(newest, envelope, whole, opening.now, opening.verify) };
 }
 
 /** What is remembered of the survey; without a chain, from before chains were known, only what the publisher's present keys signed. */

@@ -21,10 +21,10 @@ const MAX_EVIDENCE = 16, OWNER = [""];
 
 /**
  * What version 1 kept, by store: what it is now, and its key. It knew no chains of keys: all of it is kept under none, ''.
+ * Its keys are of `frankly.keys/1`, which nothing reads any more.
  * @type {Record<string, (value: any, key: any) => [any, any]>}
  */
 const FROM_1 = {
-  keys: (envelope, alias) => [{ chain: "", envelope }, alias],
   surveys: (document, survey) => [document, ["", survey]],
   answers: ({ level: _, ceiling, free, freeDelta, ...rest }, [respondent, survey]) =>
     [{ ...rest, chain: "", ...chargeOf({ ceiling, free, freeDelta }) }, [respondent, "", survey]],
@@ -36,6 +36,7 @@ const FROM_1 = {
 /** Make what there is not yet, and bring what version 1 kept up to date. */
 function upgrade(/** @type {IDBOpenDBRequest} */ { result, transaction }, /** @type {number} */ from) {
   if (!from) return STORES.forEach((store) => result.createObjectStore(store));
+  /** @type {IDBTransaction} */ (transaction).objectStore("keys").clear();
   for (const [name, renewed] of Object.entries(FROM_1)) {
     const store = /** @type {IDBTransaction} */ (transaction).objectStore(name), keys = store.getAllKeys(), values = store.getAll();
     values.onsuccess = () => {

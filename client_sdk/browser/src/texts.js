@@ -51,6 +51,7 @@ const TEXTS = {
   threshold_of_witnesses: "a threshold lies between 1 and the number of witnesses",
   expire_after_issue: "keys expire after they were issued",
   weak_key: "anybody could sign for this key, or it is not written in its canonical form: make another one",
+  chain_start: "a whole chain of keys begins with version 1",
   no_chain: "a chain of keys is an object with exactly the field chain",
   too_many_steps: `more than 256 rotations of the keys have been missed: ${UPDATE}`,
   missing_step: (version) => `version ${version} of the keys is missing from the chain`,
@@ -135,6 +136,7 @@ const TEXTS = {
     costs(.../** @type {Parameters<typeof costs>} */ (given)),
   budget: (...given) => `with what was answered before it would cost ${costs(.../** @type {Parameters<typeof costs>} */ (given))}`,
   // Answering.
+  no_respondent: "a respondent's key is a text that is not blank; without one, the answer is the owner's of this install",
   no_answers: choices("answers are given as an object of question id to choice id"),
   no_answer: choices("this question has no answer"),
   answer_no_text: choices("a choice is named by its id, a text"),
@@ -146,6 +148,7 @@ const TEXTS = {
   store: "this browser keeps nothing for this page (private window, blocked storage, or a full disk); nothing was sent",
   // On the way.
   network: "the server could not be reached; it will be tried again",
+  log_renamed: "the survey's log has another name now; the last head of its old one is kept as evidence",
   no_part: "a part of the SDK could not be loaded; reload the page when the network is back",
   not_found: "the server does not know this survey; check that the link is whole",
   status: (status) => `the server answered with status ${status}; try again later`,
