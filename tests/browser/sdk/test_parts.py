@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a page loads: the core alone for most surveys, a part more for some; nothing passes while a part is missing."""
 
-import base64
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +12,7 @@ from playwright.sync_api import BrowserContext, Page
 from tests.browser.sdk.test_trust import Logged
 from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.every_kind import documents
-from tests.frankly_protocol.samples import NOW, keys_document, ldp_block, sealed_keys, survey
+from tests.frankly_protocol.samples import NOW, ldp_block, survey
 
 AT = NOW.timestamp() * 1000
 LATER = {"log.js", "rare.js", "delta.js", "respondents.js", "tokens.js", "memory.js"}
@@ -84,16 +82,6 @@ def without_pin(_page: Page, wire: Wire) -> str:
     logged.log.digests.append(logged.digest)
     logged.serve()
     return logged.link
-
-
-def rotated_twice(page: Page, wire: Wire) -> str:
-    page.evaluate(RUN, [plain(page, wire), AT, {}, None])
-    assert page.evaluate(WAIT) is None
-    page.evaluate("client.close()")
-    steps = [sealed_keys(keys_document(version)) for version in (1, 2, 3)]
-    chain = json.dumps({"chain": [base64.b64encode(step).decode() for step in steps]}).encode()
-    wire.answers |= {"/v1/keys": ("application/json", steps[2]), "/v1/keys/chain": ("application/json", chain)}
-    return wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16)  # a new one: the first rests on known keys
 
 
 @dataclass(frozen=True)

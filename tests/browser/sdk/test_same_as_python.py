@@ -6,7 +6,9 @@ import binascii
 import copy
 import hashlib
 import json
+import re
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -14,12 +16,14 @@ from typing import Any
 
 import pytest
 from frankly_protocol import canonical
+from frankly_protocol.clock import format_time
+from frankly_protocol.envelope import KEYS_TYPE, Envelope
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
 from frankly_protocol.tokens import TokenRule
-from frankly_protocol.trust import Role
+from frankly_protocol.trust import Role, accept_keys
 from frankly_sdk._trusted import accept_survey
 from frankly_sdk.explain import explain
 from frankly_sdk.link import SurveyLink, require_secure
@@ -27,7 +31,9 @@ from playwright.sync_api import Page
 
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol.every_kind import documents
-from tests.frankly_protocol.samples import NOW, PUBLISHER, question, sealed, survey
+from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, keys_document, question, sealed, survey
+from tests.frankly_protocol.trust import edwards
+from tests.frankly_protocol.trust.samples import role
 
 DOCUMENTS = documents()
 LINK = SurveyLink("https://collect.example", "ab" * 16, None)
@@ -129,6 +135,51 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
         (i, ours, theirs) for i, (ours, theirs) in enumerate(zip(expected, found, strict=True)) if ours != theirs
     ]
     assert different == []
+
+
+KEYS_VERDICTS = program("keys_verdicts")
+WEAK = [*edwards.small_order_encodings(), *edwards.not_canonical()]
+
+
+def keys_verdict(envelope: bytes) -> list[str | None] | None:
+    """What the Python SDK says of keys: None if it accepts, otherwise the code and the field at fault."""
+    try:
+        accept_keys(envelope, None, NOW)
+    except FranklyError as error:
+        return [error.code, error.field]
+    return None
+
+
+def bent_keys(payload: bytes, random: Random) -> bytes:
+    """A keys document bent as any other, or only in the bytes of one of its keys or in one of its times."""
+    if random.random() < 0.6:
+        return mutated(payload, random)
+    found = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))
+    if len(found) < 64:
+        day = NOW + timedelta(
+            days=random.choice([-401, -400, -100, 100, 389, 390, 391, 400]), seconds=random.choice([0, 1])
+        )
+        return payload.replace(found, format_time(day).encode())
+    other = random.choice([*WEAK, bytes.fromhex(found.decode())[::-1]])
+    return payload.replace(found, other.hex().encode())
+
+
+def test_bent_keys_are_judged_alike(page: Page, full: bool) -> None:
+    random = Random(10)
+    originals = [keys_document().payload(), replace(keys_document(), log=role()).payload()]
+    payloads = originals + [bent_keys(random.choice(originals), random) for _ in range(5000 if full else 300)]
+    envelopes = [Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes() for payload in payloads]
+    expected = [keys_verdict(envelope) for envelope in envelopes]
+    assert expected[:2] == [None, None]
+    assert {said and said[1] for said in expected} >= {
+        None, "expires", "root.keys[0].public", "publisher.keys[0].public", "log.public", "log.witnesses[0].public",
+    }  # fmt: skip
+    given = {
+        "envelopes": [base64.b64encode(envelope).decode() for envelope in envelopes],
+        "now": NOW.timestamp() * 1000,
+    }
+    both = list(zip(payloads, expected, page.evaluate(KEYS_VERDICTS, given), strict=True))
+    assert [one for one in both if one[1] != one[2]] == []
 
 
 def test_base64_is_judged_alike(page: Page) -> None:
