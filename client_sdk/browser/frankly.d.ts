@@ -35,6 +35,8 @@ export interface PolicyOptions {
    * whom nothing has been charged; nothing else can be answered here afterwards.
    */
   finalSurveys?: string[];
+  /** Hosts that may collect reports besides the one of the link; none by default. */
+  collectHosts?: string[];
 }
 
 export interface Options {
@@ -161,6 +163,8 @@ export class Client {
   static open(link: string, options?: Options): Promise<Client>;
   readonly survey: Survey;
   readonly signedBy: string[];
+  /** Names the chain of keys: the digest of its version 1. What is remembered of the survey belongs to it. */
+  readonly chain: string;
   readonly trust: { pinned: boolean; logged: boolean };
   /** The level of the whole report, with as much δ as the policy allows. */
   readonly level: ReportLevel;
@@ -175,8 +179,9 @@ export class Client {
     options?: { strata?: Choices; respondent?: string; token?: string | null; patienceMs?: number },
   ): Promise<Receipt>;
   flush(timeoutMs?: number): Promise<Receipt[]>;
-  evidence(): Promise<{ digest: string; data: Uint8Array }[]>;
-  on(name: "opened" | "sealed" | "sent" | "queued" | "refused" | "*", listener: (event: FranklyEvent) => void): () => void;
+  /** What contradicts each other; `chain` is the first root of the keys it was signed under. */
+  evidence(): Promise<{ chain: string; digest: string; data: Uint8Array }[]>;
+  on(name: "opened" | "log_renamed" | "sealed" | "sent" | "queued" | "refused" | "*", listener: (event: FranklyEvent) => void): () => void;
   close(): void;
 }
 

@@ -176,7 +176,7 @@ class Client:
             survey.document,
             survey.level,
             store.spent(name),
-            is_answered=store.answer(survey.document.survey, name) is not None,
+            is_answered=store.answer(self._parts.sealing.chain, survey.document.survey, name) is not None,
         )
 
     def answer(

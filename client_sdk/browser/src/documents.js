@@ -26,7 +26,7 @@ import { reject, requireDistinct, requireKeys, text, under, words } from "./sche
  */
 
 export const CLOCK_SKEW = 600_000;
-const DAY = 86_400_000;
+export const LONGEST_VALID = 400 * 86_400_000;
 
 const idOf = (/** @type {{id: string}} */ entry) => entry.id;
 const itself = (/** @type {string} */ name) => name;
@@ -179,7 +179,7 @@ export function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string}
   const found = survey(data, "");
   const { issued, opens, closes, expires, blocks, strata } = found;
   if (!(issued <= opens && opens < closes && closes <= expires)) throw reject("expires", "order_of_times");
-  if (expires > issued + 400 * DAY) throw reject("expires", "too_long_valid");
+  if (expires > issued + LONGEST_VALID) throw reject("expires", "too_long_valid");
   if ((found.prev === null) !== (found.version === 1)) throw reject("prev", "predecessor");
   requireDistinct(blocks.map(idOf), "blocks");
   requireDistinct([...questionsOf(found), ...strata].map(idOf), "blocks");

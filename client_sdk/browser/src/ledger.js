@@ -180,7 +180,7 @@ export const totalCharge = (/** @type {Charge[]} */ charged) =>
 /** Limits of one app; InvalidInput for limits that are no plain decimals, and for ids that are none. */
 export class Policy {
   constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ {
-    cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0", finalSurveys = [],
+    cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0", finalSurveys = [], collectHosts = [],
   } = {}) {
     this.cap = cap;
     this.limit = expLower(parseDecimal(cap, "cap"));
@@ -190,6 +190,7 @@ export class Policy {
     this.allowUnpinned = allowUnpinned;
     this.requireLog = requireLog;
     this.finalSurveys = idsOf(finalSurveys);
+    this.collectHosts = collectHosts;
   }
 
   /** Whether a survey with this pin (null: without) needs a log's word. */

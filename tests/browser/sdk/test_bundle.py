@@ -22,7 +22,7 @@ SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # What a page loads, gzip -9 of each file, in bytes: as docs/browser.md tells it. A larger bundle has to be argued for.
 LIMITS = {"core": 15_900, "core and all that a survey may ask for": 22_500, "index": 23_700, "element": 28_300}
-LATER = {f"{name}.js" for name in "log rare rotation tokens memory respondents".split()}
+LATER = {f"{name}.js" for name in "log rare tokens memory respondents".split()}
 
 ENTRIES = ("index.js", "core.js", "explain.js", "texts.js", "element.js")
 

@@ -6,8 +6,10 @@ import binascii
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -17,13 +19,15 @@ import pytest
 from frankly_protocol import canonical
 from frankly_protocol.audit import Claim
 from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import KEYS_TYPE, Envelope
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
 from frankly_protocol.tokens import TokenRule
-from frankly_protocol.trust import Role
+from frankly_protocol.trust import Role, accept_keys
 from frankly_sdk import Policy
 from frankly_sdk._trusted import accept_survey
 from frankly_sdk.explain import explain
@@ -33,7 +37,9 @@ from playwright.sync_api import Page
 from tests.browser.sdk import reports
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol.every_kind import below, documents
-from tests.frankly_protocol.samples import NOW, PUBLISHER, question, sealed, survey
+from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, keys_document, question, sealed, survey
+from tests.frankly_protocol.trust import edwards
+from tests.frankly_protocol.trust.samples import role
 
 STRATIFIED = reports.stratified()
 DOCUMENTS = {**documents(), **{f"stratified {name}": document for name, document in STRATIFIED.items()}}
@@ -208,6 +214,51 @@ def test_the_levels_of_strata_are_on_the_line(page: Page) -> None:
     expected = [verdict(envelope) for envelope in envelopes]
     assert all(said is not None and said[0] == "document_privacy" for said in expected)
     assert judged_by_browser(page, envelopes) == expected
+
+
+KEYS_VERDICTS = program("keys_verdicts")
+WEAK = [*edwards.small_order_encodings(), *edwards.not_canonical()]
+
+
+def keys_verdict(envelope: bytes) -> list[str | None] | None:
+    """What the Python SDK says of keys: None if it accepts, otherwise the code and the field at fault."""
+    try:
+        accept_keys(envelope, None, NOW)
+    except FranklyError as error:
+        return [error.code, error.field]
+    return None
+
+
+def bent_keys(payload: bytes, random: Random) -> bytes:
+    """A keys document bent as any other, or only in the bytes of one of its keys or in one of its times."""
+    if random.random() < 0.6:
+        return mutated(payload, random)
+    found = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))
+    if len(found) < 64:
+        day = NOW + timedelta(
+            days=random.choice([-401, -400, -100, 100, 389, 390, 391, 400]), seconds=random.choice([0, 1])
+        )
+        return payload.replace(found, format_time(day).encode())
+    other = random.choice([*WEAK, bytes.fromhex(found.decode())[::-1]])
+    return payload.replace(found, other.hex().encode())
+
+
+def test_bent_keys_are_judged_alike(page: Page, full: bool) -> None:
+    random = Random(10)
+    originals = [keys_document().payload(), replace(keys_document(), log=role()).payload()]
+    payloads = originals + [bent_keys(random.choice(originals), random) for _ in range(5000 if full else 300)]
+    envelopes = [Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes() for payload in payloads]
+    expected = [keys_verdict(envelope) for envelope in envelopes]
+    assert expected[:2] == [None, None]
+    assert {said and said[1] for said in expected} >= {
+        None, "expires", "root.keys[0].public", "publisher.keys[0].public", "log.public", "log.witnesses[0].public",
+    }  # fmt: skip
+    given = {
+        "envelopes": [base64.b64encode(envelope).decode() for envelope in envelopes],
+        "now": NOW.timestamp() * 1000,
+    }
+    both = list(zip(payloads, expected, page.evaluate(KEYS_VERDICTS, given), strict=True))
+    assert [one for one in both if one[1] != one[2]] == []
 
 
 def test_base64_is_judged_alike(page: Page) -> None:

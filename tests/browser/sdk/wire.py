@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.trust import write_chain
 
 from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys
 from tests.frankly_sdk.fakes import payable_survey
@@ -128,6 +129,8 @@ def _found(wire: Wire, path: str) -> tuple[str, bytes | None]:
             return TYPES[Path(route).suffix], (folder / route.removeprefix(prefix)).read_bytes()
     if route == "/v1/keys":
         return "application/json", sealed_keys(keys_document())
+    if route == "/v1/keys/chain":
+        return "application/json", write_chain([_found(wire, "/v1/keys")[1] or b""])
     for name, document in wire.documents.items():
         if route == f"/v1/surveys/{name}/document":
             return "application/json", sealed(document.payload())
