@@ -190,6 +190,11 @@ def test_no_promise_counts_if_blocks_give_one_secret_different_values(other: Pro
     assert form(entry("both", 20, promise("secret-ldp", (5, 1)), other)).secrets["s"].level == 5
 
 
+def test_two_balls_of_one_name_may_be_about_two_secrets() -> None:
+    ball = promise("rldp", lower_bounds=BALL)
+    assert form(entry("first", 20, ball), entry("second", 2, ball)).secrets["s"].odds == 40
+
+
 def test_approximate_levels_add_with_their_deltas_as_far_as_the_cap_goes() -> None:
     first, second = dp("a", 2, (1, 100), None), dp("b", 3, (1, 50), 10)
     assert form(first, second).cost == Charge(None)
@@ -200,6 +205,8 @@ def test_approximate_levels_add_with_their_deltas_as_far_as_the_cap_goes() -> No
     assert [line.counted_by for line in everything.lines] == ["dp", "dp"]
     assert form(second, delta_cap=Fraction(1)).cost.odds == 3
     assert form(dp("c", 30, (1, 50), 10), delta_cap=Fraction(1)).cost == Charge(Fraction(10))
+    both = entry("d", None, *second.promises, *first.promises)
+    assert form(both, delta_cap=Fraction(1)).cost == Charge(Fraction(2), Fraction(1, 100))
 
 
 def test_a_secret_has_the_delta_of_the_blocks_that_count_one() -> None:
@@ -210,6 +217,10 @@ def test_a_secret_has_the_delta_of_the_blocks_that_count_one() -> None:
     both = entry("both", None, promise("secret-ldp", (2, 1)), *dp("", 3, (1, 50), None).promises)
     counted = form(both, delta_cap=Fraction(1)).secrets["s"]
     assert (counted.odds, counted.delta, counted.counted) == (2, 0, "both")
+    # In lift the promise counts, 3 instead of 4; in odds the (ε, δ) promise does, 4 instead of 9.
+    apart = entry("apart", None, promise(level=(3, 1)), *dp("", 4, (1, 50), None).promises)
+    mixed = form(apart, delta_cap=Fraction(1)).secrets["s"]
+    assert (mixed.level, mixed.odds, mixed.delta) == (3, 4, Fraction(1, 50))
 
 
 def test_beyond_the_cap_on_delta_the_ledger_charges_ceilings() -> None:
@@ -230,6 +241,7 @@ def test_a_bound_on_a_posterior_multiplies_and_is_no_level() -> None:
     bounded = entry("d", None, promise("dpv", (1, 4), sensitive=1))
     level = form(bounded, FREE, FREE)
     assert [(p.block, p.secret, p.sensitive, p.bound) for p in level.posteriors] == [("d", "s", 1, Fraction(9, 16))]
+    assert form(FREE, bounded).posteriors[0].bound == Fraction(3, 8)
     assert form(bounded, LEAKY).posteriors[0].bound == 1
     assert form(bounded, OTHER, OTHER).posteriors[0].bound == 1
 
