@@ -84,7 +84,7 @@ function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   }
   const size = sizeOf(m), counts = notion === "dpv" ? 2 * a : joint.reduce((all, row) => all + row.filter(Boolean).length, 0);
   const margins = notion === "srlip" ? secrets * cells * 40 * size : 0;
-  const each = secrets * a * 8 + counts * 20 * size + margins + cells * (secrets * 150 + 800) * size;
+  const each = secrets * a * 8 + counts * 20 * size + margins + cells * (secrets * 190 + 800) * size;
   return tables + listing(m) + Number(m.reports) * each;
 }
 

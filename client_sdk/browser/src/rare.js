@@ -41,7 +41,7 @@ export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { n
   if (isSet) return 0;
   if (notion === "rldp") {
     const large = sizeOf(m) + words;
-    return listing(m) + a * 300 * large + Number(m.reports) * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 12 * large * large);
+    return listing(m) + a * 300 * large + Number(m.reports) * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large * large);
   }
   const [factors, each] = m.kind === "product" ? [m.factors, 2000] : [[m], 120];
   return factors.reduce((all, f) => all + f.answers ** 2 * (5000 + each * Number(f.reports)), 0);

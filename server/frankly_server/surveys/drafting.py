@@ -98,7 +98,8 @@ def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock],
     except DocumentRejected as error:
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
-        problem = Problem.MECHANISM_NOT_CERTIFIED if error.reason == "privacy" else Problem.DEFINITION_INVALID
+        named = {"privacy": Problem.MECHANISM_NOT_CERTIFIED, "work_limit": Problem.OPTIMISER_LIMIT}
+        problem = named.get(error.reason, Problem.DEFINITION_INVALID)
         raise InvalidInput(problem, error.detail, error.field) from None
     require_stated(document)
     require_budget(document, definition.budget)

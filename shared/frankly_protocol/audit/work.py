@@ -126,13 +126,13 @@ def _of_columns(mechanism: DenseMechanism | ProductMechanism, claim: Claim) -> i
     listed = a * b * (40 if len(factors) == 1 else 40 * size)
     if claim.notion == "rldp":
         secrets, large = len(claim.lower_bounds or ()), size + _words(_scale_bits(claim.lower_bounds or ()))
-        return listed + a * 300 * large + b * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 12 * large**2)
+        return listed + a * 300 * large + b * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large**2)
     secrets, counts = len(joint), sum(sum(map(bool, row)) for row in joint)
     if claim.notion == "dpv":
         secrets, counts = 2, 2 * a
     cells = prod(size + 1 for size in claim.attributes or ()) if claim.notion == "srlip" else 1
     margins = secrets * cells * 40 * size if claim.notion == "srlip" else 0
-    around = cells * (secrets * 150 + 800) * size
+    around = cells * (secrets * 190 + 800) * size
     return listed + b * (secrets * a * 8 + counts * 20 * size + margins + around)
 
 
