@@ -10,7 +10,7 @@ from frankly_protocol.audit import DEVICE_CAP, ReportLevel, ln_up
 
 ANSWERS: Final = "the answers themselves, or anything else"
 """The last line of a table: the bound that holds whatever is known."""
-HEADERS: Final = ("about", "belief ×", "odds ×", "public answers alone: odds ×")
+HEADERS: Final = ("about", "belief, at most", "odds, at most", "odds by the public answers alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def tellings(level: ReportLevel) -> Sequence[Telling]:
 def telling_rows(level: ReportLevel, *, has_strata: bool) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Return the headers and the lines of `tellings` as a table; without public questions it has no column for them."""
     width = len(HEADERS) if has_strata else len(HEADERS) - 1
-    rows = [(told.about, told.belief, told.odds, told.strata_odds or "") for told in tellings(level)]
+    rows = [(told.about, *map(_factor, (told.belief, told.odds, told.strata_odds))) for told in tellings(level)]
     return HEADERS[:width], [row[:width] for row in rows]
 
 
@@ -60,6 +60,10 @@ def report_json(level: ReportLevel) -> dict[str, Any]:
         "answers": {"level": ln_up(level.answers.level), "odds": ln_up(level.answers.odds)},
         "cost": ln_up(level.cost.odds),
     }
+
+
+def _factor(shown: str | None) -> str:
+    return "–" if shown is None else f"×{shown}"
 
 
 def times(ratio: Fraction | None) -> str:

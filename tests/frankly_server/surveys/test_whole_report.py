@@ -22,10 +22,10 @@ def test_machines_get_nats_and_people_factors() -> None:
         "cost": "2.9958",
     }
     headers, rows = telling_rows(level(THIRD, Fraction(20)), has_strata=True)
-    assert rows == [("hiv", "1.67", "3.34", "∞"), (ANSWERS, "20.00", "20.00", "")]
+    assert rows == [("hiv", "×1.67", "×3.34", "×∞"), (ANSWERS, "×20.00", "×20.00", "–")]
     assert len(headers) == 4
     headers, rows = telling_rows(level(None, None), has_strata=False)
-    assert (len(headers), rows) == (3, [("hiv", "1.67", "∞"), (ANSWERS, "∞", "∞")])
+    assert (len(headers), rows) == (3, [("hiv", "×1.67", "×∞"), (ANSWERS, "×∞", "×∞")])
 
 
 @pytest.mark.parametrize(
