@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from frankly_sdk._tables import VERSION, is_known, steps_from
 from frankly_sdk.errors import StoreError
@@ -102,7 +102,7 @@ class Database:
             try:
                 # This file may be opened and closed here: SQLite has its locks on the database, not on the journal.
                 with contextlib.suppress(FileNotFoundError), self._journal.open("r+b", buffering=0) as file:
-                    _overwrite(file)
+                    _overwrite(file.fileno())
             finally:
                 own.db.execute("ROLLBACK")
 
@@ -188,18 +188,17 @@ def _set_up(db: sqlite3.Connection) -> None:
         db.execute(f"PRAGMA {pragma}")
 
 
-def _overwrite(file: BinaryIO) -> None:
+def _overwrite(handle: int) -> None:
     """Overwrite every chunk that is not all zeros, in place, and sync if there was one."""
-    is_clean = True
-    while chunk := file.read(_CHUNK):
+    offset, is_clean = 0, True
+    while chunk := os.pread(handle, _CHUNK, offset):
         if _has_bytes(chunk):
             is_clean = False
-            file.seek(-len(chunk), os.SEEK_CUR)
-            zeros = memoryview(bytes(len(chunk)))
-            while zeros:
-                zeros = zeros[file.write(zeros) :]
+            offset += os.pwrite(handle, bytes(len(chunk)), offset)
+        else:
+            offset += len(chunk)
     if not is_clean:
-        os.fsync(file.fileno())
+        os.fsync(handle)
 
 
 def _has_bytes(chunk: bytes) -> bool:
