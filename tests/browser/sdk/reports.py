@@ -35,7 +35,9 @@ def document(random: Random) -> SurveyDocument:
 
 
 def block(random: Random, i: int, cells: int) -> Block:
-    mechanism = DenseMechanism(4, tuple((w, 16 - w) for w in random.choice([(9, 7), (12, 4), (16, 8), (10, 4), (0, 16)])))
+    mechanism = DenseMechanism(
+        4, tuple((w, 16 - w) for w in random.choice([(9, 7), (12, 4), (16, 8), (10, 4), (0, 16)]))
+    )
     promises = tuple(promise(random, cells) for _ in range(random.randint(1, 4)))
     asked = (question(f"q{i}", "no", "yes"),)
     return Block(f"b{i}", asked, mechanism, promises, (1, 1), stated_ceiling(mechanism), "made-up", None)

@@ -60,7 +60,9 @@ def in_python(store: Path, document: SurveyDocument, policy: Policy, answer: dic
     return told
 
 
-def both(page: Page, wire: Wire, store: Path, document: SurveyDocument, *, final: bool = False, **answer: str) -> list[Any]:
+def both(
+    page: Page, wire: Wire, store: Path, document: SurveyDocument, *, final: bool = False, **answer: str
+) -> list[Any]:
     """Visit a survey with both SDKs and a cap of 4 nats, answer it if there are answers; what both tell."""
     link = wire.publish(document, document.survey)
     here = wire.documents[document.survey]

@@ -48,7 +48,9 @@ def test_levels_are_pythons(page: Page, full: bool) -> None:
         assert sum(secret[2] is None for secret in secrets) > 20
         assert sum(secret[6] not in (None, ["1", "1"]) for secret in secrets) > 20  # strata tell something
         assert sum(level["posteriors"][:1] != [] and level["posteriors"][0][3] != ["1", "1"] for level in expected) > 5
-        assert (cap == 0) == (not any(line[1] == "dp" and line[3] != ["0", "1"] for level in expected for line in level["lines"]))
+        assert (cap == 0) == (
+            not any(line[1] == "dp" and line[3] != ["0", "1"] for level in expected for line in level["lines"])
+        )
 
 
 LIMITS: list[dict[str, Any]] = [
@@ -96,9 +98,7 @@ def judged(document: SurveyDocument, policy: Policy, case: dict[str, Any], spent
 
 def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -> None:
     random = Random(12)
-    made = [
-        replace(document, survey=f"{i:032x}") for i, document in enumerate(documents(13, 400 if full else 60))
-    ]
+    made = [replace(document, survey=f"{i:032x}") for i, document in enumerate(documents(13, 400 if full else 60))]
     cases: list[dict[str, Any]] = []
     expected = []
     for i, document in enumerate(made):
@@ -109,7 +109,10 @@ def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -
             case["answered"] = bool(spent) and random.random() < 0.2
             policy = Policy(**limits, **final)
             expected.append(judged(document, policy, case, spent))
-            options = {NAMES.get(name, name): value for name, value in {**limits, "final_surveys": list(final["final_surveys"])}.items()}
+            options = {
+                NAMES.get(name, name): value
+                for name, value in {**limits, "final_surveys": list(final["final_surveys"])}.items()
+            }
             charged = [[as_texts(charge.odds), as_texts(charge.delta)] for charge in spent]
             cases.append({"survey": i, "policy": options, "spent": charged, **case})
     payloads = [document.payload().decode() for document in made]

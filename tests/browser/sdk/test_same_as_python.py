@@ -170,7 +170,11 @@ BAD_TABLES: dict[str, tuple[Callable[[list[Any]], Any], str, str]] = {
     "a secret without mass": (lambda t: [[table[0], [0] * 4, table[2]] for table in t], "privacy", ROWS + "[0][1]"),
     "a text for a count": (lambda t: [t[0], [["1", 1, 1, 1], *t[1][1:]], t[2]], "schema", ROWS + "[1][0][0]"),
     "counts beyond 2^53": (lambda t: [[[2**53 - 1] * 4] * 3, *t[1:]], "schema", ROWS),
-    "the claim broken in one stratum": (lambda t: [t[0], t[1], [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]], "privacy", ".level"),
+    "the claim broken in one stratum": (
+        lambda t: [t[0], t[1], [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]],
+        "privacy",
+        ".level",
+    ),
 }
 
 
