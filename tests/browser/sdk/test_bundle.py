@@ -167,6 +167,6 @@ def test_errors_keep_their_names_and_words(page: Page, wire: Wire) -> None:
     link = wire.publish(survey(ldp_block(epsilon="5")))
     kind, name, code, detail = page.evaluate(OPEN, [link, AT, "index", {"cap": "1"}])
     assert (kind, name, code) == ("PolicyRefused", "PolicyRefused", "policy_cap")
-    told = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: ask for smaller levels, .*"
-    assert re.fullmatch(told, detail)
+    words = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: ask for smaller .*"
+    assert re.fullmatch(words, detail)
     assert page.evaluate(OPEN, [link[:-1], AT, "index", {}])[:3] == ["LinkError", "LinkError", "link"]

@@ -19,7 +19,8 @@ ONE_LINE = re.compile(rf"(?:new (?:{MAKES.replace(' ', '|')})|\b(?:{ASKS.replace
 # Names of the protocol, of parts and of what a browser calls things, beside which the rest are keys.
 OTHERS = set(
     "low_level lower_bounds design_prior collect_url min_reports delta_cap max_ceiling eps_out_of_range eps_not_finite "
-    "eps_format field_type final_surveys token_invalid insecure_transport unknown_choice too_early no_receipt content_type".split()
+    "eps_format field_type final_surveys token_invalid insecure_transport unknown_choice too_early no_receipt "
+    "content_type".split()
 )
 
 
@@ -39,7 +40,8 @@ def test_every_key_has_a_text(page: Page) -> None:
         """async (keys) => {
           const [{inWords}, {rational}] = await Promise.all([import("/sdk/texts.js"), import("/sdk/rational.js")]);
           const ratio = rational(3, 2), figures = [ratio, "1", ratio, "0"];
-          const values = {final: figures, budget: figures, budget_delta: [ratio, "0"], ceiling: [ratio], no_answer: [["a"]]};
+          const values = {final: figures, budget: figures, budget_delta: [ratio, "0"], ceiling: [ratio]};
+          values.no_answer = [["a"]];
           values.cap = [null, null, ...figures];
           values.composition = ["one_prior_counts", "a", ...figures];
           values.unknown_name = ["kind"];
