@@ -20,7 +20,8 @@ export function rational(/** @type {bigint | number} */ n, /** @type {bigint | n
   return [a / common, b / common];
 }
 
-export const ZERO = rational(0), ONE = rational(1);
+export const ZERO = rational(0);
+export const ONE = rational(1);
 
 /** Negative, zero or positive as a is less than, equal to or greater than b; null is infinite. */
 export function compare(/** @type {Rational | null} */ a, /** @type {Rational | null} */ b) {

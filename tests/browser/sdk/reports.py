@@ -72,7 +72,7 @@ def ratio_of(random: Random) -> tuple[int, int]:
 
 
 def prior(random: Random, secret: str, cells: int) -> Prior:
-    """One table or one per stratum; now and then a diagonal, written as one or as two rows, or a secret that is missing."""
+    """One table or one per stratum, sometimes a diagonal, as one row or as two; sometimes a secret is missing."""
     tables = []
     shape = random.choice(["rows", "rows", "diagonal", "one row"])
     for _ in range(random.choice([1, cells])):
@@ -90,7 +90,7 @@ def as_texts(ratio: Fraction | None) -> list[str] | None:
 
 
 def stratified() -> dict[str, SurveyDocument]:
-    """Documents with a prior for each stratum, at exactly the level that the worst stratum needs, by kind and notion."""
+    """Documents with a prior for each stratum, at the very level that the worst stratum needs, by kind and notion."""
     regions = question("region", "north", "south", "east")
     found = {}
     for kind in KINDS:

@@ -136,7 +136,8 @@ def test_nothing_of_the_level_is_computed_while_the_store_is_locked(page: Page, 
           const {Client} = await import("/sdk/index.js");
           const client = await Client.open(link, {now: () => at, spreadMs: 0});
           // Whatever the survey says from now on: no level can be computed again.
-          for (const block of client.survey.blocks) Object.defineProperty(block, "promises", {get: () => { throw new Error("again"); }});
+          const promises = {get: () => { throw new Error("again"); }};
+          for (const block of client.survey.blocks) Object.defineProperty(block, "promises", promises);
           return (await client.answer(choices)).status;
         }""",
         [wire.publish(), AT, {"affair": "yes", "marriage": "good"}],
@@ -144,18 +145,22 @@ def test_nothing_of_the_level_is_computed_while_the_store_is_locked(page: Page, 
     assert found == "sent"
 
 
-ELEMENT = """([link, at, names, attribute]) => new Promise((done) => import("/sdk/element.js").then(({FranklySurvey}) => {
-  const element = new FranklySurvey();
+ELEMENT = """async ([link, at, names, attribute]) => {
+  const {FranklySurvey} = await import("/sdk/element.js"), element = new FranklySurvey();
   element.options = {now: () => at, spreadMs: 0, ...(!attribute && {policy: {finalSurveys: names}})};
   if (attribute) element.setAttribute("final-surveys", names.join(" \\n"));
-  element.addEventListener("frankly-error", (event) => done(event.detail.code));
-  element.addEventListener("frankly-opened", () => {
-    const look = () => (element.shadowRoot.querySelector(".words") ? done(element.shadowRoot.querySelector(".words").textContent) : setTimeout(look, 20));
-    look();
+  const ended = new Promise((done) => {
+    element.addEventListener("frankly-error", (event) => done(event.detail.code));
+    const look = () => {
+      const words = element.shadowRoot.querySelector(".words");
+      words ? done(words.textContent) : setTimeout(look, 20);
+    };
+    element.addEventListener("frankly-opened", look);
   });
   element.setAttribute("link", link);
   document.querySelector("main").append(element);
-}))"""
+  return ended;
+}"""
 
 
 @pytest.mark.parametrize("attribute", [True, False])

@@ -22,7 +22,7 @@ SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # What a page loads, gzip -9 of each file, in bytes: as docs/browser.md tells it. A larger bundle has to be argued for.
 LIMITS = {"core": 15_900, "core and all that a survey may ask for": 22_500, "index": 23_700, "element": 28_300}
-LATER = {f"{name}.js" for name in "log rare tokens memory respondents".split()}
+LATER = {f"{name}.js" for name in "log rare tokens memory respondents budget".split()}
 
 ENTRIES = ("index.js", "core.js", "explain.js", "texts.js", "element.js")
 
@@ -147,9 +147,8 @@ RUN = """async ([link, at, choices]) => {
 def test_the_bundled_element_asks_and_sends(page: Page, wire: Wire) -> None:
     assert page.evaluate(RUN, [wire.publish(survey(ldp_block())), AT, ["yes"]]) == []
     assert len(wire.stored) == 1
-    assert {path.removeprefix("/bundle/") for path, _ in wire.asked if path.startswith("/bundle/")} == loads(
-        "element.js"
-    )
+    asked = {path.removeprefix("/bundle/") for path, _ in wire.asked if path.startswith("/bundle/")}
+    assert asked == loads("element.js") | {"budget.js"}
 
 
 OPEN = """([link, at, entry, policy]) => import(`/bundle/${entry}.js`).then(({Client}) =>
@@ -168,5 +167,6 @@ def test_errors_keep_their_names_and_words(page: Page, wire: Wire) -> None:
     link = wire.publish(survey(ldp_block(epsilon="5")))
     kind, name, code, detail = page.evaluate(OPEN, [link, AT, "index", {"cap": "1"}])
     assert (kind, name, code) == ("PolicyRefused", "PolicyRefused", "policy_cap")
-    assert re.fullmatch(r"the survey costs 5\.\d{4} nats, this app allows 1", detail)
+    words = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: ask for smaller .*"
+    assert re.fullmatch(words, detail)
     assert page.evaluate(OPEN, [link[:-1], AT, "index", {}])[:3] == ["LinkError", "LinkError", "link"]

@@ -34,7 +34,8 @@ def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, 
     assert page.evaluate("client.answer({affair: 'yes', marriage: 'good'})")["status"] == "sent"
     assert not loaded(wire) & (LATER | WORDS)
     said = page.evaluate(
-        "import('/sdk/explain.js').then(({explain}) => String(explain(client.survey, client.level, client.signedBy, 'en')))"
+        """import("/sdk/explain.js").then(({explain}) =>
+             String(explain(client.survey, client.level, client.signedBy, "en")))"""
     )
     assert "nothing leaves it but what is listed below" in said
     page.evaluate(program("open"), {"link": wire.publish(survey_id="cd" * 16), "at": AT, "options": {"store": "b"}})
