@@ -168,6 +168,11 @@ def test_figures_are_rounded_against_ourselves(tmp_path: Path) -> None:
             spent.append(true)
 
 
+def test_what_is_left_of_a_cap_of_many_digits_is_rounded_down(tmp_path: Path) -> None:
+    with fakes.FakeServer(document=survey(ldp_block())).open(tmp_path / "s.db", policy=Policy(cap="1.99999")) as client:
+        assert (client.budget().left, client.budget().left_after) == ("1.9999", "0.9999")
+
+
 def test_a_form_that_does_not_fit_any_more_says_so(tmp_path: Path) -> None:
     with (
         fakes.FakeServer(document=survey(ldp_block(epsilon="1"))).open(

@@ -98,6 +98,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "unary": lambda: case(1, (UNARY, [LIP, LDP])),
     "subset": lambda: case(1, (SUBSET, [LDP])),
     "product": lambda: case(2, (PRODUCT, [ODDS, LDP])),
+    "side channels, strata": lambda: case(2, (PRODUCT, [("srlip", "s")])),
     "dp": with_delta,
 }
 REFUSED = "strata, not stratified, no ceiling"
@@ -235,6 +236,11 @@ def block_lift(case: Case, i: int, given: str, name: str, bound: str) -> None:
     assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
 
 
+def block_known(case: Case, i: int, given: str, name: str, bound: str) -> None:
+    worst = max(worlds.lift_beside(group, name, case.mechanisms[i], i) for group in _given(case, given))
+    assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
+
+
 def block_odds(case: Case, i: int, given: str, name: str, bound: str) -> None:
     worst = max(odds for _, odds in _alone(case, i, given, name))
     assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
@@ -282,6 +288,12 @@ def _alone(case: Case, i: int, given: str, name: str) -> list[tuple[Fraction, Fr
 
 BLOCK: list[tuple[str, Callable[..., None]]] = [
     (ALONE.format(rf"belief about your “(.)” changes by more than {X}"), block_lift),
+    (
+        ALONE.format(
+            rf"belief about your “(.)” changes by more than {X}, even for those who know some of your answers to it"
+        ),
+        block_known,
+    ),
     (ALONE.format(rf"odds about your “(.)” change by more than {X}"), block_odds),
     (ALONE.format(rf"belief about your “(.)” grows by more than {X} or shrinks by more than ÷([\d.]+)"), block_sides),
     (ALONE.replace("nobody’s", "nobody").format(r"can be surer than ([\d.]+)% that your “(.)” is “s(.)”"), block_sure),

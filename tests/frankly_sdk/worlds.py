@@ -30,6 +30,8 @@ class Person:
 
 
 World = Sequence[Person]
+ATTRIBUTES = (2, 2)
+"""The parts of an answer under srlip."""
 Chances = list[list[Fraction]]
 """P(y|x): one list over the answers for every symbol."""
 
@@ -124,13 +126,33 @@ def promise(world: World, notion: str, secret: str, block: int, mechanism: Mecha
     found = [leakage(group, secret, [mechanism], [block]) for group in groups(world, stratified)]
     lift, odds = max(lift for lift, _ in found), max(odds for _, odds in found)
     level = odds if notion == "secret-ldp" else lift
+    if notion == "srlip":
+        level = max(lift_beside(group, secret, mechanism, block) for group in groups(world, stratified))
     more: dict[str, object] = {"level": level.as_integer_ratio()}
     if notion == "alip":
         more["low_level"] = level.as_integer_ratio()
+    if notion == "srlip":
+        more["attributes"] = ATTRIBUTES
     if notion == "dpv":
         sure = max(sureness_of_block(group, secret, 1, mechanism, block) for group in groups(world, stratified))
         more = {"level": sure.as_integer_ratio(), "sensitive": 1}
     return Promise.under(Claim(notion, joint=prior.table, **more), prior)  # type: ignore[arg-type]
+
+
+def lift_beside(world: World, secret: str, mechanism: Mechanism, block: int) -> Fraction:
+    """Return the largest lift for anybody who knows none or some of the attributes that make up an answer."""
+    found = Fraction(1)
+    for known in ((), (0,), (1,), (0, 1)):
+        for values in product(*(range(ATTRIBUTES[j]) for j in known)):
+            fits = [
+                p for p in world if all(_parts(p.answers[block])[j] == v for j, v in zip(known, values, strict=True))
+            ]
+            found = max(found, leakage(fits, secret, [mechanism], [block])[0])
+    return found
+
+
+def _parts(answer: int) -> tuple[int, int]:
+    return divmod(answer, ATTRIBUTES[1])
 
 
 def sureness_of_block(world: World, secret: str, value: int, mechanism: Mechanism, block: int) -> Fraction:
