@@ -109,8 +109,6 @@ export interface ReportLevel {
   answers: { level: Rational | null; odds: Rational | null; delta: Rational };
   cost: { odds: Rational | null; delta: Rational };
   ceiling: Rational | null;
-  /** The most that the odds of anything protected can move. */
-  odds: Rational | null;
   lines: { block: string; countedBy: "ceiling" | "dp"; odds: Rational | null; delta: Rational }[];
   posteriors: { block: string; secret: string; sensitive: number; bound: Rational }[];
 }

@@ -29,7 +29,6 @@ import * as ratios from "./ratios.js";
  * @property {Bound & {level: Rational | null}} answers under every prior
  * @property {Bound} cost what the ledger charges
  * @property {Rational | null} ceiling the cost where the app allows no δ
- * @property {Rational | null} odds the most that the odds of anything protected can move: the dearest secret, or the answers without one
  * @property {BlockCharge[]} lines how each block counts for the cost
  * @property {Posterior[]} posteriors
  */
@@ -55,9 +54,8 @@ export function reportLevel(/** @type {Pick<Survey, "blocks" | "strata">} */ { b
     }
   const levelOf = secretLevels(lines, cost, strata.length > 0);
   const secrets = new Map([...about].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, own]) => [name, levelOf(own)]));
-  const odds = secrets.size ? largest([...secrets.values()].map((secret) => secret.odds)) : cost.odds;
   return {
-    secrets, cost, odds, lines, answers: { level: cost.odds, ...cost }, ceiling: reduced(product(ceilings)),
+    secrets, cost, lines, answers: { level: cost.odds, ...cost }, ceiling: reduced(product(ceilings)),
     posteriors: posteriorsOf(blocks, ceilings, strata.length > 0),
   };
 }
@@ -107,7 +105,7 @@ function secretLevels(/** @type {BlockCharge[]} */ lines, /** @type {Bound} */ c
     let best;
     for (const [i, bound] of bounds) {
       if (endless.some((j) => j !== i)) continue;
-      const [n, d] = lines[i].odds ?? ONE, gain = rational(bound[0] * d, bound[1] * n);
+      const [n, d] = lines[i].odds ?? ONE, gain = /** @type {Rational} */ ([bound[0] * d, bound[1] * n]);
       if (endless.length ? true : compare(gain, best?.gain ?? ONE) < 0) best = { i, gain };
     }
     if (!best) return { ratio: cost.odds, delta: cost.delta, counted: null };

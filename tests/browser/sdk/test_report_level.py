@@ -30,7 +30,7 @@ def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
             for name, s in level.secrets.items()
         ],
         "answers": [as_texts(v) for v in (level.answers.level, level.answers.odds, level.answers.delta)],
-        "cost": [as_texts(v) for v in (level.cost.odds, level.cost.delta, level.ceiling, level.odds)],
+        "cost": [as_texts(v) for v in (level.cost.odds, level.cost.delta, level.ceiling)],
         "lines": [[b.block, b.counted_by, as_texts(b.odds), as_texts(b.delta)] for b in level.lines],
         "posteriors": [[p.block, p.secret, p.sensitive, as_texts(p.bound)] for p in level.posteriors],
     }
@@ -147,7 +147,7 @@ def test_final_surveys_are_a_list_of_ids(page: Page, surveys: Any) -> None:
     assert found == [caught.value.code, caught.value.field]
 
 
-def test_the_level_of_a_large_form_takes_milliseconds(page: Page) -> None:
+def test_the_level_of_a_large_form_is_found_in_linear_time(page: Page) -> None:
     """100 blocks with 16 LIP claims each, all about different secrets: minutes if ratios are reduced at every step."""
     block = lip_block()
     (promise,) = block.promises
@@ -170,9 +170,9 @@ def test_the_level_of_a_large_form_takes_milliseconds(page: Page) -> None:
           const ceiling = (i) => [2n ** 53n - 1n - BigInt(i), 2n ** 47n + BigInt(i)];
           const open = survey.blocks.map((block, i) => ({...block, ceiling: ceiling(i)}));
           const start = performance.now(), level = ledger.reportLevel({...survey, blocks: open});
-          return [performance.now() - start, level.secrets.size, level.odds !== null];
+          return [performance.now() - start, level.secrets.size, level.cost.odds !== null];
         }""",
         document.payload().decode(),
     )
     assert taken[1:] == [1600, True]
-    assert taken[0] < 500, taken
+    assert taken[0] < 2000, taken  # about 100 on a quiet machine

@@ -8,7 +8,7 @@ async ({payloads, cap}) => {
       secrets: [...level.secrets].map(([name, s]) =>
         [name, said(s.level), said(s.odds), s.unit, said(s.delta), s.counted, said(s.strataLift), said(s.strataOdds)]),
       answers: [level.answers.level, level.answers.odds, level.answers.delta].map(said),
-      cost: [level.cost.odds, level.cost.delta, level.ceiling, level.odds].map(said),
+      cost: [level.cost.odds, level.cost.delta, level.ceiling].map(said),
       lines: level.lines.map(({block, countedBy, odds, delta}) => [block, countedBy, said(odds), said(delta)]),
       posteriors: level.posteriors.map(({block, secret, sensitive, bound}) => [block, secret, sensitive, said(bound)]),
     };
