@@ -125,10 +125,15 @@ function secretLevels(/** @type {BlockCharge[]} */ lines, /** @type {Bound} */ c
   };
 }
 
-/** The bound each block promises about a secret: the least under each of its priors, the largest of those; no bound under one of them is none. */
+/**
+ * The bound each block promises about a secret: the least under each of its priors, the largest of those; no bound under
+ * one of them is none. Blocks that name different values mean two secrets by one name: none of their promises counts.
+ */
 function boundsOf(/** @type {Map<number, Promised[]>} */ about, /** @type {(claim: Claim) => Rational | null} */ boundOf, /** @type {boolean} */ hasStrata) {
   /** @type {Map<number, Rational>} */
   const found = new Map();
+  const values = [...about.values()].flat().map(({ prior }) => prior && String([...prior.secrets].sort()));
+  if (about.size > 1 && values.some((named) => !named || named !== values[0])) return found;
   for (const [i, promises] of about) {
     /** @type {Map<string, Rational[]>} */
     const under = new Map();

@@ -81,7 +81,8 @@ def prior(random: Random, secret: str, cells: int) -> Prior:
             n = 0
         cell = {"rows": ((n, n), (m, 1)), "diagonal": ((n, 0), (0, m)), "one row": ((n, m),)}
         tables.append(cell[shape])
-    return Prior(secret, ("no", "yes"), tuple(tables), SOURCE)
+    names = random.choice([("no", "yes")] * 6 + [("yes", "no"), ("low", "high")])  # now and then another secret's
+    return Prior(secret, names, tuple(tables), SOURCE)
 
 
 def as_texts(ratio: Fraction | None) -> list[str] | None:
