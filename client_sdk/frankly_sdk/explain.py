@@ -15,8 +15,8 @@ from frankly_protocol.report import Report
 LIMITS = (
     "What this cannot protect: your network address is visible to whoever runs the server unless you use a relay; a "
     "device or operating system in strange hands sees everything; nobody can stop somebody from making you answer, and "
-    "nobody can check that an answer is true. If this app's memory is erased it no longer knows that you have "
-    "answered; answering again then would tell more about you."
+    "nobody can check that an answer is true. Once sent, an answer cannot be withdrawn. If this app's memory is erased "
+    "it no longer knows that you have answered; answering again then would tell more about you."
 )
 _TOKENS = {
     "invite": "Your invitation leaves with that as it is: whoever handed it out can tell by it which random result is "

@@ -145,7 +145,8 @@ export class FranklySurvey extends HTMLElement {
       ...(survey.token ? [this.#invited(strings)] : []),
       ...survey.strata.map((question) => this.#question(question, language, strings.public)),
       ...client.questions.map((question) => this.#question(question, language, "")),
-      make("button", { part: "button", type: "submit" }, strings.send));
+      make("p", { class: "note", id: "final" }, strings.final),
+      make("button", { part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
     const details = make("details", { part: "explanation" }, make("summary", {}, strings.details),
       ...(strings.english ? [make("p", { class: "note" }, strings.english)] : []),
       make("div", { class: "words", lang: "en", dir: "ltr" }, ...isolated(told.words, survey, language)));

@@ -18,7 +18,7 @@ import { lnUp, percent, percentUp, times } from "./shown.js";
 const LIMITS =
   "What this cannot protect: your network address is visible to whoever runs the server unless you use a relay; a device or operating " +
   "system in strange hands sees everything; nobody can stop somebody from making you answer, and nobody can check that an answer is " +
-  "true. If this app's memory is erased it no longer knows that you have answered; answering again then would tell more about you.";
+  "true. Once sent, an answer cannot be withdrawn. If this app's memory is erased it no longer knows that you have answered; answering again then would tell more about you.";
 
 /** Explain a verified survey in one of its languages, the first by default; `deltaCap` is the policy's `allowed`. */
 export function explain(/** @type {Survey} */ survey, /** @type {string[]} */ signedBy, /** @type {string | undefined} */ language = undefined, deltaCap = ZERO) {

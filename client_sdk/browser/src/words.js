@@ -17,6 +17,7 @@ export const STRINGS = {
     learns: "Whoever guesses your answer from what is sent is right {guess} of the time; without it, {blind}.",
     details: "What leaves this device, and what it can tell",
     english: "",
+    final: "Once sent, your answer cannot be withdrawn.",
     send: "Randomise and send",
     sending: "Sending…",
     missing: "Please answer this question.",

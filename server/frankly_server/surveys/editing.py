@@ -77,7 +77,7 @@ def with_budget(draft: Draft) -> Draft:
 
 
 def nats_of_factor(text: str, field: str = "factor") -> str:
-    """Return ln of "at most so many times as likely", rounded down to ten-thousandths; `field` is where it was written.
+    """Return ln of the factor in "at most … times as likely", rounded down to ten-thousandths; `field` names its input.
 
     Raises InvalidInput(eps_format, eps_out_of_range).
     """

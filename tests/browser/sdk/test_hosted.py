@@ -21,6 +21,7 @@ LOOKS = [
 ]
 
 BOTH_ENDS = ((360, "light", "en"), (1280, "dark", "ar"))
+FINAL = {"en": "Once sent, your answer cannot be withdrawn.", "ar": "بعد الإرسال لا يمكن سحب إجابتك."}
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,9 @@ def test_the_page_is_accessible_fits_and_keeps_its_policy(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert serious(page) == []
     page.locator("summary").click()
+    assert page.locator("button[type=submit]").get_attribute("aria-describedby") == "final"
+    assert page.locator("#final").is_visible()
+    assert page.locator("#final").inner_text() == FINAL[language]
     page.locator("button[type=submit]").click()  # nothing is chosen: every question says so
     assert page.locator(".error:not(:empty)").count() == 3
     assert serious(page) == []
@@ -178,6 +182,9 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
     assert page.evaluate("events") == ["opened", "sealed", "sent"]
     assert page.evaluate("violations") == []
     assert len(wire.stored) == 1
+    # What docs/privacy.md says of browsers: pages cannot keep these two back.
+    for path, headers in wire.asked:
+        assert {"user-agent", "accept-language"} <= {name.lower() for name in headers}, path
 
 
 def test_what_the_server_serves(site: Site) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of `report_level` and `total_charge`, one by one; their truth is for `test_whole_report`."""
+"""Rules of `report_level` and `total_charge`, one by one; their truth is for `test_random_worlds`."""
 
 from dataclasses import dataclass
 from fractions import Fraction
