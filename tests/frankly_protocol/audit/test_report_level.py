@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of `report_level` and `total_charge`, one by one; their truth is for `test_report_worlds`."""
+"""Rules of `report_level` and `total_charge`, one by one; their truth is for `test_random_worlds`."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -113,6 +113,7 @@ def test_every_secret_has_its_own_bound_and_the_dearest_one_is_the_reports() -> 
     assert {(secret.odds, secret.counted) for secret in level.secrets.values()} == {(28, None)}
     assert level.odds == 28
     assert form(LEAKY, OTHER).secrets["t"].level is None  # nothing bounds what the leaky block tells about t
+    assert form(LEAKY, OTHER).odds is None
 
 
 def test_real_documents_are_what_it_reads() -> None:
@@ -171,6 +172,8 @@ def test_under_one_prior_the_least_promise_counts_and_of_several_priors_the_larg
     assert (both.level, both.odds) == (3, 4)
     apart = form(entry("b", None, promise(level=(3, 1)), promise(level=(6, 1), tables=(OTHER_TABLE,)))).secrets["s"]
     assert (apart.level, apart.odds) == (6, 36)
+    balls = [promise("rldp", (n, 1), lower_bounds=(((1, n),), ((0, 1),))) for n in (2, 4)]
+    assert form(entry("b", None, *balls)).secrets["s"].level == 4
     open_ended = promise("alip", tables=(OTHER_TABLE,), low_level=None)
     assert form(entry("b", None, promise(), open_ended)).secrets["s"].level is None
 
@@ -251,6 +254,8 @@ def test_beside_public_answers_a_promise_counts_only_within_every_stratum() -> N
     assert in_strata(entry("b", 9, pooled)).secrets["s"].odds == 9
     assert in_strata(entry("b", 9, within)).secrets["s"].odds == 5
     assert in_strata(entry("b", 9, within, pooled)).secrets["s"].odds == 9  # the pooled prior may be the true one
+    swapped = promise("secret-ldp", (6, 1), BY_STRATUM[::-1])  # the same table of everybody, and another prior
+    assert in_strata(entry("b", 9, within, swapped)).secrets["s"].odds == 6
     assert in_strata(entry("b", None, promise("rldp", lower_bounds=BALL))).secrets["s"].odds is None
     assert in_strata(LEAKY, FREE).answers.odds is None
     bounded = [promise("dpv", (1, 4), tables, sensitive=1) for tables in ((TABLE,), BY_STRATUM)]
