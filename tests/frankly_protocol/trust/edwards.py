@@ -24,7 +24,7 @@ def add(a: Point, b: Point) -> Point:
 def times(n: int, point: Point) -> Point:
     """n times a point."""
     total = IDENTITY
-    for bit in bin(n)[2:]:
+    for bit in f"{n:b}":
         total = add(total, total)
         if bit == "1":
             total = add(total, point)
