@@ -64,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
         "--final-survey", action="append", default=[], metavar="ID", help="a survey that may use up the budget for ever"
     )
     common.add_argument("--keys", type=Path, help="the keys document to trust; otherwise the server's first one")
+    words = "a host that may collect reports besides the link's; may be given several times"
+    common.add_argument("--collect-host", action="append", default=[], metavar="HOST", help=words)
     batch = commands.add_parser("randomise", parents=[common], help="seal a table of answers, write what may leave")
     batch.add_argument("input", help="CSV: a column of respondent keys, one for each question; - is standard input")
     batch.add_argument("output", type=Path, help="one report a line, in an order that tells nothing")
@@ -86,7 +88,8 @@ def _open(chosen: argparse.Namespace) -> Client:
             keys = chosen.keys.read_bytes()
         except OSError:
             raise InvalidInput(Problem.KEY_FILE, "this file cannot be read", str(chosen.keys)) from None
-    policy = Policy(chosen.cap, delta_cap=chosen.delta_cap, final_surveys=tuple(chosen.final_survey))
+    final, hosts = tuple(chosen.final_survey), tuple(chosen.collect_host)
+    policy = Policy(chosen.cap, delta_cap=chosen.delta_cap, final_surveys=final, collect_hosts=hosts)
     return Client.open(chosen.link, chosen.store, policy, keys=keys)
 
 

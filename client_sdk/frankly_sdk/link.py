@@ -82,7 +82,7 @@ def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> Non
 
 def is_host(name: object) -> bool:
     """Tell whether this is the name of a host as an address has it: lower case, no scheme, no port."""
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name.isprintable() or " " in name:
         return False
     try:
         return _split(f"https://{name}/", "link").hostname == name

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SigningKey
-from frankly_protocol.errors import DocumentRejected, Equivocation, KeyChainError, RollbackDetected
+from frankly_protocol.errors import DocumentRejected, Equivocation, InvalidInput, KeyChainError, RollbackDetected
 from frankly_protocol.trust import LogRole, NamedKey
 from frankly_protocol.trust.notes import LOG, WITNESS
 from frankly_sdk import AlreadyAnswered, BudgetExceeded, Event, InsecureTransport, NetworkError, Policy, evidence
@@ -286,6 +286,16 @@ def test_reports_go_to_the_host_of_the_link(
         place.visit(tmp_path / "s.db", answer=True, policy=policy)
     assert caught.value.field == "collect_url"
     assert place.posted == []
+
+
+BAD_HOSTS = ["other.example", ["other.example"], ("https://other.example",), ("other.example:443",), ("Other.example",)]
+
+
+@pytest.mark.parametrize("hosts", [*BAD_HOSTS, (5,), None, ("",), ("a b",), ("a/b",)], ids=repr)
+def test_hosts_are_a_tuple_of_names(hosts: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Policy(collect_hosts=hosts)
+    assert (caught.value.field, "other" in caught.value.detail.lower()) == ("collect_hosts", False)
 
 
 # --- Stores of earlier versions

@@ -179,7 +179,7 @@ class ReportLevel:
 
     @property
     def odds(self) -> Fraction | None:
-        """The most that the odds of anything protected can move: the dearest secret, or the answers without one."""
+        """The largest change of the odds of a declared secret; of the answers if no secret is declared."""
         return largest([secret.odds for secret in self.secrets.values()] or [self.answers.odds])
 
     def charge(self, delta_left: Fraction) -> Charge:
