@@ -94,7 +94,7 @@ function approximate(/** @type {Block[]} */ blocks) {
 }
 
 /** What is to be kept of a form's level. @returns {Charge} */
-export const chargeOf = (/** @type {Omit<Spent, "level">} */ { ceiling, free = null, freeDelta = ZERO }) => ({ cost: freeDelta[0] ? free : ceiling, delta: freeDelta });
+export const chargeOf = (/** @type {FormLevel} */ { ceiling, free = null, freeDelta = ZERO }) => ({ cost: freeDelta[0] ? free : ceiling, delta: freeDelta });
 
 /** What was kept, as a form's level; beyond the cap on δ it counts as infinite. @returns {Spent} */
 const formOf = (/** @type {Charge} */ { cost, delta }) => ({ level: cost, ceiling: delta[0] ? null : cost, free: cost, freeDelta: delta });

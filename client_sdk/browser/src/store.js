@@ -5,7 +5,7 @@
  */
 
 import { FranklyError, StoreError, part } from "./errors.js";
-import { chargeOf } from "./ledger.js";
+import { ZERO } from "./rational.js";
 
 /**
  * @typedef {{chain: string, survey: string, respondent: string, digest: string, url: string, id: string, body: Uint8Array | null,
@@ -26,8 +26,8 @@ const MAX_EVIDENCE = 16, OWNER = [""];
  */
 const FROM_1 = {
   surveys: (document, survey) => [document, ["", survey]],
-  answers: ({ level: _, ceiling, free, freeDelta, ...rest }, [respondent, survey]) =>
-    [{ ...rest, chain: "", ...chargeOf({ ceiling, free, freeDelta }) }, [respondent, "", survey]],
+  answers: ({ level: _, ceiling, free, freeDelta: delta = ZERO, ...rest }, [respondent, survey]) =>
+    [{ ...rest, chain: "", cost: delta[0] ? free : ceiling, delta }, [respondent, "", survey]],
   checkpoints: (head, name) => [head, ["", name]],
   proofs: (proof, digest) => [proof, ["", digest]],
   evidence: (piece, digest) => [{ ...piece, chain: "" }, ["", digest]],
