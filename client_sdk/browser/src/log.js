@@ -169,7 +169,7 @@ export async function requireLogged(/** @type {string} */ digest, /** @type {boo
   if (before) await requireGrowth(head, note, before, rule); // (8.4)
   // The first head of this log, and others there are already: these keys named a log otherwise before.
   const others = before ? [] : (await store.all("checkpoints")).filter((one) => one.chain === chain);
-  await store.keepEvidence(chain, await Promise.all(others.map(async (one) => [await digestOf(one.note), one.note])));
+  if (others.length) await store.keepEvidence(chain, await Promise.all(others.map(async (one) => [await digestOf(one.note), one.note])));
   await store.change("checkpoints", [chain, role.log.name], (now) => (!now || head.size >= now.size) && { chain, size: head.size, note });
   await store.change("proofs", [chain, digest], () => ({ proof: data }));
   if (others.length) announce("log_renamed");
@@ -183,7 +183,9 @@ async function lastHead(/** @type {Rule} */ { chain, role: { log }, store, verif
 }
 
 /** (8.4): the head remembered last is a beginning of this one. All leaves are asked for: a proof "since M" would name M. */
-async function requireGrowth(/** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {Uint8Array} */ before, /** @type {Rule} */ { chain = "", store, fetch }) {
+async function requireGrowth(
+  /** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {Uint8Array} */ before, /** @type {Rule} */ { chain = "", store, fetch },
+) {
   const last = readNote(before);
   if (head.size < last.size) throw new RollbackDetected("log", `the log shows ${head.size} entries, ${last.size} have been seen before`);
   if (head.size === last.size && sameBytes(head.root, last.root)) return;

@@ -49,7 +49,9 @@ export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint
 }
 
 /** The newest keys of a chain that is known; out of reach, those at hand count as long as they last. */
-async function follow(/** @type {Opening} */ opening, /** @type {{chain: string, envelope: Uint8Array}} */ { chain, envelope }, /** @type {() => Promise<Uint8Array[]>} */ whole) {
+async function follow(
+  /** @type {Opening} */ opening, /** @type {{chain: string, envelope: Uint8Array}} */ { chain, envelope }, /** @type {() => Promise<Uint8Array[]>} */ whole,
+) {
   const newest = await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, () => envelope);
   return { chain, newest, keys: await walk(newest, envelope, whole, opening.now, opening.verify) };
 }
