@@ -157,9 +157,9 @@ def _figures() -> list[str]:
         if "coverage" in found:
             lines += ["", "How often margins of 95% held the truth, the least over several truths:", ""]
             lines += markdown(found["coverage"])
-        for rows, title in _AT_THE_LIMIT.items():
+        for rows, words in _AT_THE_LIMIT.items():
             if rows in found:
-                lines += ["", title, "", *markdown(found[rows])]
+                lines += ["", words, "", *markdown(found[rows])]
     return lines
 
 

@@ -19,7 +19,7 @@ ONE_LINE = re.compile(rf"(?:new (?:{MAKES.replace(' ', '|')})|\b(?:{ASKS.replace
 # Names of the protocol, of parts and of what a browser calls things, beside which the rest are keys.
 OTHERS = set(
     "low_level lower_bounds design_prior collect_url min_reports delta_cap max_ceiling eps_out_of_range eps_not_finite "
-    "eps_format token_invalid insecure_transport unknown_choice too_early no_receipt content_type".split()
+    "eps_format token_invalid work_limit insecure_transport unknown_choice too_early no_receipt content_type".split()
 )
 
 
