@@ -72,7 +72,7 @@ def opened() -> dict[str, list[float]]:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_ARGUMENTS)
             for name, beside in (("worker", True), ("page", False)):
                 rounds = [_visit(browser, server.server_port, beside=beside) for _ in range(ROUNDS)]
-                for figure, values in zip(("gap", "open", "cpu"), zip(*rounds, strict=True), strict=True):
+                for figure, values in zip(("gap", "open"), zip(*rounds, strict=True), strict=True):
                     seen[f"{figure}_srlip_2^8_{name}_ms"] = list(values)
             browser.close()
     finally:
@@ -83,21 +83,12 @@ def opened() -> dict[str, list[float]]:
 
 
 def _visit(browser: Any, port: int, *, beside: bool) -> list[float]:
-    """Return milliseconds: the longest gap, the whole opening, and the CPU time of all the page's tasks meanwhile."""
+    """Return milliseconds: the longest that the page stood still, and the whole opening."""
     page = browser.new_page()
     page.goto(f"http://127.0.0.1:{port}/hosted.css")
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def busy() -> float:
-        metrics = session.send("Performance.getMetrics")["metrics"]
-        return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
-
-    before = busy()
     found: list[float] = page.evaluate(_OPEN, {"text": worst.honest().payload().decode(), "beside": beside})
-    cpu = 1000 * (busy() - before)
     page.close()
-    return [*found, cpu]
+    return found
 
 
 @contextmanager
