@@ -175,7 +175,7 @@ def _of_sets(kind: str, notion: str, answers: int, joint: Callable[[int, int], J
 
 
 def _srlip_of_sets(kind: str) -> Callable[[int], Made]:
-    return lambda n: (_sets(kind, 256), (Claim("srlip", MOST, _joint(1 + n, 256), attributes=(2,) * 8),))
+    return lambda n: (_sets(kind, 128), (Claim("srlip", MOST, _joint(1 + n, 128), attributes=(2,) * 7),))
 
 
 def _rldp_of_sets(kind: str) -> Callable[[int], Made]:
@@ -217,11 +217,11 @@ _CASES: dict[str, tuple[Callable[[int], Made], int]] = {
             ("dpv", 256, _rising),
         )
     },
-    **{f"{kind} srlip 2^8, n secrets": (_srlip_of_sets(kind), 255) for kind in ("unary", "subset")},
+    **{f"{kind} srlip 2^7, n secrets": (_srlip_of_sets(kind), 255) for kind in ("unary", "subset")},
     **{f"{kind} rldp, 8n × 2, 16 claims": (_rldp_of_sets(kind), 16) for kind in ("unary", "subset")},
     "product ldp, 2^8, 16 claims, n reports each": (lambda n: (_product(2, n, 8), (Claim("ldp", MOST),) * 16), 4000),
     "product lip 2^8, 384 reports, n secrets": (
-        lambda n: (_product(2, 2, 8), _repeated("lip", _joint(1 + n, 256))),
+        lambda n: (_product(2, 2, 8), _repeated("lip", _joint(1 + n, 256))[:1]),
         255,
     ),
     "product srlip 2^n": (

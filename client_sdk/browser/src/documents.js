@@ -137,7 +137,7 @@ const block = (value, path, root) => {
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
   // What a prior of one row stands for is written out: 4 MiB of them would fill the memory.
   root.counts = promises.reduce((/** @type {number} */ all, /** @type {Promised} */ { prior: known, claim }) =>
-    all + (known ? known.tables.length * known.secrets.length * claim.joint[0].length : 0), root.counts ?? 0);
+    all + (known ? known.tables.length * known.secrets.length * /** @type {number[][]} */ (claim.joint)[0].length : 0), root.counts ?? 0);
   if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
   if (compare(ceiling, statedCeiling(mechanism))) throw new DocumentRejected("privacy", under(path, "ceiling"), "ceiling_of_another");
   return { id, questions, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };

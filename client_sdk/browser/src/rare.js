@@ -49,7 +49,7 @@ export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { n
 
 /** Units of convolving the likelihoods of a product's factors. */
 export const workOfLikelihoods = (/** @type {import("./mechanisms.js").Product} */ m) =>
-  500 * sizeOf(m) * product(m.factors.map((f) => likelihoods(f).reduce((all, own) => all + own.length, 0)));
+  650 * sizeOf(m) * product(m.factors.map((f) => likelihoods(f).reduce((all, own) => all + own.length, 0)));
 
 /** The ratios to compare with what is claimed. @returns {Iterable<Candidate>} */
 export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim, /** @type {bigint[][]} */ joint) {

@@ -160,7 +160,7 @@ def _of_likelihoods(mechanism: Mechanism, claim: Claim) -> int:
     if claim.notion != "dp" or not isinstance(mechanism, ProductMechanism):
         return 0
     masses = [sum(map(len, products.likelihoods(factor))) for factor in mechanism.factors]
-    return 500 * (3 + _words(mechanism.bits * len(masses))) * prod(masses)
+    return 650 * (3 + _words(mechanism.bits * len(masses))) * prod(masses)
 
 
 def _scale_bits(bounds: LowerBounds) -> int:
