@@ -154,7 +154,7 @@ def test_sending_before_the_seal_is_durable_would_be_caught(full: bool, opened: 
 
         def wrong(store: Store, survey: str, report_id: str, body: bytes, respondent: str = "") -> Any:
             wire.post(DOCUMENT.collect_url, body, 0)
-            return write(store, survey, report_id, body, respondent)
+            return write(store, chain, survey, report_id, body, respondent)
 
         Store.seal = wrong  # type: ignore[method-assign]
 
