@@ -152,9 +152,9 @@ def test_sending_before_the_seal_is_durable_would_be_caught(full: bool, opened: 
     def send_first(wire: Wire) -> None:
         write = Store.seal
 
-        def wrong(store: Store, survey: str, report_id: str, body: bytes, respondent: str = "") -> Any:
+        def wrong(store: Store, chain: str, survey: str, report_id: str, body: bytes, respondent: str = "") -> Any:
             wire.post(DOCUMENT.collect_url, body, 0)
-            return write(store, survey, report_id, body, respondent)
+            return write(store, chain, survey, report_id, body, respondent)
 
         Store.seal = wrong  # type: ignore[method-assign]
 
