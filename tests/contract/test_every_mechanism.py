@@ -116,7 +116,8 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
     transport = InProcess(create_app(services.settings, services=services).test_client())
     sizes, block = CASES[name]["choices"], None
     for i in range(PEOPLE):
-        policy = Policy(cap="4", final_surveys=(published.survey_id,))  # some mechanisms have no finite ceiling
+        # Some families rule answers out: an app answers such a survey only if it names it.
+        policy = Policy(cap="4", final_surveys=(published.survey_id,))
         options: dict[str, Any] = {"policy": policy, "transport": transport, "clock": FixedClock(NOW)}
         with Client.open(published.link, tmp_path / f"{i}.db", sleep=lambda _s: None, spread_s=0, **options) as client:
             block = client.survey.document.blocks[0]
