@@ -28,7 +28,7 @@ export interface PolicyOptions {
   allowUnpinned?: boolean;
   /** Accept only what a watched transparency log vouches for. */
   requireLog?: boolean;
-  /** The chance, below 1, with which the cap may fail: δ of (ε, δ) promises that count as stated; "0" by default. */
+  /** Below 1: what the δ of all (ε, δ) promises that count as stated may add up to; "0" by default. */
   deltaCap?: string;
   /**
    * Ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same by somebody to
@@ -94,7 +94,7 @@ export interface SecretLevel {
   level: Rational | null;
   odds: Rational | null;
   unit: "odds" | "lift";
-  /** The chance with which they may fail. */
+  /** As in (ε, δ): P(T|s) ≤ odds·P(T|t) + δ for every set T of reports. */
   delta: Rational;
   /** The block that counts its promise for `odds`; null if every block counts its prior-free bound. */
   counted: string | null;

@@ -65,7 +65,7 @@ def cost(level: ReportLevel, budget: Budget | None) -> str:
         words = f"Answering uses up for ever everything that this app allows you ({lines})."
     if level.cost.delta:
         words += (
-            f" It also uses up {chance_up(level.cost.delta)} of the chance with which the app lets promises fail; "
+            f" It also uses up {chance_up(level.cost.delta)} of the δ that the app allows; "
             f"where less than that is left, it costs {ln_up(level.ceiling)} nats."
         )
     return words if budget is None else f"{words} {budget}"

@@ -42,7 +42,7 @@ class Budget:
             return f"You cannot answer this here: it would cost {self.cost} nats, and {left}."
         if self.is_final:
             return f"Answering this uses up for ever all {self.cap} nats that this app allows you: it is the last one."
-        chance = f", and a chance of {self.delta} with which that may fail" if self.delta != "0" else ""
+        chance = f", and a δ of {self.delta}" if self.delta != "0" else ""
         return f"Answering costs {self.cost} nats{chance}; {left}, {self.left_after} after it."
 
 

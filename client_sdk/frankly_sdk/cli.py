@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         "--cap", default=Policy().cap, help="nats for all surveys of one respondent (default %(default)s)"
     )
     common.add_argument(
-        "--delta-cap", default=Policy().delta_cap, help="the chance with which that may fail (default %(default)s)"
+        "--delta-cap", default=Policy().delta_cap, help="the δ that (ε, δ) promises may add up to (default %(default)s)"
     )
     common.add_argument(
         "--final-survey", action="append", default=[], metavar="ID", help="a survey that may use up the budget for ever"

@@ -42,8 +42,8 @@ class Policy:
     allow_unpinned : accept links without a digest and without a log; then whoever runs the server may show every device
     another document.
     require_log : accept only documents that a watched transparency log vouches for, pinned or not.
-    delta_cap : the chance, at least 0 and less than 1, with which the cap may fail: the δ of all (ε, δ) promises that
-    count as stated, over all surveys answered by one respondent. With 0 every such block counts its ceiling.
+    delta_cap : at least 0 and less than 1: what the δ of all (ε, δ) promises that count as stated may add up to, over all
+    surveys answered by one respondent. With 0 every such block counts its ceiling.
     final_surveys : ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same
     by a respondent to whom nothing has been charged; nothing else can be answered afterwards.
     collect_hosts : names of hosts that may collect reports besides the one in the link, such as ``reports.example``.
@@ -169,7 +169,7 @@ class Policy:
     def _over_budget(self, document: SurveyDocument, charge: Charge, before: Charge) -> str:
         if before.delta > Fraction(self.delta_cap):
             return (
-                f"what was answered before holds up to a chance of {chance_up(before.delta)}, this app allows "
+                f"what was answered before has used up a δ of {chance_up(before.delta)}, this app allows "
                 f"{self.delta_cap}"
             )
         if document.survey in self.final_surveys and self._exceeds(charge.odds):
@@ -182,11 +182,11 @@ class Policy:
         return odds is None or odds > self._limit
 
     def _but_for(self, document: SurveyDocument) -> str:
-        """Name the chance of failure that promises need and the app does not allow, if there is one."""
+        """Name the δ that promises need and the app does not allow, if there is one."""
         delta = sum((_least_delta(block.promises) for block in document.blocks), Fraction(0))
         if delta <= Fraction(self.delta_cap):
             return ""
-        return f" (its promises fail with a chance of up to {chance_up(delta)}, and this app allows {self.delta_cap})"
+        return f" (its promises need a δ of {chance_up(delta)}, and this app allows {self.delta_cap})"
 
     def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
         most = self._ceiling_limit

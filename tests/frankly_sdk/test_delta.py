@@ -38,7 +38,7 @@ def test_without_a_cap_on_delta_such_a_block_counts_its_ceiling(tmp_path: Path) 
         server(1, dp_block("q")).open(tmp_path / "s.db", policy=Policy(cap="64"))
     assert caught.value.code == "policy_cap"
     assert "inf nats" in caught.value.detail
-    assert f"fail with a chance of up to {chance_up(UNIT)}" in caught.value.detail
+    assert f"need a δ of {chance_up(UNIT)}" in caught.value.detail
     assert "this app allows 0)" in caught.value.detail
 
 

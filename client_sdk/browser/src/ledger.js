@@ -19,7 +19,7 @@ import * as ratios from "./ratios.js";
  * @property {Rational | null} level in the unit of the secret's notions
  * @property {Rational | null} odds the bound as a ratio of odds
  * @property {"odds" | "lift"} unit "odds" for secret-ldp and rldp
- * @property {Rational} delta the chance with which they may fail
+ * @property {Rational} delta as in (ε, δ): P(T|s) ≤ odds·P(T|t) + δ for every set T of reports
  * @property {string | null} counted id of the block that counts its promise for `odds`
  * @property {Rational | null} strataLift what the public answers alone tell: the largest P(s|z)/P(s) or inverse; null if infinite or not known
  * @property {Rational | null} strataOdds the largest change of the odds of two secrets by them
@@ -257,7 +257,7 @@ export class Policy {
     return new BudgetExceeded("budget", ...this.#said(survey, totalCharge([before, charge]).cost));
   }
 
-  /** What a refusal is about: the level, the cap, and the chances of failure that the promises need and the app allows. */
+  /** What a refusal is about: the level, the cap, and the δ that the promises need and the app allows. */
   #said(/** @type {Survey} */ { blocks }, /** @type {Rational | null} */ odds) {
     const deltas = blocks.flatMap(({ promises }) => {
       const own = promises.flatMap(({ claim: { delta } }) => (delta ? [rational(...delta)] : []));

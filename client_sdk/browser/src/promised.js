@@ -51,7 +51,7 @@ export function cost(/** @type {ReportLevel} */ { lines, cost: { odds, delta }, 
   const words = odds
     ? `Answering everything costs ${lnUp(odds)} nats of what this app allows you in all (${counted}).`
     : `Answering uses up for ever everything that this app allows you (${counted}).`;
-  const chance = ` It also uses up ${chanceUp(delta)} of the chance with which the app lets promises fail; where less than that is left, it costs ${lnUp(ceiling)} nats.`;
+  const chance = ` It also uses up ${chanceUp(delta)} of the δ that the app allows; where less than that is left, it costs ${lnUp(ceiling)} nats.`;
   return `${words}${delta[0] ? chance : ""}${budget ? ` ${budget}` : ""}`;
 }
 

@@ -12,10 +12,10 @@ const UPDATE = "update the app";
 const NAMES = { notion: "unknown notion", kind: "unknown kind of mechanism", token: "unknown kind of token" };
 const STRANGER = "what answered was not the survey's server";
 
-/** A level, the cap, and the chances of failure that the promises need and the app allows. */
+/** A level, the cap, and the δ that the promises need and the app allows. */
 const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
   const isSure = compare(delta, parseChance(allowed, "")) <= 0;
-  const but = isSure ? "" : ` (its promises fail with a chance of up to ${chanceUp(delta)}, and this app allows ${allowed})`;
+  const but = isSure ? "" : ` (its promises need a δ of ${chanceUp(delta)}, and this app allows ${allowed})`;
   return `${lnUp(level)} nats${but}, this app allows ${cap}`;
 };
 const tells = (/** @type {string | null} */ secret, /** @type {any[]} */ given) =>
@@ -148,7 +148,7 @@ const TEXTS = {
     "publish it with lower ceilings, or let the app name this survey in finalSurveys",
   budget: (...given) => `with what was answered before it would cost ${nats(given)}`,
   budget_final: "it uses up the whole budget, so that it can only be answered first; something was answered before",
-  budget_delta: (delta, allowed) => `what was answered before holds up to a chance of ${chanceUp(delta)}, this app allows ${allowed}`,
+  budget_delta: (delta, allowed) => `what was answered before has used up a δ of ${chanceUp(delta)}, this app allows ${allowed}`,
   // Answering.
   no_respondent: "a respondent's key is a text that is not blank; without one, the answer is the owner's of this install",
   no_answers: choices("answers are given as an object of question id to choice id"),

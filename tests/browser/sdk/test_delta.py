@@ -73,7 +73,4 @@ def test_without_a_cap_both_count_the_ceiling_and_say_why(browser: Browser, tmp_
             install.init(cap="64", delta_cap=times(1)[:-1])
             refused = install.answer()
             assert (refused.status, refused.code) == (REFUSED, "policy_cap")
-            assert (
-                "inf nats (its promises fail with a chance of up to 0.000000954, and this app allows "
-                in refused.body["detail"]
-            )
+            assert "inf nats (its promises need a δ of 0.000000954, and this app allows " in refused.body["detail"]

@@ -125,7 +125,7 @@ def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -
     reasons = ("cap", "ceiling", "composition", "final", "budget", "unpinned", "unlogged")
     assert codes == {f"policy_{reason}" for reason in reasons}
     details = {said["verdict"][3] for said in expected if said["verdict"][1] == "policy_budget"}
-    for words in ("it uses up the whole budget", "holds up to a chance of", "it would cost"):
+    for words in ("it uses up the whole budget", "has used up a δ of", "it would cost"):
         assert any(words in detail for detail in details), words
     assert any(said["verdict"][0] is None for said in expected)  # a final survey
     assert any(said["budget"]["delta"] != "0" for said in expected)
