@@ -42,8 +42,8 @@ class Policy:
     allow_unpinned : accept links without a digest and without a log; then whoever runs the server may show every device
     another document.
     require_log : accept only documents that a watched transparency log vouches for, pinned or not.
-    delta_cap : at least 0 and less than 1: what the δ of all (ε, δ) promises that count as stated may add up to, over all
-    surveys answered by one respondent. With 0 every such block counts its ceiling.
+    delta_cap : at least 0 and less than 1: what the δ of all (ε, δ) promises that count as stated may add up to, over
+    all surveys answered by one respondent. With 0 every such block counts its ceiling.
     final_surveys : ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same
     by a respondent to whom nothing has been charged; nothing else can be answered afterwards.
     collect_hosts : names of hosts that may collect reports besides the one in the link, such as ``reports.example``.
