@@ -39,11 +39,13 @@ VISIT = """async ([link, at, policy, answer]) => {
 }"""
 
 
-def in_python(store: Path, document: SurveyDocument, policy: Policy, answer: dict[str, Any] | None) -> list[Any]:
+def in_python(
+    store: Path, document: SurveyDocument, link: str, policy: Policy, answer: dict[str, Any] | None
+) -> list[Any]:
     """What the Python SDK tells at a visit of the same kind."""
     told: list[Any] = []
     try:
-        with FakeServer(document=document).open(store, policy=policy) as client:
+        with FakeServer(document=document).open(store, link=link, policy=policy) as client:
 
             def look() -> None:
                 budget = client.budget()
@@ -72,7 +74,7 @@ def both(
     names = [document.survey] if final else []
     found = page.evaluate(VISIT, [link, AT, {"cap": "4", "deltaCap": "0.000001", "finalSurveys": names}, given])
     policy = Policy(cap="4", delta_cap="0.000001", final_surveys=tuple(names))
-    assert found == in_python(store, here, policy, given)
+    assert found == in_python(store, here, link, policy, given)
     return found  # type: ignore[no-any-return]
 
 
