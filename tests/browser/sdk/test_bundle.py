@@ -132,13 +132,18 @@ RUN = """async ([link, at, choices]) => {
   const violations = [], {FranklySurvey} = await import("/bundle/element.js"), survey = new FranklySurvey();
   addEventListener("securitypolicyviolation", (event) => violations.push(event.violatedDirective));
   survey.options = {now: () => at, spreadMs: 0};
-  const opened = new Promise((done) => survey.addEventListener("frankly-opened", () => setTimeout(done, 50)));
+  const find = async (what) => {
+    for (;;) {
+      const found = survey.shadowRoot?.querySelector(what);
+      if (found) return found;
+      await new Promise((done) => setTimeout(done, 10));
+    }
+  };
   const sent = new Promise((done) => survey.addEventListener("frankly-sent", done));
   survey.setAttribute("link", link);
   document.querySelector("main").append(survey);
-  await opened;
-  for (const choice of choices) survey.shadowRoot.querySelector(`input[value=${choice}]`).click();
-  survey.shadowRoot.querySelector("button[type=submit]").click();
+  for (const choice of choices) (await find(`input[value=${choice}]`)).click();
+  (await find("button[type=submit]")).click();
   await sent;
   return violations;
 }"""
