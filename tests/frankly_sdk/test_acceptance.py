@@ -240,15 +240,16 @@ def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> 
     """The app still ships version 1; this install has followed the server to version 2, which drops the publisher."""
     shipped, rotated = sealed_keys(keys_document()), sealed_keys(keys_document(2, publisher=STRANGER))
     newer = survey(ldp_block(), survey_id="cd" * 16)
-    server = FakeServer(document=newer, keys=rotated, envelope=sealed(newer.payload(), STRANGER))
+    server = FakeServer(document=newer, keys=rotated, older_keys=[shipped], envelope=sealed(newer.payload(), STRANGER))
     server.open(tmp_path / "s.db", keys=shipped).close()
     stolen = FakeServer(document=survey(ldp_block(), survey_id="ef" * 16), keys=shipped)
-    for keys in (shipped, rotated):
-        stolen.keys = keys
+    for *older, keys in ([shipped], [shipped, rotated]):
+        stolen.older_keys, stolen.keys = older, keys
         with pytest.raises(DocumentRejected):
             stolen.open(tmp_path / "s.db", keys=shipped)
     third = survey(ldp_block(), survey_id="0f" * 16)
-    later = FakeServer(document=third, keys=sealed_keys(keys_document(3, publisher=STRANGER)))
+    newest = sealed_keys(keys_document(3, publisher=STRANGER))
+    later = FakeServer(document=third, keys=newest, older_keys=[shipped, rotated])
     later.envelope = sealed(third.payload(), STRANGER)
     later.open(tmp_path / "s.db", keys=shipped).close()  # versions follow one by one from the shipped ones
 
@@ -334,4 +335,4 @@ def test_expired_keys_are_replaced_and_an_expired_survey_needs_no_new_ones(tmp_p
     with pytest.raises(ClockError) as caught:
         server.open(tmp_path / "s.db", clock=FixedClock(NOW + timedelta(days=301)))
     assert caught.value.field == "expires"
-    assert [url.rpartition("/")[2] for url in server.fetched] == ["keys"]
+    assert [url.rpartition("/")[2] for url in server.fetched] == ["chain"]
