@@ -111,9 +111,10 @@ class Opening:
         newest = KnownKeys(proven.newest, proven.first_root)
         if self.store.alias_keys(alias) != newest:
             with self.store.transaction():
-                others = self.store.keys(proven.first_root)
-                if others is not None:
-                    proven.require_contains(others)
+                # Read again: another process may have trusted keys of this origin since.
+                for kept in (self.store.alias_keys(alias), self.store.keys(proven.first_root)):
+                    if kept is not None:
+                        proven.require_contains(kept)
                 self.store.remember_keys(alias, newest)
         return _Trusted(proven.keys, proven.first_root)
 

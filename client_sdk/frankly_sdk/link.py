@@ -12,6 +12,7 @@ from frankly_protocol.errors import DocumentRejected
 from frankly_sdk.errors import InsecureTransport, LinkError
 
 _PATH = re.compile(r"/s/([0-9a-f]{32})", re.ASCII)
+_PORTS = {"https": 443, "http": 80}
 _PIN = re.compile(r"sha256=([0-9a-f]{64})", re.ASCII)
 _FORM = "a survey link looks like https://host/s/ID#sha256=…: copy it whole"
 
@@ -34,7 +35,7 @@ class SurveyLink:
         if path is None or parts.query or (parts.fragment and pin is None):
             raise LinkError(_FORM)
         digest = f"sha256:{pin.group(1)}" if pin else None
-        return cls(f"{parts.scheme}://{parts.netloc}", path.group(1), digest)
+        return cls(_origin(parts), path.group(1), digest)
 
     @property
     def chain_url(self) -> str:
@@ -88,6 +89,14 @@ def is_host(name: object) -> bool:
         return _split(f"https://{name}/", "link").hostname == name
     except LinkError:
         return False
+
+
+def _origin(parts: SplitResult) -> str:
+    """Return scheme and host in one spelling: memory goes by it, so upper case or ":443" must not make another."""
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    port = "" if parts.port in (None, _PORTS.get(parts.scheme)) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
 
 
 def _form(field: str) -> str:

@@ -12,6 +12,12 @@ GOOD = [
     (f"http://127.0.0.1:8000/s/{ID}#sha256={PIN}", "http://127.0.0.1:8000", f"sha256:{PIN}"),
     (f"http://[::1]:8000/s/{ID}", "http://[::1]:8000", None),
     (f"http://localhost/s/{ID}", "http://localhost", None),
+    # One origin, however it is typed: what is remembered goes by it.
+    (f"HTTPS://HOST:443/s/{ID}", "https://host", None),
+    (f"https://host:0443/s/{ID}", "https://host", None),
+    (f"https://host:/s/{ID}", "https://host", None),
+    (f"http://LOCALHOST:80/s/{ID}", "http://localhost", None),
+    (f"https://host:8443/s/{ID}", "https://host:8443", None),
 ]
 BAD = [
     (f"http://host/s/{ID}#sha256={PIN}", InsecureTransport),

@@ -149,8 +149,8 @@ export class Store {
     /** @type {(kept: {chain: string, envelope: Uint8Array}) => void} */ check,
   ) {
     return this.backend.run(["aliases", "keys"], true, async (door) => {
-      const kept = await door.get("keys", keys.chain);
-      if (kept) check(kept);
+      const mine = await door.get("aliases", alias); // another tab may have trusted keys of this origin since
+      for (const kept of [mine && (await door.get("keys", mine)), await door.get("keys", keys.chain)]) if (kept) check(kept);
       await door.put("keys", keys, keys.chain);
       await door.put("aliases", keys.chain, alias);
     });
@@ -168,11 +168,9 @@ export class Store {
   keepEvidence(/** @type {string} */ chain, /** @type {[string, Uint8Array][]} */ pieces) {
     return this.backend.run(["evidence"], true, async (door) => {
       const kept = new Set((await door.all("evidence")).filter((one) => one.chain === chain).map((one) => one.digest));
-      for (const [digest, data] of pieces)
-        if (kept.size < MAX_EVIDENCE && !kept.has(digest)) {
-          await door.put("evidence", { chain, digest, data }, [chain, digest]);
-          kept.add(digest);
-        }
+      const added = pieces.filter(([digest]) => !kept.has(digest));
+      if (kept.size + added.length > MAX_EVIDENCE) return; // half a contradiction proves nothing
+      for (const [digest, data] of added) await door.put("evidence", { chain, digest, data }, [chain, digest]);
     });
   }
 
