@@ -32,7 +32,8 @@ export interface PolicyOptions {
   deltaCap?: string;
   /**
    * Ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same by somebody to
-   * whom nothing has been charged; nothing else can be answered here afterwards.
+   * whom nothing has been charged, if the odds of every declared secret (of the answers, where none is declared) stay
+   * within the cap; nothing else can be answered here afterwards.
    */
   finalSurveys?: string[];
   /** Hosts that may collect reports besides the one of the link; none by default. */

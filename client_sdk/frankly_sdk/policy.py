@@ -45,7 +45,8 @@ class Policy:
     delta_cap : at least 0 and less than 1: what the δ of all (ε, δ) promises that count as stated may add up to, over
     all surveys answered by one respondent. With 0 every such block counts its ceiling.
     final_surveys : ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same
-    by a respondent to whom nothing has been charged; nothing else can be answered afterwards.
+    by a respondent to whom nothing has been charged, if the odds of every declared secret (of the answers, where none
+    is declared) stay within the cap; nothing else can be answered afterwards.
     collect_hosts : names of hosts that may collect reports besides the one in the link, such as ``reports.example``.
 
     Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals, and

@@ -157,6 +157,17 @@ def test_it_cannot_fill_the_evidence_store(tmp_path: Path) -> None:
     assert {before, honest.envelope} <= {piece.data for piece in evidence(tmp_path / "s.db")}
 
 
+def test_a_contradiction_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    for i in range(5):
+        store.keep_evidence("sha256:a", {f"sha256:{i}{j}": b"piece" for j in range(3)})
+    store.keep_evidence("sha256:a", {"sha256:x": b"one side", "sha256:y": b"the other"})
+    assert len(store.evidence()) == 15
+    store.keep_evidence("sha256:a", {"sha256:00": b"piece", "sha256:z": b"one more"})
+    assert len(store.evidence()) == 16
+    store.close()
+
+
 def test_an_honest_server_leaves_no_evidence_of_another(tmp_path: Path) -> None:
     for i in range(10):
         evil(root=SigningKey.from_raw(bytes([60 + i]) * 32), origin=f"https://evil{i}.example").visit(tmp_path / "s.db")
@@ -239,6 +250,23 @@ def test_nobody_claims_a_chain_that_is_not_proven(name: str, tmp_path: Path) -> 
     with pytest.raises(error):
         place.visit(tmp_path / "s.db", keys=versions[1])
     assert Store(tmp_path / "s.db").alias_keys("https://collect.example") is None
+
+
+def test_keys_trusted_while_a_first_visit_is_on_its_way_hold(tmp_path: Path) -> None:
+    """Two processes meet two servers under one origin: whoever is trusted first stays trusted."""
+    slow, quick = Place(), evil(origin="https://collect.example")
+    serve = slow.get
+
+    def get(url: str, limit: int) -> Any:
+        reply = serve(url, limit)
+        if url.endswith("/v1/keys/chain"):
+            quick.visit(tmp_path / "s.db")
+        return reply
+
+    slow.get = get  # type: ignore[method-assign]
+    with pytest.raises(KeyChainError):
+        slow.visit(tmp_path / "s.db")
+    quick.visit(tmp_path / "s.db")
 
 
 def test_a_fork_below_the_shipped_keys_is_told(tmp_path: Path) -> None:
