@@ -87,7 +87,7 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
 
 
 def _question(question: Question) -> str:
-    rows = [PlotRow(c.row.label, c.row.estimate, c.row.lo, c.row.hi, c.truth) for c in question.rows]
+    rows = [PlotRow(c.row.label, c.row.estimate, c.row.low, c.row.high, c.truth) for c in question.rows]
     first = question.rows[0].row
     lines = "".join(
         f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>± {percent(c.row.margin)}</td>"

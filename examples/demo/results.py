@@ -20,7 +20,7 @@ class Compared:
     @property
     def inside(self) -> bool:
         """Whether the truth lies within the margin."""
-        return self.row.lo <= self.truth <= self.row.hi
+        return self.row.low <= self.truth <= self.row.high
 
 
 @dataclass(frozen=True, slots=True)

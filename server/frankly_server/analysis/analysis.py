@@ -9,6 +9,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis.reading import received, with_periods, with_tables
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import answer, needed
+from frankly_server.estimate.margins import DEFAULT
 from frankly_server.store import Database
 
 
@@ -35,7 +36,7 @@ class Analysis:
         """Return unbiased estimates with standard errors and margins, as JSON values; `encode` writes them.
 
         level : confidence of the margins. census : the respondents are the whole population, so that margins hold the
-        privacy noise alone. method : one of `METHODS`, default clt; simultaneous : short for that method. targets,
+        privacy noise alone. method : one of `METHODS`, default score; simultaneous : short for that method. targets,
         by : see `Request`. since, until : only reports that came in on these days or between, ``YYYY-MM-DD`` in UTC.
         population : N, if the respondents were drawn without replacement from N people.
 
@@ -49,7 +50,7 @@ class Analysis:
         if simultaneous and method not in (None, "simultaneous", "simultaneous_plugin"):
             words = f"simultaneous is a method of its own and {method} is another: ask for one of them"
             raise InvalidInput(Problem.UNSUPPORTED, words, "simultaneous")
-        chosen = method or ("simultaneous" if simultaneous else "clt")
+        chosen = method or ("simultaneous" if simultaneous else DEFAULT)
         asked = {"level": level, "method": chosen, "census": census, "targets": targets, "by": by}
         asked |= {"since": since, "until": until, "population": population}
         request = Request.from_json(asked)

@@ -30,8 +30,8 @@ from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.estimator import nothing_yet
 from frankly_server.estimate.inputs import Tally as Counts
 from frankly_server.estimate.joint import Source
-from frankly_server.estimate.margins import Values
-from frankly_server.estimate.pooling import matrices
+from frankly_server.estimate.margins import Pairs, Values
+from frankly_server.estimate.pooling import combined_ends, matrices
 from frankly_server.estimate.set_law import SetMechanism
 from frankly_server.store import is_masked
 
@@ -92,7 +92,7 @@ class Part:
 class Pooled:
     """Figures per target, None where some part cannot tell; `covariance` likewise. single : the estimate, if only one.
 
-    half : half-widths of the margin asked for, None for methods of two ends.
+    ends : [low, high] by the method asked for. few : fewer than 5 informative reports in every part.
     """
 
     n: int
@@ -103,7 +103,8 @@ class Pooled:
     worst_case_se: Values
     up: Values
     down: Values
-    half: Values | None
+    ends: Pairs
+    few: tuple[bool, ...]
     covariance: FloatArray | None
     single: Estimate | None
     flags: tuple[str, ...]
@@ -129,9 +130,9 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         words = "several versions are pooled, whose respondents are different parts of it: leave the population out"
         raise InvalidInput(Problem.UNSUPPORTED, words, "population")
     if len(found) > 1 and method in ("exact", "sequence"):
-        words = "several versions are pooled, for which this interval is not known: use hoeffding, or by=version"
+        words = "several versions are pooled, for which this interval is not known: use kl, or by=version"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")
-    halves = [each.margins.half_widths(method) for each in found]
+    ends = [each.margins.ends(method, each.unbiased) for each in found]
     covariances = [each.covariance for each in found]
     return Pooled(
         n=sum(each.n for each in found),
@@ -142,8 +143,8 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         worst_case_se=_root([each.worst_case_se for each in found]),
         up=_sum([each.poisoning.up for each in found]),
         down=_sum([each.poisoning.down for each in found]),
-        # Every margin is a multiple of an error, and errors of different people's reports are independent.
-        half=_root([half for half in halves if half is not None]) if None not in halves else None,
+        ends=ends[0] if len(found) == 1 else combined_ends([each.unbiased for each in found], ends),
+        few=_everywhere("few_informative", found),
         covariance=_covariance(covariances),
         single=found[0] if len(found) == 1 else None,
         flags=tuple(dict.fromkeys(flag for each in found for flag in each.flags)),
@@ -174,6 +175,11 @@ def _at_prior(part: Part) -> FloatArray | None:
     p = prior / prior.sum()
     mean = found.W @ p
     return np.asarray(found.moment_at(p) - np.outer(mean, mean), dtype=np.float64)
+
+
+def _everywhere(flag: str, found: Sequence[Estimate]) -> tuple[bool, ...]:
+    """Return, per target, whether every estimate has the flag there."""
+    return tuple(all(flag in flags for flags in each) for each in zip(*(e.row_flags for e in found), strict=True))
 
 
 def _sum(columns: Sequence[Values]) -> Values:

@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
-from frankly_server.estimate.margins import METHODS, require_level
+from frankly_server.estimate.margins import DEFAULT, METHODS, require_level
 from frankly_server.records import flag, number, record, whole
 
 VERSION: Final = "version"
@@ -45,7 +45,7 @@ class Request:
     """
 
     level: float = 0.95
-    method: str = "clt"
+    method: str = DEFAULT
     census: bool = False
     joint: tuple[str, ...] | None = None
     combinations: Combinations | None = None
@@ -72,7 +72,7 @@ class Request:
     def from_json(cls, value: Any) -> "Request":
         """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
         given = record(value, frozenset(), frozenset("level method census targets by since until population".split()))
-        method, by, targets = given.get("method", "clt"), given.get("by"), given.get("targets")
+        method, by, targets = given.get("method", DEFAULT), given.get("by"), given.get("targets")
         census = flag(given.get("census", False), "census")
         _check(method, targets, census=census)
         _check_by(by)
@@ -108,7 +108,7 @@ def _check(method: Any, targets: Any, *, census: bool) -> None:
         words = 'give "shares", a list of question ids for their joint table, or combinations of choices by question'
         raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
     if census and method == "sequence":
-        words = "a sequence of looks is about a sample: for everybody use hoeffding"
+        words = "a sequence of looks is about a sample: for everybody use kl"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")
 
 
@@ -119,7 +119,7 @@ def _check_population(people: int, method: Any, *, is_apart: bool) -> None:
         words = "how many people there are of a group or a period is not known: ask for all reports"
         raise InvalidInput(Problem.UNSUPPORTED, words, "population")
     if method == "sequence":
-        words = "a sequence of looks is about an endless population: use hoeffding, or leave the population out"
+        words = "a sequence of looks is about an endless population: use kl, or leave the population out"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of one table: every number beside its uncertainty, its sample size, its documents and its flags."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -11,8 +12,8 @@ from frankly_server.analysis.parts import Part, Pooled, pool
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table, Target
 from frankly_server.estimate.contrasts import ratio
-from frankly_server.estimate.figures import IMPRECISE
 from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.target_ends import row_flags
 
 BETA: Final = "1/100"
 """The share of fakes that the poisoning columns are about; they grow as β/(1−β)."""
@@ -40,7 +41,7 @@ def table_json(table: Table, parts: Sequence[Part], request: Request, digests: S
         if row is None:
             continue
         places.append(spans[0])
-        row["flags"] = [*flags, *_row_flags(table, row["estimate"], row["se"], row.pop("flags"))]
+        row["flags"] = list(dict.fromkeys([*flags, *_row_flags(table, target, row)]))
         rows.append(_named(table, target) | row | shared)
     told = [row["choice"] for row in rows]
     return {"rows": rows, "covariance": _covariance(pooled, table, places), **_products(pooled, table, told)}
@@ -69,21 +70,13 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
     value, se = pooled.value[t], pooled.se[t]
     if value is None or se is None:
         return None  # not identifiable, as the admin accepted in writing
-    method, low, high, flags = request.method, None, None, []
-    if pooled.half is None and pooled.single is not None:
-        ends = getattr(pooled.single.margins, method)
-        pair = None if ends is None else ends[t]
-        if pair is None:
-            method, half = "hoeffding", pooled.single.margins.hoeffding[t]
-            flags.append("exact_not_available")
-        else:
-            (low, high), half = pair, None
-    else:
-        half = None if pooled.half is None else pooled.half[t]
-    if low is None or high is None:
-        if half is None:
-            return None
-        low, high = value - half, value + half
+    method, pair, flags = request.method, pooled.ends[t], ["few_informative"] if pooled.few[t] else []
+    if pair is None and pooled.single is not None and method in ("exact", "sequence"):
+        method, pair = "kl", pooled.single.margins.kl[t]
+        flags.append("exact_not_available")
+    if pair is None:
+        return None
+    low, high = pair
     single = pooled.single
     return {
         "estimate": value,
@@ -91,9 +84,9 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
         "se_privacy": pooled.se_privacy[t],
         "se_sampling": pooled.se_sampling[t],
         "worst_case_se": pooled.worst_case_se[t],
-        "margin": half if half is not None else max(high - value, value - low),
-        "lo": low,
-        "hi": high,
+        "margin": max(high - value, value - low),
+        "low": low,
+        "high": high,
         "method": method,
         "poisoning_up": pooled.up[t],
         "poisoning_down": pooled.down[t],
@@ -117,8 +110,8 @@ def _ratio(pooled: Pooled, spans: Sequence[int], request: Request) -> dict[str, 
         "se_sampling": None,
         "worst_case_se": None,
         "margin": half,
-        "lo": found.value - half,
-        "hi": found.value + half,
+        "low": found.value - half,
+        "high": found.value + half,
         "method": "clt",
         "poisoning_up": None,
         "poisoning_down": None,
@@ -128,12 +121,11 @@ def _ratio(pooled: Pooled, spans: Sequence[int], request: Request) -> dict[str, 
     }
 
 
-def _row_flags(table: Table, value: float, se: float, flags: Iterable[str]) -> list[str]:
-    named = {
-        "outside_unit_interval": table.shares and not 0 <= value <= 1,
-        "imprecise": se > IMPRECISE * abs(value),
-    }
-    return [*flags, *(name for name, holds in named.items() if holds)]
+def _row_flags(table: Table, target: Target, row: Mapping[str, Any]) -> list[str]:
+    value, ends = row["estimate"], (row["low"], row["high"])
+    outside = ["outside_unit_interval"] if table.shares and not 0 <= value <= 1 else []
+    possible = (-inf, inf) if target.over is not None else (float(min(target.weights)), float(max(target.weights)))
+    return [*row["flags"], *outside, *row_flags(value, ends, possible, None)]
 
 
 def _named(table: Table, target: Target) -> dict[str, Any]:

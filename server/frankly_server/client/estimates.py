@@ -109,7 +109,7 @@ class Estimates:
         if not rows:
             raise InvalidInput(Problem.TARGETS_INVALID, "there are no estimates to plot", "question")
         label = question or self.title
-        return interval_plot(label, [PlotRow(_label(row), row.estimate, row.lo, row.hi) for row in rows])
+        return interval_plot(label, [PlotRow(_label(row), row.estimate, row.low, row.high) for row in rows])
 
     def to_csv(self) -> str:
         """Return a header and a line per row, or per question without one: the columns of `?format=csv`."""
@@ -174,12 +174,14 @@ class Estimates:
         kept = tuple(flag for flag in first.flags if flag not in _OF_ONE_ROW)
         return replace(
             first, choice=label, label=label, estimate=value, se=se, se_privacy=None, se_sampling=None, margin=margin,
-            lo=value - margin, hi=value + margin, method="clt", flags=(*kept, *flags), worst_case_se=None,
+            low=value - margin, high=value + margin, method="clt", flags=(*kept, *flags), worst_case_se=None,
             poisoning_up=None, poisoning_down=None, privacy_cost=None, efficiency=None,
         )  # fmt: skip
 
 
-_OF_ONE_ROW = frozenset({"outside_unit_interval", "imprecise", "exact_not_available"})
+_OF_ONE_ROW = frozenset(
+    {"outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "exact_not_available"}
+)
 
 
 def _needed(module: str) -> Any:
@@ -213,8 +215,8 @@ def _label(row: Estimate) -> str:
 
 def _bar(row: Estimate) -> str:
     """Return a small bar with its whisker as inline SVG; 0% to 100%, ends outside are cut and said in the numbers."""
-    x = [round(100 * min(max(v, 0.0), 1.0), 1) for v in (row.estimate, row.lo, row.hi)]
-    title = escape(f"{row.label}: {percent(row.estimate)}, from {percent(row.lo)} to {percent(row.hi)}")
+    x = [round(100 * min(max(v, 0.0), 1.0), 1) for v in (row.estimate, row.low, row.high)]
+    title = escape(f"{row.label}: {percent(row.estimate)}, from {percent(row.low)} to {percent(row.high)}")
     return (
         f'<svg width="104" height="14" viewBox="-2 0 104 14" role="img"><title>{title}</title>'
         f'<rect x="0" y="3" width="{x[0]}" height="8" fill="#7aa6d8"/>'

@@ -13,7 +13,7 @@ class Estimate:
     """One number beside its uncertainty.
 
     estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling (None where the two
-    cannot be told apart). margin : half-width of [lo, hi] at `level` by `method`, the wider side of two. epsilon,
+    cannot be told apart). margin : half-width of [low, high] at `level` by `method`, the wider side of two. epsilon,
     ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, such as
     ``region=north``. worst_case_se : over all truths. poisoning_up, poisoning_down : what 1% of fakes can have done.
     privacy_cost : as much as losing this share of the respondents. efficiency : against the Cramér-Rao bound.
@@ -27,8 +27,8 @@ class Estimate:
     se_privacy: float | None
     se_sampling: float | None
     margin: float
-    lo: float
-    hi: float
+    low: float
+    high: float
     level: float
     method: str
     n: int

@@ -34,7 +34,7 @@ class Estimate:
     needs two reports. se : its root diagonal; se_privacy, se_sampling : the two parts it is made of (se² is their
     sum). For a census or a finite population the privacy part of these three is at least its value at the projected
     shares: the unbiased one can fall to 0 or below by chance, and a zero margin would pass noise off as certainty.
-    worst_case_se : over all possible true shares. margins : half-widths at `level`. poisoning : how far fake reports
+    worst_case_se : over all possible true shares. margins : at `level`. poisoning : how far fake reports
     can have moved the estimates.
 
     projected : targets of the nearest shares on the simplex. mle : of the likeliest shares on the simplex, at most
@@ -45,8 +45,11 @@ class Estimate:
     efficiency : of the fixed decoder against the Cramér-Rao bound, at the projected shares. fit_p : of a test whether
     such reports can come from the mechanism at all; None where nothing can be tested.
 
+    informative : reports whose score for a target is not the commonest one; None where single reports are not known.
     rank : of the mechanism; identifiable : whether every target is. row_flags, per target : not_identifiable,
-    outside_unit_interval (shares only), imprecise (standard error above a third of the estimate).
+    outside_unit_interval (shares only); and of the `score` margin, imprecise (above two thirds of the estimate),
+    margin_too_wide (beyond the target's whole range, ±100 points of a share), few_informative (fewer than 5 informative
+    reports), reports_do_not_fit (the interval lies outside what is possible).
     flags : no_reports, one_report, not_identifiable, outside_simplex, privacy_part_negative, sampling_part_negative (a
     part estimated below 0 is shown as 0, or as said above), ill_conditioned, design_prior_replaced,
     reports_do_not_fit (fit_p < 0.001), mle_not_converged.
@@ -69,6 +72,7 @@ class Estimate:
     privacy_cost: Values
     efficiency: Values
     fit_p: float | None
+    informative: tuple[int | None, ...]
     rank: int
     identifiable: bool
     row_flags: tuple[tuple[str, ...], ...]

@@ -6,9 +6,12 @@ design prior, which the mechanism and n determine: Σ_v = (M_v − (Wp₀)(Wp₀
 """
 
 from collections.abc import Sequence
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from frankly_server.estimate.margins import Pairs, Values
 
 FloatArray = NDArray[np.float64]
 
@@ -36,6 +39,25 @@ def matrices(covariances: Sequence[FloatArray]) -> list[FloatArray]:
 def pooled(weights: Sequence[FloatArray], values: Sequence[FloatArray]) -> FloatArray:
     """Return Σ_v B_v x_v."""
     return np.asarray(np.sum([B @ x for B, x in zip(weights, values, strict=True)], axis=0), dtype=np.float64)
+
+
+def combined_ends(values: Sequence[Values], ends: Sequence[Pairs]) -> Pairs:
+    """Return ends of the sum of independent estimates from those of each (MOVER) [Zou and Donner 2008].
+
+    The distances from the estimate add up in squares on either side, as half-widths do where they are multiples of
+    standard errors; ends may be asymmetric. A part that was cut at what is possible beyond its own estimate adds 0.
+    """
+    found: list[tuple[float, float] | None] = []
+    for parts in zip(*(zip(v, e, strict=True) for v, e in zip(values, ends, strict=True)), strict=True):
+        known = [(value, pair) for value, pair in parts if value is not None and pair is not None]
+        if len(known) < len(parts):
+            found.append(None)
+            continue
+        total = sum(value for value, _ in known)
+        below = sqrt(sum(max(0.0, value - low) ** 2 for value, (low, _) in known))
+        above = sqrt(sum(max(0.0, high - value) ** 2 for value, (_, high) in known))
+        found.append((total - below, total + above))
+    return tuple(found)
 
 
 def pooled_covariance(weights: Sequence[FloatArray], covariances: Sequence[FloatArray]) -> FloatArray:

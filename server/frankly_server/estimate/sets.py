@@ -18,8 +18,9 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.evidence import Exact, TwoValues, of_shares
+from frankly_server.estimate.evidence import Exact, of_shares
 from frankly_server.estimate.projection import onto_simplex
+from frankly_server.estimate.scores import Score, TwoValues, listed_score
 from frankly_server.estimate.set_fit import set_fit
 from frankly_server.estimate.set_law import SetMechanism, chances, held_together, set_columns, set_law
 
@@ -169,20 +170,9 @@ class SetEvidence:
             found.append((base + bottom, base + top))
         return found
 
-    def two_values(self) -> list[TwoValues | None]:
+    def scores(self) -> list[Score]:
         """See Evidence."""
-        found: list[TwoValues | None] = []
-        k = self._q1 - self._q0
-        for t in self.known:
-            used = [x for x, w in enumerate(self._targets[t]) if w]
-            if len(used) != 1:
-                found.append(None)
-                continue
-            x = used[0]
-            w = self._targets[t][x] / k
-            zero, one, count = -self._q0 * w, (1 - self._q0) * w, self._counts.pairs[x][x]
-            found.append(TwoValues(zero, one, count) if w > 0 else TwoValues(one, zero, self.n - count))
-        return found
+        return [self._score(t, reach) for t, reach in zip(self.known, self.ends(), strict=True)]
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
         """See Evidence; None too where so many different sets came in that looking at each would take seconds."""
@@ -203,6 +193,24 @@ class SetEvidence:
             return None
         near = onto_simplex(np.array([float(v) for v in p if v is not None])) if best is None else best
         return set_fit(self._mechanism, self.n, np.array(self._counts.pairs, dtype=np.float64), near)
+
+    def _score(self, t: int, reach: tuple[Fraction, Fraction]) -> Score:
+        """Return the score of a target: of two values if it is about one answer, else from the sets one by one."""
+        mean, low, high = float(self.exact[t] or 0), *map(float, reach)
+        used = [x for x, w in enumerate(self._targets[t]) if w]
+        if len(used) == 1:
+            held = self._counts.pairs[used[0]][used[0]]
+            count = held if self._targets[t][used[0]] / (self._q1 - self._q0) > 0 else self.n - held
+            two = TwoValues((low, low), (high, high), count)
+            return Score(mean, (low, high), two, informative=min(count, self.n - count))
+        if self._mechanism.reports > MOST_LISTED:
+            return Score(mean, (low, high))
+        masks = list(self._mechanism.symbols())
+        seen = None if self._counts.symbols is None else dict(self._counts.symbols)
+        bits = np.array([[mask >> x & 1 for mask in masks] for x in range(self.answers)], dtype=np.float64)
+        weights = np.array([float(w) for w in self._targets[t]])
+        values = weights @ (bits - float(self._q0)) / self._k
+        return listed_score(mean, values, None if seen is None else [seen.get(mask, 0) for mask in masks], self.law())
 
     def _rates(self) -> FloatArray:
         return np.array([[c / max(self.n, 1) for c in row] for row in self._counts.pairs])

@@ -45,7 +45,7 @@ _QUERY = (
         "How many people the respondents were drawn from, without replacement: margins are narrower then.",
     ),
     Query("simultaneous", _FLAG, "Short for method=simultaneous."),
-    Query("method", {"type": "string", "enum": list(METHODS)}, "Which margin; default clt."),
+    Query("method", {"type": "string", "enum": list(METHODS)}, "Which margin; default score."),
     Query(
         "targets",
         {"type": "string", "maxLength": 1500, "default": "shares"},

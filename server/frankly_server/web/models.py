@@ -144,7 +144,7 @@ class OpenApi(RootModel[dict[str, Any]]):
 
 
 Method = Literal[
-    "clt", "chebyshev", "chebyshev_plugin", "hoeffding", "exact", "simultaneous", "simultaneous_plugin", "sequence"
+    "score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous", "simultaneous_plugin", "sequence"
 ]
 
 
@@ -160,9 +160,9 @@ class Estimate(Shape):
     se_privacy: float | None = Field(description="The part that randomising caused; null if it cannot be told apart.")
     se_sampling: float | None = Field(description="The part that asking a sample caused, 0 in a census; null likewise.")
     worst_case_se: float | None = Field(description="The largest standard error that any true shares would give.")
-    margin: float = Field(description="Half-width of the interval at `level`, by `method`; the wider side of two.")
-    lo: float
-    hi: float
+    margin: float = Field(description="The larger distance from the estimate to `low` or `high`.")
+    low: float = Field(description="Lower end of the interval at `level`, by `method`.")
+    high: float = Field(description="Upper end.")
     level: float
     method: Method
     n: int

@@ -12,6 +12,7 @@ import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode, replay
+from frankly_server.estimate.margins import METHODS
 from frankly_server.formats import COLUMNS, to_csv, to_parquet
 from frankly_server.store import Database
 
@@ -102,18 +103,6 @@ def test_strata_stand_apart_and_small_ones_show_no_number(sqlite: Database) -> N
     assert lines[2]["estimate"] == ""
 
 
-METHODS = (
-    "clt",
-    "chebyshev",
-    "chebyshev_plugin",
-    "hoeffding",
-    "exact",
-    "simultaneous",
-    "simultaneous_plugin",
-    "sequence",
-)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_replays_byte_for_byte(two: Database, method: str) -> None:
     found = Analysis(two).estimates(SURVEY, method=method, level=0.9)
@@ -121,7 +110,8 @@ def test_every_method_replays_byte_for_byte(two: Database, method: str) -> None:
     assert replay(json.loads(saved)) == saved
     for r in found["questions"][0]["rows"]:
         assert r["method"] == method
-        assert r["lo"] < r["estimate"] < r["hi"]
+        assert r["low"] < r["estimate"] < r["high"]
+        assert r["margin"] == max(r["high"] - r["estimate"], r["estimate"] - r["low"])
 
 
 def test_a_changed_count_does_not_replay(two: Database) -> None:

@@ -29,8 +29,8 @@ def test_rows_carry_number_and_uncertainty_together(served: Served, found: Estim
     for row in found:
         assert row.n == 60
         assert row.documents == (served.site.digest,)
-        assert row.lo == pytest.approx(row.estimate - row.margin)
-        assert row.hi == pytest.approx(row.estimate + row.margin)
+        assert row.low < row.estimate < row.high
+        assert row.margin == pytest.approx(max(row.estimate - row.low, row.high - row.estimate))
         assert row.margin > row.se > 0
         assert row.se_privacy is not None
         assert row.se_privacy <= row.se * (1 + 1e-9)

@@ -10,7 +10,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.periods import PERIODS
-from frankly_server.estimate.margins import METHODS
+from frankly_server.estimate.margins import DEFAULT, METHODS
 from frankly_server.web import reading
 
 PRODUCTS: Final = {
@@ -20,9 +20,10 @@ PRODUCTS: Final = {
 }
 LEVELS: Final = ("0.8", "0.9", "0.95", "0.99")
 METHOD_WORDS: Final = {
-    "clt": "usual (normal approximation)",
+    "score": "usual",
+    "kl": "holds at any number of answers",
+    "clt": "normal approximation",
     "exact": "exact, for small surveys",
-    "hoeffding": "holds at any number of answers",
     "chebyshev": "holds at any number, widest",
     "simultaneous": "all choices of a question at once",
     "sequence": "for looking again and again",
@@ -43,7 +44,7 @@ class Asked:
     """
 
     level: str = "0.95"
-    method: str = "clt"
+    method: str = DEFAULT
     product: str = "unbiased"
     by: str | None = None
     period: str | None = None
@@ -63,7 +64,7 @@ class Asked:
         given = {name: value for name, value in reading.query((*_KNOWN, *also)).items() if value}
         found = cls(
             level=given.get("level", "0.95"),
-            method=given.get("method", "clt"),
+            method=given.get("method", DEFAULT),
             product=given.get("product", "unbiased"),
             by=given.get("by"),
             period=given.get("period"),

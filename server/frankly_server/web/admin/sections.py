@@ -139,7 +139,7 @@ def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: 
         for row in group.rows:
             share = row["estimate"] if group.product is None else group.product.get(row["choice"])
             if share is not None:
-                ends = (row["lo"], row["hi"]) if group.product is None else (None, None)
+                ends = (row["low"], row["high"]) if group.product is None else (None, None)
                 found.setdefault(row["choice"], []).append(Point(group.name, share, *ends))
     trends = [Trend(labels[choice], points) for choice, points in found.items() if points]
     return trend_plot(text, [group.name for group in groups], trends) if trends else ""
@@ -168,7 +168,7 @@ def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
     for row in group.rows:
         label = names.of(row["label"]) + (f", {group.name}" if group.name else "")
         if group.product is None:
-            found.append((row["choice"], PlotRow(label, row["estimate"], row["lo"], row["hi"])))
+            found.append((row["choice"], PlotRow(label, row["estimate"], row["low"], row["high"])))
         elif row["choice"] in group.product:
             found.append((row["choice"], PlotRow(label, group.product[row["choice"]], None, None)))
     return found

@@ -16,13 +16,15 @@ from frankly_server.estimate.margins import normal_quantile
 
 FLAGS: Final = {
     "outside_unit_interval": "The estimate lies outside 0 to 100%: what noise does to a rare or a usual answer.",
-    "imprecise": "The standard error is above a third of the estimate: too uncertain for most uses.",
+    "imprecise": "The margin is above two thirds of the estimate: too uncertain for most uses.",
     "not_identifiable": "Some shares cannot be told from these reports, however many come in.",
     "reports_do_not_fit": "The reports do not look as this mechanism makes them: software at fault, or fakes.",
+    "margin_too_wide": "The margin is wider than everything that is possible: these reports say nothing about it.",
+    "few_informative": "Fewer than 5 reports differ from the commonest: the margin rests on very few.",
     "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
     "version_left_out": "A version with a single report is left out.",
-    "exact_not_available": "The method asked for does not exist here: the margin is Hoeffding's, which always holds.",
+    "exact_not_available": "The method asked for does not exist here: the margin is that of kl, which always holds.",
     "delta_method": "A ratio: its margin is approximate.",
     "denominator_unsure": "A ratio whose denominator may be zero: not usable.",
     "mle_not_converged": "The search for the likeliest shares stopped early.",
@@ -32,7 +34,10 @@ FLAGS: Final = {
     "sampling_part_negative": "How much of the error is due to sampling could not be told apart; it is small.",
 }
 _SPOKEN = 3
-_WARNED: Final = ("outside_unit_interval", "imprecise", "not_identifiable", "reports_do_not_fit", "denominator_unsure")
+_WARNED: Final = (
+    "outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "not_identifiable",
+    "reports_do_not_fit", "denominator_unsure",
+)  # fmt: skip
 """Flags that are said beside the findings; all of them are explained below the tables."""
 
 
@@ -96,9 +101,9 @@ def flag_words(flag: str) -> str:
 
 def _share(row: Mapping[str, Any], language: str) -> str:
     label = _label(row, language)
-    if row["lo"] >= 1 or row["hi"] <= 0:
-        return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['lo'] >= 1 else 'none'}."
-    return f"{label}: {interval_words(row['lo'], row['hi'])} of those who answered."
+    if row["low"] >= 1 or row["high"] <= 0:
+        return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['low'] >= 1 else 'none'}."
+    return f"{label}: {interval_words(row['low'], row['high'])} of those who answered."
 
 
 def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:

@@ -65,7 +65,7 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
     rows = [row for question in answer["questions"] for row in question["rows"]]
     found = cells(page(answered, analyst).text)
     assert [row[:2] for row in found] == [[row["label"]["en"], shown(row["estimate"])] for row in rows]
-    assert [row[3:5] for row in found] == [[shown(row["lo"]), shown(row["hi"])] for row in rows]
+    assert [row[3:5] for row in found] == [[shown(row["low"]), shown(row["high"])] for row in rows]
     assert all(row[2].startswith("±") for row in found)
 
 
@@ -73,7 +73,7 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
     ("query", "changed"),
     [
         ("level=0.8", {"level": 0.8}),
-        ("method=hoeffding", {"method": "hoeffding"}),
+        ("method=kl", {"method": "kl"}),
         ("census=true", {"census": True}),
         ("population=1200", {"population": 1200}),
         ("population=401&method=exact&level=0.9", {"population": 401, "method": "exact", "level": 0.9}),
@@ -92,7 +92,7 @@ def test_switches_ask_for_what_they_say(
 ) -> None:
     answer = answered.services.analysis.estimates(answered.survey, **changed)
     wanted = sorted(
-        (shown(row["lo"]), shown(row["hi"])) for question in answer["questions"] for row in question["rows"]
+        (shown(row["low"]), shown(row["high"])) for question in answer["questions"] for row in question["rows"]
     )
     found = cells(page(answered, analyst, f"?{query}").text)
     place = next(i for i, value in enumerate(found[0]) if value.startswith("±"))
@@ -166,7 +166,7 @@ def test_snippets_ask_for_the_same(answered: Office, analyst: FlaskClient) -> No
 
 def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Office, analyst: FlaskClient) -> None:
     """1,200 people, a third of whom answered: shares of them in people, and every snippet asks for the same."""
-    where = "?population=1200&level=0.9&method=hoeffding&product=mle"
+    where = "?population=1200&level=0.9&method=kl&product=mle"
     text = page(answered, analyst, where).text
     free, drawn = (
         [row for question in answered.services.analysis.estimates(answered.survey, level=0.9, population=n)["questions"]
@@ -174,8 +174,8 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Off
         for n in (None, 1200)
     )  # fmt: skip
     assert all(b["se"] < a["se"] for a, b in zip(free, drawn, strict=True))
-    hoeffding = answered.services.analysis.estimates(answered.survey, level=0.9, method="hoeffding", population=1200)
-    rows = [row for question in hoeffding["questions"] for row in question["rows"]]
+    kl = answered.services.analysis.estimates(answered.survey, level=0.9, method="kl", population=1200)
+    rows = [row for question in kl["questions"] for row in question["rows"]]
     told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) ±([\d,]+)<', text)
     assert len(told) == len(rows)
     for (people, reach), row in zip(told, rows, strict=True):

@@ -11,8 +11,8 @@ from frankly_server.web.admin.sentences import flag_words, interval_words, said_
 
 
 def row(choice: str, estimate: float, se: float, **changes: Any) -> dict[str, Any]:
-    body = {"choice": choice, "label": {"en": choice}, "estimate": estimate, "se": se, "lo": estimate - 1.96 * se,
-            "hi": estimate + 1.96 * se, "privacy_cost": 0.5, "poisoning_up": 0.02, "poisoning_down": 0.01,
+    body = {"choice": choice, "label": {"en": choice}, "estimate": estimate, "se": se, "low": estimate - 1.96 * se,
+            "high": estimate + 1.96 * se, "privacy_cost": 0.5, "poisoning_up": 0.02, "poisoning_down": 0.01,
             "flags": []}  # fmt: skip
     return body | changes
 
