@@ -122,6 +122,8 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
             census=request.census,
             population=request.population,
             level=request.level,
+            # kl stands in for these where they do not exist.
+            methods=(request.method, "kl") if request.method in ("exact", "sequence") else (request.method,),
         )
         for part, targets in zip(parts, weighted, strict=True)
     ]
