@@ -14,7 +14,16 @@ from frankly_server.estimate import intervals
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.likelihood import Likeliest, fisher_bound, likeliest
-from frankly_server.estimate.margins import DEFAULT, METHODS, Margins, Pairs, Values, chebyshev_factor, normal_quantile, times
+from frankly_server.estimate.margins import (
+    DEFAULT,
+    METHODS,
+    Margins,
+    Pairs,
+    Values,
+    chebyshev_factor,
+    normal_quantile,
+    times,
+)
 from frankly_server.estimate.poisoning import poisoning
 from frankly_server.estimate.projection import onto_simplex
 from frankly_server.estimate.target_ends import TargetEnds, row_flags
