@@ -34,6 +34,11 @@ _PLAIN = {
     "intake": "Intake",
     "scale": "A survey that grows",
 }
+_AT_THE_LIMIT = {
+    "accepted": "The largest documents that the work budget, or 4 MiB, allows, CPU seconds (n is the size that grew; a "
+    "level that is not kept takes as long):",
+    "too_large": "Documents that took up to a minute in Python, and ten in JavaScript, before the budget:",
+}
 _HEAD = "| case | value | bound | gap | s | against | its value | its s | ratio | demand | met |"
 
 
@@ -152,6 +157,9 @@ def _figures() -> list[str]:
         if "coverage" in found:
             lines += ["", "How often margins of 95% held the truth, the least over several truths:", ""]
             lines += markdown(found["coverage"])
+        for rows, heading in _AT_THE_LIMIT.items():
+            if rows in found:
+                lines += ["", heading, "", *markdown(found[rows])]
     return lines
 
 

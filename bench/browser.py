@@ -23,7 +23,7 @@ from playwright.sync_api import sync_playwright
 _PACKAGE = Path(__file__).resolve().parents[1] / "client_sdk" / "browser"
 _ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--no-first-run"]
 _ENTRIES = ("core", "index", "element")
-_ASKED_FOR = tuple(f"{name}.js" for name in "log rare rotation tokens memory respondents".split())
+_ASKED_FOR = tuple(f"{name}.js" for name in "log rare tokens memory respondents budget beside verifier".split())
 """Parts that a survey may ask for."""
 _STATIC = re.compile(r'(?:from|^import|[;}]import) ?"\./([\w.]+)"', re.MULTILINE)
 _PLACES = ("bundle", "src")

@@ -4,7 +4,7 @@
  * which brings the versions that package-lock.json names. The same sources give the same bytes. FOLDER is new, empty, or
  * holds a bundle; of a bundle, what its manifest lists is replaced, and nothing else.
  *
- * core.js is one file; explain.js, texts.js, index.js and element.js add theirs; what src/ loads when a survey needs it
+ * core.js is one file; verifier.js is what a worker begins with; explain.js, texts.js, index.js and element.js add theirs; what src/ loads when a survey needs it
  * stays apart. manifest.json names the SHA-256 of every source and of what made the bundle, so that a test can tell
  * without a bundler whether they belong together, and of every file made what an import map's `integrity` takes.
  * Properties keep their names: they are in documents, databases and the types. So does what one file takes from another:
@@ -17,7 +17,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url)), src = join(here, "src"), made = process.argv[2] ?? join(here, "bundle");
-const ENTRIES = ["core", "explain", "texts", "index", "element"];
+const ENTRIES = ["core", "explain", "texts", "index", "element", "verifier"];
 const FILES = ["core", "shown", "explain", "texts", "index", "element"]; // each holds what those before it do not
 const MAKERS = ["bundle.mjs", "package-lock.json"];
 const hash = (data, algorithm, form) => createHash(algorithm).update(data).digest(form);

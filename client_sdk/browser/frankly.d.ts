@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Types of `@frankly/sdk`. */
 
-/** An exact ratio n/d in lowest terms; null where one is infinite. */
+/** An exact ratio n/d; null where one is infinite. */
 export type Rational = [bigint, bigint];
 /** A text per language tag. */
 export type Words = Record<string, string>;
@@ -17,7 +17,10 @@ export interface Receipt { status: "sent" | "queued" | "refused" | "disabled"; c
 export interface FranklyEvent { name: string; survey: string; code: string; detail: string; }
 
 export interface PolicyOptions {
-  /** Nats that all surveys answered by this install may cost together, as a decimal string; "5" by default. */
+  /**
+   * Nats of log-odds, as a decimal string; "5" by default: what all surveys answered by one respondent may cost together,
+   * and how far one report may move the odds of any secret that its survey declares.
+   */
   cap?: string;
   /** Nats: blocks that rest on a prior must have a ceiling within it, and may then come unpinned. */
   maxCeiling?: string | null;
@@ -25,8 +28,15 @@ export interface PolicyOptions {
   allowUnpinned?: boolean;
   /** Accept only what a watched transparency log vouches for. */
   requireLog?: boolean;
-  /** The chance, below 1, with which the cap may fail: δ of (ε, δ) promises that count as stated; "0" by default. */
+  /** Below 1: what the δ of all (ε, δ) promises that count as stated may add up to; "0" by default. */
   deltaCap?: string;
+  /**
+   * Ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same by somebody to
+   * whom nothing has been charged; nothing else can be answered here afterwards.
+   */
+  finalSurveys?: string[];
+  /** Hosts that may collect reports besides the one of the link; none by default. */
+  collectHosts?: string[];
 }
 
 export interface Options {
@@ -67,12 +77,59 @@ export interface BlockExplanation {
 export interface Explanation {
   title: string;
   blocks: BlockExplanation[];
+  /** What the ledger charges for the form, in nats of log-odds, rounded up. */
   formNats: string;
-  /** The chance with which `formNats` fails; 0 unless the policy allows one. */
+  /** The chance that is charged with `formNats`; 0 unless the policy allows one. Who has less of it left pays `level.ceiling`. */
   formDelta: Rational;
+  level: ReportLevel;
   signedBy: string[];
   leaves: string;
   words: string;
+  toString(): string;
+}
+
+/** What the whole report tells about one secret, given the public answers. */
+export interface SecretLevel {
+  /** In the unit of the secret's notions: a ratio of odds for secret-ldp and rldp, else a lift. */
+  level: Rational | null;
+  odds: Rational | null;
+  unit: "odds" | "lift";
+  /** As in (ε, δ): P(T|s) ≤ odds·P(T|t) + δ for every set T of reports. */
+  delta: Rational;
+  /** The block that counts its promise for `odds`; null if every block counts its prior-free bound. */
+  counted: string | null;
+  /** What the public answers alone tell: 1 without public questions, null if infinite or not known. */
+  strataLift: Rational | null;
+  strataOdds: Rational | null;
+}
+
+/** The level of a whole report; `cost` is what the ledger charges, `ceiling` the same where no δ is left. */
+export interface ReportLevel {
+  secrets: Map<string, SecretLevel>;
+  answers: { level: Rational | null; odds: Rational | null; delta: Rational };
+  cost: { odds: Rational | null; delta: Rational };
+  ceiling: Rational | null;
+  lines: { block: string; countedBy: "ceiling" | "dp"; odds: Rational | null; delta: Rational }[];
+  posteriors: { block: string; secret: string; sensitive: number; bound: Rational }[];
+}
+
+/**
+ * What answering costs one respondent, and what is left: nats of log-odds as decimal strings, costs rounded up, what is
+ * left rounded down, "inf" if infinite. `toString()` is a sentence for the respondent.
+ */
+export interface Budget {
+  /** "0.0000" once the survey is answered. */
+  cost: string;
+  /** The chance that is charged with it. */
+  delta: string;
+  cap: string;
+  spent: string;
+  left: string;
+  leftAfter: string;
+  isAnswered: boolean;
+  /** The cost is above the cap: nothing else can be answered afterwards. */
+  isFinal: boolean;
+  canAnswer: boolean;
   toString(): string;
 }
 
@@ -104,17 +161,25 @@ export class Client {
   static open(link: string, options?: Options): Promise<Client>;
   readonly survey: Survey;
   readonly signedBy: string[];
+  /** Names the chain of keys: the digest of its version 1. What is remembered of the survey belongs to it. */
+  readonly chain: string;
   readonly trust: { pinned: boolean; logged: boolean };
+  /** The level of the whole report, with as much δ as the policy allows. */
+  readonly level: ReportLevel;
   readonly questions: Question[];
-  explain(language?: string): Explanation;
+  /** With a budget, the words say what is left before and after, too. */
+  explain(language?: string, budget?: Budget): Explanation;
+  /** What answering costs this respondent, and what is left before and after; nothing is charged. */
+  budget(respondent?: string): Promise<Budget>;
   answered(respondent?: string): Promise<Receipt | null>;
   answer(
     choices: Choices,
     options?: { strata?: Choices; respondent?: string; token?: string | null; patienceMs?: number },
   ): Promise<Receipt>;
   flush(timeoutMs?: number): Promise<Receipt[]>;
-  evidence(): Promise<{ digest: string; data: Uint8Array }[]>;
-  on(name: "opened" | "sealed" | "sent" | "queued" | "refused" | "*", listener: (event: FranklyEvent) => void): () => void;
+  /** What contradicts each other; `chain` is the first root of the keys it was signed under. */
+  evidence(): Promise<{ chain: string; digest: string; data: Uint8Array }[]>;
+  on(name: "opened" | "log_renamed" | "sealed" | "sent" | "queued" | "refused" | "*", listener: (event: FranklyEvent) => void): () => void;
   close(): void;
 }
 

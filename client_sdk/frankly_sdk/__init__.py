@@ -17,6 +17,7 @@ from frankly_protocol.errors import (
 
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Randomised
+from frankly_sdk.budget import Budget
 from frankly_sdk.client import Client, Survey
 from frankly_sdk.errors import (
     AlreadyAnswered,
@@ -39,6 +40,7 @@ from frankly_sdk.receipt import Receipt
 __all__ = [
     "AlreadyAnswered",
     "Answer",
+    "Budget",
     "BudgetExceeded",
     "Client",
     "ClockError",

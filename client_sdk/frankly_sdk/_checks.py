@@ -23,6 +23,8 @@ _Row = TypeVar("_Row")
 _SECONDS = (
     f"expected seconds, a number from 0 to {LONGEST_S:.0f}: no survey is valid for more than {MAX_VALIDITY.days} days"
 )
+SPELLING: Final = "spaces around it or in the code points of the same letters"
+"""The differences between two keys of one respondent."""
 _SWITCH = "expected True or False"
 _FUNCTION = "expected a function"
 _KEY = "a respondent's key is a text that is not blank; without one, answer() is for the person the install belongs to"

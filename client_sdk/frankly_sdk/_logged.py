@@ -16,8 +16,9 @@ from frankly_protocol.trust import Checkpoint, LogProof, LogRole, SignedCheckpoi
 from frankly_protocol.trust.merkle import HASH_BYTES
 from frankly_protocol.trust.proof import MAX_PROOF_BYTES
 
+from frankly_sdk._tables import UNKNOWN_CHAIN
 from frankly_sdk.errors import NetworkError
-from frankly_sdk.store import Store
+from frankly_sdk.store import LogHead, Store
 
 MAX_ENTRIES = 131_072
 """The largest log a device checks: 4 MiB of hashes."""
@@ -28,12 +29,17 @@ Fetch = Callable[[str, int, str], bytes]
 
 @dataclass(frozen=True, slots=True)
 class LogRule:
-    """Checks documents against the log that the keys name, and remembers the newest head seen."""
+    """Checks documents against the log that the keys name, and remembers the newest head seen of each log.
+
+    chain : of the keys that name the log. renamed : is told the old name when the keys name the log otherwise.
+    """
 
     role: LogRole
+    chain: str
     store: Store
     fetch: Fetch
     now: datetime
+    renamed: Callable[[str], None]
 
     def require(self, digest: str, *, prefer_kept: bool) -> None:
         """Raise unless the document is logged; what was checked is remembered in one transaction.
@@ -44,7 +50,7 @@ class LogRule:
         Raises LogError, RollbackDetected for a head smaller than one seen before, Equivocation for a fork (both heads
         are kept as evidence), NetworkError.
         """
-        kept = self.store.proof(digest)
+        kept = self.store.proof(self.chain, digest)
         if prefer_kept and kept is not None and self._still_good(kept, digest):
             return
         try:
@@ -57,7 +63,9 @@ class LogRule:
         head = proof.require(digest, self.role, self.now)  # (8.1) (8.2) (8.3)
         note = proof.signed.to_bytes()
         self._require_growth(head, note)  # (8.4)
-        self.store.remember_log(self.role.log.name, head.size, note, digest, data)
+        old_name = self.store.remember_log(self.chain, LogHead(head.origin, head.size, note), digest, data)
+        if old_name is not None:
+            self.renamed(old_name)
 
     def _still_good(self, kept: bytes, digest: str) -> bool:
         try:
@@ -68,7 +76,7 @@ class LogRule:
 
     def _require_growth(self, head: Checkpoint, note: bytes) -> None:
         """(8.4) the head remembered last is a beginning of this one."""
-        before = self.store.checkpoint(self.role.log.name)
+        before = self._last_head()
         if before is None:
             return
         last = SignedCheckpoint.from_bytes(before).checkpoint
@@ -80,8 +88,19 @@ class LogRule:
             tree = self._tree(head)
             if tree.root(last.size) == last.root:
                 return
-        self.store.keep_evidence({digest_of(data): data for data in (before, note)})
+        self.store.keep_evidence(self.chain, {digest_of(data): data for data in (before, note)})
         raise Equivocation("the log has forked: it shows another past than before", "log")
+
+    def _last_head(self) -> bytes | None:
+        """Return the newest head seen of this log; one of an unknown chain if the log's present key signed it."""
+        name = self.role.log.name
+        inherited = self.store.checkpoint(UNKNOWN_CHAIN, name)
+        if inherited is not None:
+            try:
+                SignedCheckpoint.from_bytes(inherited).require_log(self.role.log.note_key)
+            except LogError:
+                inherited = None
+        return self.store.checkpoint(self.chain, name) or inherited
 
     def _tree(self, head: Checkpoint) -> Tree:
         if head.size > MAX_ENTRIES:

@@ -7,16 +7,18 @@ from functools import partial
 
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import MAX_ENVELOPE_BYTES, SURVEY_TYPE, Envelope
+from frankly_protocol.envelope import KEYS_TYPE, MAX_ENVELOPE_BYTES, SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, Equivocation
-from frankly_protocol.trust import KeysDocument, accept_keys, read_chain, walk
+from frankly_protocol.trust import KeysDocument, accept_keys, prove_chain, read_chain, require_step, walk
 from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 
 from frankly_sdk._logged import LogRule
+from frankly_sdk._tables import UNKNOWN_CHAIN
 from frankly_sdk._trusted import Remembered, accept_survey, stands
 from frankly_sdk.errors import NetworkError
+from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.link import SurveyLink
-from frankly_sdk.store import Store
+from frankly_sdk.store import KnownKeys, Store
 from frankly_sdk.transport import Transport
 
 _KEYS_BYTES = 256 * 2**10
@@ -26,26 +28,41 @@ _UNPUBLISHED = "the server does not know this survey, or not this version of it:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An accepted survey, the ids of the keys that signed it, whether the link pinned it, and whether it is logged."""
+    """An accepted survey, the ids of the keys that signed it, whether the link pinned it, and whether it is logged.
+
+    chain : of those keys, as in `frankly_protocol.trust.Proven`.
+    """
 
     document: SurveyDocument
     signed_by: tuple[str, ...]
+    chain: str
     pinned: bool
     logged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Trusted:
+    """Keys in force, and the chain they belong to."""
+
+    keys: KeysDocument
+    chain: str
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
     """One attempt to get the survey that `link` names, at the time `now`.
 
-    log : ask the log for a proof, if the keys name a log that somebody watches.
+    log : ask the log for a proof, if the keys name a log that somebody watches. collect_hosts : hosts that may collect
+    reports besides the one of the link.
     """
 
     link: SurveyLink
     store: Store
     transport: Transport
     now: datetime
+    announce: OnEvent
     log: bool = False
+    collect_hosts: tuple[str, ...] = ()
 
     def survey(self, shipped: bytes | None) -> Opened:
         """Return the survey; `shipped` is the keys document that came with the app, if any.
@@ -56,78 +73,98 @@ class Opening:
 
         Raises DocumentRejected and its kinds, InsecureTransport, NetworkError, StoreError.
         """
-        chain = self._chain(shipped)
-        known = self.store.keys(chain) or shipped
-        trusted = self._still_good(known)
-        if trusted is not None and self._is_cached(self.store.survey(self.link.survey), trusted):
-            return self._with_keys(trusted)
-        newest = self._newest_keys(known)
-        trusted = walk(newest, known, self._fetch_chain, self.now)
-        if newest != known:
-            self.store.remember_keys(chain, newest, known)
+        alias = self._alias(shipped)
+        known = self.store.keys(alias) or _shipped(shipped)
+        if known is not None and known.chain is not None:
+            trusted = self._still_good(known.envelope, known.chain)
+            if trusted is not None and self._is_cached(self._remembered(trusted), trusted):
+                return self._with_keys(trusted)
+        newest, trusted = self._newest(known)
+        if known is None or known.chain is None or newest != known.envelope:
+            follows = None if known is None else known.envelope
+            self.store.remember_keys(alias, KnownKeys(newest, trusted.chain), follows)
         return self._with_keys(trusted)
 
-    def _chain(self, shipped: bytes | None) -> str:
+    def _alias(self, shipped: bytes | None) -> str:
         """Return the name under which keys are remembered: they all follow from the document the app ships, if any.
 
-        An app that ships another document begins a chain of its own: what was trusted on first use, or followed from
-        older keys, says nothing about the new ones.
+        An app that ships another document has an alias of its own: what was trusted on first use, or followed from
+        older keys, says nothing about the new ones. Both may turn out to be of one chain.
         """
         return self.link.origin if shipped is None else f"{self.link.origin}#{digest_of(shipped)}"
 
-    def _newest_keys(self, known: bytes | None) -> bytes:
+    def _newest(self, known: KnownKeys | None) -> tuple[bytes, _Trusted]:
+        """Return the newest keys; all versions are fetched while the chain is unknown, the newest one afterwards."""
+        if known is None or known.chain is None:
+            proven = prove_chain(self._fetch_chain(), None if known is None else known.envelope, self.now)
+            return proven.newest, _Trusted(proven.keys, proven.first_root)
+        newest = self._newest_keys(known.envelope)
+        return newest, _Trusted(walk(newest, known.envelope, self._fetch_chain, self.now), known.chain)
+
+    def _newest_keys(self, known: bytes) -> bytes:
         try:
             return self._fetch(self.link.keys_url, _KEYS_BYTES)
         except NetworkError:
-            if known is None:
-                raise
             return known  # out of reach: those at hand count as long as they last
 
     def _fetch_chain(self) -> list[bytes]:
         """Return every version of the keys in one answer: asking for some would tell which ones are known here."""
         return read_chain(self._fetch(f"{self.link.keys_url}/chain", MAX_CHAIN_BYTES))
 
-    def _is_cached(self, remembered: Remembered | None, trusted: KeysDocument) -> bool:
-        """Tell whether the pinned document is here, signed by keys that are still trusted."""
-        return (
-            remembered is not None and remembered.digest == self.link.digest and stands(remembered, trusted.publisher)
-        )
+    def _remembered(self, trusted: _Trusted) -> Remembered | None:
+        """Return the document accepted last; one of an unknown chain if the publisher's present keys signed it."""
+        own = self.store.survey(trusted.chain, self.link.survey)
+        if own is not None:
+            return own
+        inherited = self.store.survey(UNKNOWN_CHAIN, self.link.survey)
+        return inherited if inherited is not None and stands(inherited, trusted.keys.publisher) else None
 
-    def _still_good(self, known: bytes | None) -> KeysDocument | None:
+    def _is_cached(self, remembered: Remembered | None, trusted: _Trusted) -> bool:
+        """Tell whether the pinned document is here, signed by keys that are still trusted."""
+        if remembered is None or remembered.digest != self.link.digest:
+            return False
+        return stands(remembered, trusted.keys.publisher)
+
+    def _still_good(self, known: bytes, chain: str) -> _Trusted | None:
         try:
-            return accept_keys(known, known, self.now) if known is not None else None
+            return _Trusted(accept_keys(known, known, self.now), chain)
         except DocumentRejected:
             return None
 
-    def _with_keys(self, trusted: KeysDocument) -> Opened:
-        remembered = self.store.survey(self.link.survey)
+    def _with_keys(self, trusted: _Trusted) -> Opened:
+        remembered = self._remembered(trusted)
         data = self._envelope(remembered, trusted)
+        publisher, check = trusted.keys.publisher, partial(self._is_logged, trusted)
         try:
-            check = partial(self._is_logged, trusted)
-            found = accept_survey(data, self.link, trusted.publisher, remembered, self.now, check)
+            found = accept_survey(data, self.link, publisher, remembered, self.now, check, self.collect_hosts)
         except Equivocation:
-            self._keep_evidence(remembered, data)
+            self._keep_evidence(trusted.chain, remembered, data)
             raise
         document = Remembered(found.document.version, found.document.digest, data)
         if found.withdrawn is not None and found.withdrawn != document.digest:
-            self._keep_evidence(remembered, data)
+            self._keep_evidence(trusted.chain, remembered, data)
         if remembered is None or remembered.envelope != data:
-            self.store.remember(self.link.survey, document, found.withdrawn)
-        return Opened(found.document, found.signed_by, self.link.digest is not None, found.logged)
+            self.store.remember(trusted.chain, self.link.survey, document, found.withdrawn)
+        return Opened(found.document, found.signed_by, trusted.chain, self.link.digest is not None, found.logged)
 
-    def _is_logged(self, trusted: KeysDocument, digest: str) -> bool:
+    def _is_logged(self, trusted: _Trusted, digest: str) -> bool:
         """Tell whether a watched log vouches for the document; raises if the app wants it and the log does not."""
-        if not self.log or trusted.log is None or not trusted.log.witnesses:
+        role = trusted.keys.log
+        if not self.log or role is None or not role.witnesses:
             return False
 
         def fetch(path: str, limit: int, kind: str) -> bytes:
             return self._fetch(self.link.origin + path, limit, kind)
 
-        rule = LogRule(trusted.log, self.store, fetch, self.now)
+        def renamed(old_name: str) -> None:
+            words = f"the log is called {role.log.name} now, it was {old_name}: its old head is kept as evidence"
+            self.announce(Event("log_renamed", self.link.survey, "log_renamed", words))
+
+        rule = LogRule(role, trusted.chain, self.store, fetch, self.now, renamed)
         rule.require(digest, prefer_kept=digest == self.link.digest)
         return True
 
-    def _envelope(self, remembered: Remembered | None, trusted: KeysDocument) -> bytes:
+    def _envelope(self, remembered: Remembered | None, trusted: _Trusted) -> bytes:
         """Return the document's envelope: the remembered one if the link pins it, or if the server is out of reach."""
         if remembered is not None and self._is_cached(remembered, trusted):
             return remembered.envelope
@@ -139,11 +176,11 @@ class Opening:
                 raise
             return remembered.envelope
 
-    def _keep_evidence(self, remembered: Remembered | None, data: bytes) -> None:
+    def _keep_evidence(self, chain: str, remembered: Remembered | None, data: bytes) -> None:
         if remembered is not None:
             other = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
             if other != remembered.digest:  # otherwise it is the log that contradicts itself
-                self.store.keep_evidence({remembered.digest: remembered.envelope, other: data})
+                self.store.keep_evidence(chain, {remembered.digest: remembered.envelope, other: data})
 
     def _fetch(self, url: str, limit: int, kind: str = "application/json", unknown: str = _UNKNOWN) -> bytes:
         answer = self.transport.get(url, limit)
@@ -154,3 +191,11 @@ class Opening:
         if answer.content_type != kind:
             raise NetworkError("what answered was not the survey's server: check the network's log-in page", "not_json")
         return answer.body
+
+
+def _shipped(envelope: bytes | None) -> KnownKeys | None:
+    """Return the keys an app ships; version 1 names its chain itself, a later one must be found in the server's."""
+    if envelope is None:
+        return None
+    first = require_step(None, envelope).version == 1
+    return KnownKeys(envelope, digest_of(Envelope.from_bytes(envelope, KEYS_TYPE).payload) if first else None)

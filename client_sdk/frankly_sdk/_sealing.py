@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from frankly_protocol.audit import ReportLevel
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
@@ -45,15 +46,21 @@ def require_token(document: SurveyDocument, token: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """Seals answers to one accepted document."""
+    """Seals answers to one accepted document; chain : of the keys that signed it."""
 
     document: SurveyDocument
+    level: ReportLevel
+    chain: str
     pinned: bool
     logged: bool
     policy: Policy
     store: Store
     clock: Clock
     randbits: RandomBits
+
+    def answered(self, respondent: str = "") -> Sealed | None:
+        """Return what this respondent has sealed for the survey, None if nothing."""
+        return self.store.answer(self.chain, self.document.survey, respondent)
 
     def one(self, row: Row) -> Sealed | None:
         """Seal one answer; None if there is one already.
@@ -70,7 +77,7 @@ class Sealing:
         with self.store.transaction():
             for row in rows:
                 try:
-                    sealed = self._seal(row) or self.store.answer(self.document.survey, row.respondent)
+                    sealed = self._seal(row) or self.answered(row.respondent)
                 except BudgetExceeded as refused:
                     done.append(refused.with_traceback(None))
                 else:
@@ -78,18 +85,19 @@ class Sealing:
         return done
 
     def _seal(self, row: Row) -> Sealed | None:
-        document, store, length = self.document, self.store, self.document.report_length
-        if store.answer(document.survey, row.respondent) is not None:
+        document, store, chain = self.document, self.store, self.chain
+        if self.answered(row.respondent) is not None:
             return None
         self._require_open()
         require_token(document, row.token)
         spent = store.spent(row.respondent)
-        form = self.policy.check(document, pinned=self.pinned, logged=self.logged, spent=spent)
-        store.reserve(document.survey, document.digest, document.collect_url, length, form, row.respondent)
+        charge = self.policy.check(document, self.level, pinned=self.pinned, logged=self.logged, spent=spent)
+        length = document.report_length
+        store.reserve(chain, document.survey, document.digest, document.collect_url, length, charge, row.respondent)
         report = self._draw(row)
         if report is None:
             raise RandomnessError
-        return store.seal(document.survey, report.id, report.to_bytes(length), row.respondent)
+        return store.seal(chain, document.survey, report.id, report.to_bytes(length), row.respondent)
 
     def _draw(self, row: Row) -> Report | None:
         """Draw every block's symbol and the report's id; None if the random source failed.

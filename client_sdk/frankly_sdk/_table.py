@@ -12,10 +12,11 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_sdk._checks import key_fault
+from frankly_sdk._checks import SPELLING, key_fault
 from frankly_sdk._sealing import require_token
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Respondent
+from frankly_sdk.store import normal_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def _rows(
     lines: Iterator[list[str]], header: Sequence[str], columns: Columns, document: SurveyDocument
 ) -> Iterator[Respondent]:
     strata = {question.id: question for question in document.strata}
-    seen, spent = set[str](), set[str]()
+    seen, spent = dict[str, tuple[int, str]](), set[str]()
     last = 1
     for cells in lines:
         last += 1
@@ -72,9 +73,7 @@ def _rows(
             raise _bad(last, f"expected {len(header)} cells, found {len(cells)}")
         row = dict(zip(header, cells, strict=True))
         respondent = row.pop(columns.key)
-        if key_fault(respondent) is not None or respondent in seen:
-            raise _bad(last, "every respondent needs a key of their own", columns.key)
-        seen.add(respondent)
+        _require_own_key(last, respondent, seen, columns)
         token = None if document.token is None else row.pop(columns.token)
         public = {name: row.pop(name) for name in strata}
         truth = Answer(row)
@@ -84,6 +83,19 @@ def _rows(
             raise _bad(last, fault.detail, fault.field)
         _require_new(last, token, spent, columns, document)
         yield respondent, truth, public, token
+
+
+def _require_own_key(line: int, key: str, seen: dict[str, tuple[int, str]], columns: Columns) -> None:
+    """Refuse a key that is blank, or that an earlier line has, however it is written there."""
+    if key_fault(key) is not None:
+        raise _bad(line, "every respondent needs a key of their own", columns.key)
+    earlier, spelling = seen.setdefault(normal_key(key), (line, key))
+    if earlier == line:
+        return
+    same = (
+        f"line {earlier} has the same one" if spelling == key else f"that of line {earlier} differs only in {SPELLING}"
+    )
+    raise _bad(line, f"every respondent needs a key of their own: {same}", columns.key)
 
 
 def _require_new(line: int, token: str | None, spent: set[str], columns: Columns, document: SurveyDocument) -> None:

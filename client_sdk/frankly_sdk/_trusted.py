@@ -4,7 +4,7 @@
 The numbers are those of docs/protocol.md §4. Step (10) is `Policy.check`, step (11) is `explain`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope, pae
 from frankly_protocol.errors import DocumentRejected, Equivocation, RollbackDetected
 from frankly_protocol.trust import Role
 
-from frankly_sdk.link import SurveyLink, require_secure
+from frankly_sdk.link import SurveyLink, require_collect
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,13 @@ def accept_survey(
     remembered: Remembered | None,
     now: datetime,
     log_check: LogCheck = lambda _digest: False,
+    collect_hosts: Collection[str] = (),
 ) -> Accepted:
     """Return the document in the envelope `data`, steps (1) to (9) passed.
 
     What is remembered binds only while the publisher's present keys stand behind it: a thief's document must not lock
-    the true ones out once his key has been withdrawn, whatever version he gave it.
+    the true ones out once his key has been withdrawn, whatever version he gave it. collect_hosts : hosts that may
+    collect reports besides the one of the link.
 
     Raises DocumentRejected or one of its kinds, or InsecureTransport; nothing may be sent then.
     """
@@ -63,7 +65,7 @@ def accept_survey(
     document = SurveyDocument.parse(payload)  # (4) (5)
     if document.survey != link.survey:
         raise DocumentRejected("pin", "this is another survey's document", "survey")
-    require_secure(document.collect_url, "collect_url")
+    require_collect(document.collect_url, link.origin, collect_hosts)
     document.require_window(now)  # (6)
     binding = remembered if remembered is not None and stands(remembered, publisher) else None
     _require_not_older(document, binding)  # (7)

@@ -8,9 +8,10 @@ from itertools import islice
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_sdk._checks import key_fault
+from frankly_sdk._checks import SPELLING, key_fault
 from frankly_sdk._sealing import Row, Sealing, require_token
 from frankly_sdk.answer import Answer
+from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.store import Sealed
 
 AT_ONCE = 500
@@ -30,28 +31,41 @@ class Randomised:
     respondent : the key as given. status : ``sealed`` (durable; now, or by an earlier run: the same bytes then),
     ``done`` (acknowledged or refused before, and erased), ``over_budget``, or ``already`` (an earlier row of the same
     call has this key: what became of that row stands, and counts the person). report : the sealed bytes, else None.
+    same_as : with ``already``, the number of that earlier row, from 0. respelled : True if that row writes the key
+    otherwise, with other spaces around it or other code points for the same letters: see whether they are two people.
     """
 
     respondent: str = field(repr=False)
     status: str
     report: bytes | None = field(repr=False)
+    same_as: int | None = None
+    respelled: bool = False
 
 
-def randomise(sealing: Sealing, source: Iterator[Respondent]) -> Iterator[Randomised]:
+def randomise(sealing: Sealing, source: Iterator[Respondent], announce: OnEvent) -> Iterator[Randomised]:
     """Seal the rows, `AT_ONCE` in each transaction, and yield what became of them in their order."""
-    seen, first = set[str](), 0
+    seen, first = dict[str, tuple[int, int]](), 0
     while read := list(map(_read, islice(source, AT_ONCE))):  # no frame of ours holds a row as it was given
-        keys, todo = list[tuple[str, bool]](), list[Row]()
+        keys, todo = list[tuple[str, Randomised | None]](), list[Row]()
         for i, one in enumerate(read, first):
             key, row = _checked(sealing, one, i)
             row = replace(row, respondent=sealing.store.respondent_name(key))
-            keys.append((key, is_new := row.respondent not in seen))
-            seen.add(row.respondent)
+            # A hash instead of the key: it only tells whether two keys are written alike.
+            same_as, spelling = seen.setdefault(row.respondent, (i, hash(key)))
+            is_new = same_as == i
+            keys.append((key, None if is_new else Randomised(key, "already", None, same_as, spelling != hash(key))))
             todo += [row] if is_new else []
         results = iter(sealing.many(todo))
-        for key, is_new in keys:
-            yield _outcome(key, next(results)) if is_new else Randomised(key, "already", None)
+        for i, (key, repeated) in enumerate(keys, first):
+            if repeated is not None and repeated.respelled:
+                announce(_same_respondent(sealing.document.survey, i, repeated))
+            yield repeated or _outcome(key, next(results))
         first += len(keys)
+
+
+def _same_respondent(survey: str, i: int, row: Randomised) -> Event:
+    words = f"rows[{i}] was not sealed: its key differs from that of rows[{row.same_as}] only in {SPELLING}"
+    return Event("same_respondent", survey, "key_respelled", words)
 
 
 def _read(given: object) -> tuple[str, Row] | InvalidInput:

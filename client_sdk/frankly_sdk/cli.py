@@ -4,6 +4,7 @@
 frankly-sdk randomise in.csv out.jsonl --link LINK --store FILE     (- reads answers from standard input)
 frankly-sdk flush --link LINK --store FILE
 frankly-sdk explain --link LINK --store FILE
+frankly-sdk budget --link LINK --store FILE --respondent KEY
 """
 
 import argparse
@@ -36,7 +37,7 @@ _EXITS: tuple[tuple[tuple[type[FranklyError], ...], int], ...] = (
 def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -> int:
     """Run one command; 0, or 2 usage, 3 bad input, 4 refused by the app's policy, 5 network, 6 integrity."""
     chosen = _parser().parse_args(arguments)
-    commands = {"randomise": _randomise, "flush": _flush, "explain": _explain}
+    commands = {"randomise": _randomise, "flush": _flush, "explain": _explain, "budget": _budget}
     try:
         if chosen.command == "randomise":
             _require_free(chosen)
@@ -57,9 +58,14 @@ def _parser() -> argparse.ArgumentParser:
         "--cap", default=Policy().cap, help="nats for all surveys of one respondent (default %(default)s)"
     )
     common.add_argument(
-        "--delta-cap", default=Policy().delta_cap, help="the chance with which that may fail (default %(default)s)"
+        "--delta-cap", default=Policy().delta_cap, help="the δ that (ε, δ) promises may add up to (default %(default)s)"
+    )
+    common.add_argument(
+        "--final-survey", action="append", default=[], metavar="ID", help="a survey that may use up the budget for ever"
     )
     common.add_argument("--keys", type=Path, help="the keys document to trust; otherwise the server's first one")
+    words = "a host that may collect reports besides the link's; may be given several times"
+    common.add_argument("--collect-host", action="append", default=[], metavar="HOST", help=words)
     batch = commands.add_parser("randomise", parents=[common], help="seal a table of answers, write what may leave")
     batch.add_argument("input", help="CSV: a column of respondent keys, one for each question; - is standard input")
     batch.add_argument("output", type=Path, help="one report a line, in an order that tells nothing")
@@ -68,7 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     batch.add_argument("--force", action="store_true", help="replace the output if it is there")
     flush = commands.add_parser("flush", parents=[common], help="send every sealed report of the store")
     flush.add_argument("--seconds", type=float, default=60.0, help="about how long to try")
-    commands.add_parser("explain", parents=[common], help="what is asked, what leaves, what it can tell")
+    explain = commands.add_parser("explain", parents=[common], help="what is asked, what leaves, what it can tell")
+    budget = commands.add_parser("budget", parents=[common], help="what it costs, what is left before and after")
+    for command in (explain, budget):
+        command.add_argument("--respondent", metavar="KEY", help="of whom; the one the store belongs to if left out")
     return parser
 
 
@@ -79,7 +88,9 @@ def _open(chosen: argparse.Namespace) -> Client:
             keys = chosen.keys.read_bytes()
         except OSError:
             raise InvalidInput(Problem.KEY_FILE, "this file cannot be read", str(chosen.keys)) from None
-    return Client.open(chosen.link, chosen.store, Policy(chosen.cap, delta_cap=chosen.delta_cap), keys=keys)
+    final, hosts = tuple(chosen.final_survey), tuple(chosen.collect_host)
+    policy = Policy(chosen.cap, delta_cap=chosen.delta_cap, final_surveys=final, collect_hosts=hosts)
+    return Client.open(chosen.link, chosen.store, policy, keys=keys)
 
 
 def _require_free(chosen: argparse.Namespace) -> None:
@@ -101,8 +112,13 @@ def _flush(chosen: argparse.Namespace, client: Client) -> int:
     return NETWORK if told["queued"] else 0
 
 
-def _explain(_chosen: argparse.Namespace, client: Client) -> int:
-    sys.stdout.write(f"{client.survey.explain()}\n")
+def _explain(chosen: argparse.Namespace, client: Client) -> int:
+    sys.stdout.write(f"{client.survey.explain(budget=client.budget(chosen.respondent))}\n")
+    return 0
+
+
+def _budget(chosen: argparse.Namespace, client: Client) -> int:
+    sys.stdout.write(f"{client.budget(chosen.respondent)}\n")
     return 0
 
 

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from frankly_protocol.audit import ReportLevel
 from frankly_protocol.clock import Clock, SystemClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms.base import RandomBits
@@ -25,6 +25,7 @@ from frankly_sdk._opening import Opening
 from frankly_sdk._sealing import Row, Sealing
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Randomised, Respondent, randomise
+from frankly_sdk.budget import Budget
 from frankly_sdk.delivery import Delivery
 from frankly_sdk.errors import AlreadyAnswered, Disabled
 from frankly_sdk.events import Event, OnEvent, announcer
@@ -42,11 +43,11 @@ SPREAD_S = 0.01
 
 @dataclass(frozen=True)
 class Survey:
-    """An accepted survey, as an app shows it; delta_cap is the app's own, by which its blocks count."""
+    """An accepted survey, as an app shows it; `level` is that of its whole report, by the app's own cap on δ."""
 
     document: SurveyDocument
     signed_by: tuple[str, ...]
-    delta_cap: Fraction = Fraction(0)
+    level: ReportLevel
 
     @property
     def title(self) -> str:
@@ -58,9 +59,12 @@ class Survey:
         """Question id → choice ids, in the document's order."""
         return {name: tuple(c.id for c in question.choices) for name, question in self.document.questions.items()}
 
-    def explain(self, language: str | None = None) -> Explanation:
-        """Return plain words about what is asked, what leaves and what it can tell; show them before asking."""
-        return explain(self.document, self.signed_by, language, self.delta_cap)
+    def explain(self, language: str | None = None, budget: Budget | None = None) -> Explanation:
+        """Return plain words about what is asked, what leaves and what it can tell; show them before asking.
+
+        budget : as `Client.budget` gives it; the words then say what this respondent has left before and after.
+        """
+        return explain(self.document, self.level, self.signed_by, language, budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +135,16 @@ class Client:
             undo.callback(kept.close)
             delivery = Delivery(transport, kept, sleep, timer, announce, spread_s)
             delivery.flush(timeout_s=0)  # whatever becomes of the survey: it may be closed by now, or be another one
-            opened = Opening(wanted, kept, transport, time_of(clock), policy.wants_log(wanted.digest)).survey(keys)
-            if kept.answer(wanted.survey) is None:  # (10); what has been answered is spent already
-                policy.check(opened.document, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
+            wants_log, hosts = policy.wants_log(wanted.digest), policy.collect_hosts
+            opened = Opening(wanted, kept, transport, time_of(clock), announce, wants_log, hosts).survey(keys)
+            level, chain = policy.level(opened.document), opened.chain
+            if kept.answer(chain, wanted.survey) is None:  # (10); what has been answered is spent already
+                policy.check(opened.document, level, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
             announce(Event("opened", wanted.survey))
-            sealing = Sealing(opened.document, opened.pinned, opened.logged, policy, kept, clock, randbits)
-            survey = Survey(opened.document, opened.signed_by, Fraction(policy.delta_cap))
+            sealing = Sealing(
+                opened.document, level, chain, opened.pinned, opened.logged, policy, kept, clock, randbits
+            )
+            survey = Survey(opened.document, opened.signed_by, level)
             parts = _Parts(survey, kept, sealing, delivery)
             return cls(wanted, parts, announce, undo.pop_all())
 
@@ -152,6 +160,25 @@ class Client:
             raise Disabled
         return self._parts.survey
 
+    def budget(self, respondent: str | None = None) -> Budget:
+        """Return what the survey costs a respondent, and what is left before and after; nothing is charged.
+
+        respondent : as for `answer`. Raises Disabled, InvalidInput for a key of another kind, StoreError.
+        """
+        wrong = None if respondent is None else key_fault(respondent)
+        if wrong is not None:
+            raise wrong
+        if self._parts is None:
+            raise Disabled
+        store, survey = self._parts.store, self._parts.survey
+        name = store.respondent_name(respondent or "")
+        return self._parts.sealing.policy.budget(
+            survey.document,
+            survey.level,
+            store.spent(name),
+            is_answered=store.answer(self._parts.sealing.chain, survey.document.survey, name) is not None,
+        )
+
     def answer(
         self,
         choices: Mapping[str, str] | Answer,
@@ -165,6 +192,7 @@ class Client:
 
         choices : question id → choice id, every question exactly once. strata : the same for public questions.
         respondent : on a device that many people answer on, a key for each of them: one answer and one ledger per key.
+        Spaces around it and the choice of code points for the same letters make no other person.
         Without it the answer is that of the one person the install belongs to; a blank key is refused.
         token : for surveys that ask for one; it leaves with the report and is erased with it.
         patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed bytes are sent again
@@ -200,7 +228,8 @@ class Client:
 
         rows : (respondent key, choices, strata) each, and the token as a fourth member if the survey asks for one;
         every key has a ledger and one answer of its own. What is yielded is durable. Nothing of a batch is sealed if
-        one of its rows is wrong. A key that comes twice in one call is answered by its first row.
+        one of its rows is wrong. A key that comes twice in one call is answered by its first row; the other says
+        ``already``, and if the two are written differently an event ``same_respondent`` names both rows.
 
         Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for a row of another shape, a blank key
         or a token that does not open the survey, SurveyClosed, PolicyRefused other than BudgetExceeded, StoreError,
@@ -210,7 +239,7 @@ class Client:
         if self._parts is None:
             self._announce(Event("disabled", self._link.survey))
             return iter(())
-        return randomise(self._parts.sealing, source)
+        return randomise(self._parts.sealing, source, self._announce)
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
         """Send what is still sealed in this store, for about `timeout_s` seconds; return a receipt for each report.
@@ -225,7 +254,7 @@ class Client:
         self._closing.close()
 
     def _deliver_again(self, parts: _Parts, respondent: str, patience_s: float) -> Receipt:
-        kept = parts.store.answer(parts.survey.document.survey, respondent)
+        kept = parts.sealing.answered(respondent)
         if kept is not None and kept.state == "sealed":
             return parts.delivery.deliver(kept, patience_s)
         if kept is not None and kept.state == "refused":

@@ -46,7 +46,7 @@ _EXITS: tuple[tuple[tuple[type[FranklyError], ...], int], ...] = (
     ((DocumentRejected, StoreError, RandomnessError), INTEGRITY),
 )
 _MAX_INPUT = 8 * 2**20
-_POLICY = {"cap", "max_ceiling", "allow_unpinned", "require_log", "delta_cap"}
+_POLICY = {"cap", "max_ceiling", "allow_unpinned", "require_log", "delta_cap", "final_surveys"}
 _FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "init": (frozenset({"store", "link"}), frozenset({"keys", "policy"})),
     "refresh": (frozenset({"store"}), frozenset({"now"})),

@@ -89,7 +89,7 @@ class Delivery:
             if receipt.status != "queued":
                 # If erasing fails now, the next start sends the same bytes, hears "duplicate" and erases them then.
                 with contextlib.suppress(StoreError):
-                    self.store.close_answer(sealed.survey, receipt.status, receipt.code, sealed.respondent)
+                    self.store.close_answer(sealed, receipt.status, receipt.code)
                 break
             now = self.timer()
             if asked_s:

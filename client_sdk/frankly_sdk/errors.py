@@ -41,7 +41,7 @@ class InsecureTransport(LinkError):
 class PolicyRefused(FranklyError):
     """The app's policy refuses the survey.
 
-    ``reason`` is cap, ceiling, composition, unpinned, unlogged or budget.
+    ``reason`` is cap, ceiling, composition, final, unpinned, unlogged or budget.
     """
 
     def __init__(self, reason: str, detail: str, field: str | None = None) -> None:

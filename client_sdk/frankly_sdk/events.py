@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 LOGGER = "frankly_sdk"
 """The name of the log that `debug` writes to."""
-EVENTS = ("opened", "sealed", "sent", "queued", "refused", "disabled")
+EVENTS = ("opened", "sealed", "sent", "queued", "refused", "disabled", "log_renamed", "same_respondent")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from frankly_protocol.audit import FormLevel, form_level, is_endless, ln_up
-from frankly_protocol.blocks import Block, Choice, Promise
+from frankly_protocol.audit import ReportLevel, ln_up
+from frankly_protocol.blocks import Block, Choice
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, Symbol, UnaryMechanism, columns
 from frankly_protocol.report import Report
 
+from frankly_sdk._figures import percent
+from frankly_sdk._promised import block_promises, cost, whole_report
+from frankly_sdk.budget import Budget
+
 LIMITS = (
     "What this cannot protect: your network address is visible to whoever runs the server unless you use a relay; a "
     "device or operating system in strange hands sees everything; nobody can stop somebody from making you answer, and "
-    "nobody can check that an answer is true. If this app's memory is erased it no longer knows that you have "
-    "answered; answering again then would tell more about you."
+    "nobody can check that an answer is true. Once sent, an answer cannot be withdrawn. If this app's memory is erased "
+    "it no longer knows that you have answered; answering again then would tell more about you."
 )
 _TOKENS = {
     "invite": "Your invitation leaves with that as it is: whoever handed it out can tell by it which random result is "
@@ -33,14 +37,16 @@ class BlockExplanation:
     """One block in words and figures.
 
     same : least and greatest chance, over the answers, that what leaves names the true answer; None if the symbols do
-    not correspond to answers. guess : chance that the best guess from what leaves is right, if all answers were equally
-    likely before; blind : the same chance without it. ratio : the first promise as a ratio, None if it is none.
-    ceiling : how far odds can move under any prior; None if infinite.
+    not correspond to answers. unchanged : every symbol stands for one answer, so that the answer is sent as it is.
+    guess : chance that the best guess from what leaves is right, if all answers were equally likely before; blind : the
+    same chance without it. ratio : the first promise as a ratio, None if it is none. ceiling : how far odds can move
+    under any prior; None if infinite.
     """
 
     block: str
     questions: tuple[str, ...]
     same: tuple[Fraction, Fraction] | None
+    unchanged: bool
     guess: Fraction
     blind: Fraction
     ratio: Fraction | None
@@ -52,8 +58,10 @@ class BlockExplanation:
 class Explanation:
     """Everything worth knowing before answering; `str()` of it is what to show.
 
+    form_nats : what the ledger charges for the form, in nats of log-odds, rounded up. form_delta : the chance that is
+    charged with it, 0 unless the app allows one; a respondent to whom less of it is left pays `level.ceiling`.
     leaves : the report with words where random things will stand. example : a report of this very shape and length.
-    form_delta : the chance with which `form_nats` fails, 0 unless the app allows one.
+    level : the level of the whole report.
     """
 
     title: str
@@ -63,179 +71,133 @@ class Explanation:
     leaves: str
     example: bytes
     words: str
-    form_delta: Fraction = Fraction(0)
+    level: ReportLevel
 
     def __str__(self) -> str:
         return self.words
 
+    @property
+    def form_delta(self) -> Fraction:
+        """The chance that is charged with `form_nats`."""
+        return self.level.cost.delta
+
 
 def explain(
     document: SurveyDocument,
+    level: ReportLevel,
     signed_by: Sequence[str],
     language: str | None = None,
-    delta_cap: Fraction = Fraction(0),
+    budget: Budget | None = None,
 ) -> Explanation:
     """Explain a verified document; `language` is one of the document's, the first by default.
 
-    delta_cap : the chance with which the app lets promises fail, as in its `Policy`.
+    level : of its whole report, by the app's own cap on δ. budget : of the respondent who is to answer.
     """
-    form = form_level(document.blocks, delta_cap)
     chosen = language if language in document.languages else document.languages[0]
-    blocks = tuple(_block(block, chosen) for block in document.blocks)
+    blocks = tuple(_block(block, chosen, bool(document.strata)) for block in document.blocks)
     leaves = _leaves(document)
     lines = [
         document.title[chosen],
         *([f"The survey’s own words: “{document.consent[chosen]}”"] if document.consent else []),
-        "Your answers are randomised here, on this device; only what is listed below leaves it.",
+        "What leaves is made here, on this device; nothing leaves it but what is listed below.",
         *([_public(document, chosen)] if document.strata else []),
         *([_TOKENS[document.token.kind]] if document.token else []),
         *(block.words for block in blocks),
-        _ledger(document, form),
+        "\n".join(whole_report(document, level)),
+        cost(level, budget),
         f"What leaves, once, as {document.report_length} bytes (spaces fill the end): {leaves}",
         f"Signed by: {', '.join(key[:16] for key in signed_by)}. A signature says who made the survey, not that a "
         "prior is true.",
         LIMITS,
     ]
-    words, nats = "\n\n".join(lines), ln_up(form.level)
-    told = (tuple(signed_by), leaves, _example(document), words)
-    return Explanation(document.title[chosen], blocks, nats, *told, form.delta)
+    words, nats = "\n\n".join(lines), ln_up(level.cost.odds)
+    return Explanation(document.title[chosen], blocks, nats, tuple(signed_by), leaves, _example(document), words, level)
 
 
-def _block(block: Block, language: str) -> BlockExplanation:
+def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
     asked = tuple(question.text[language] for question in block.questions)
     mechanism = block.mechanism
     guess = mechanism.guess
     blind = Fraction(1, mechanism.answers)
-    same = _same(block)
+    same = _same(mechanism)
     lines = [
         *(f"{question.text[language]} ({_choices(question.choices, language)})" for question in block.questions),
         *_chances(block, same, language),
-        f"Whoever guesses from what leaves is right {_percent(guess)} of the time; by guessing blindly, "
-        f"{_percent(blind)}, if all answers are equally common.",
-        *_promises(block),
+        f"Whoever guesses from this alone is right {percent(guess)} of the time; by guessing blindly, "
+        f"{percent(blind)}, if all answers are equally common.",
+        *block_promises(block, has_strata),
     ]
-    words = "\n  ".join(lines)
-    return BlockExplanation(block.id, asked, same, guess, blind, block.ratio, block.ceiling, words)
+    return BlockExplanation(
+        block=block.id,
+        questions=asked,
+        same=same,
+        unchanged=mechanism.sends_unchanged,
+        guess=guess,
+        blind=blind,
+        ratio=block.ratio,
+        ceiling=block.ceiling,
+        words="\n  ".join(lines),
+    )
 
 
-def _same(block: Block) -> tuple[Fraction, Fraction] | None:
+def _same(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
     """Return the range of the chances on the diagonal if every symbol y speaks for answer y more than for any other."""
-    if not isinstance(block.mechanism, DenseMechanism) or block.mechanism.reports != block.mechanism.answers:
+    if mechanism.sends_unchanged:
+        return Fraction(1), Fraction(1)
+    if not isinstance(mechanism, DenseMechanism) or mechanism.reports != mechanism.answers:
         return None
-    weights = block.mechanism.weights
-    for y, column in enumerate(zip(*weights, strict=True)):
+    for y, column in enumerate(zip(*mechanism.weights, strict=True)):
         if any(w >= column[y] for x, w in enumerate(column) if x != y):
             return None
-    chances = [block.mechanism.probability(x, x) for x in range(len(weights))]
+    chances = [mechanism.probability(x, x) for x in range(mechanism.answers)]
     return min(chances), max(chances)
 
 
 def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str) -> Iterator[str]:
     """Say how often what leaves names the truth, or list the chances of every symbol."""
-    if same is not None and same[0] == 1:
-        yield "Your answer to this is sent unchanged."
+    mechanism = block.mechanism
+    if mechanism.sends_unchanged:
+        yield "Your answer to this is sent unchanged: every symbol that can leave stands for one answer."
     elif same is not None:
-        low, high = map(_percent, same)
+        low, high = map(percent, same)
         chance = low if same[0] == same[1] else f"{low} to {high}, depending on the answer"
         yield f"What leaves names your true answer with a chance of {chance}; otherwise it names another one."
-    elif isinstance(block.mechanism, UnaryMechanism):
-        D = block.mechanism.denominator
-        keep, flip = Fraction(block.mechanism.keep, D), Fraction(block.mechanism.flip, D)
+    elif isinstance(mechanism, UnaryMechanism):
+        keep, flip = (Fraction(weight, mechanism.denominator) for weight in (mechanism.keep, mechanism.flip))
         yield (
-            f"What leaves is a yes or a no for every answer: for the true one a yes with a chance of {_percent(keep)}, "
-            f"for any other with a chance of {_percent(flip)}."
+            f"What leaves is a yes or a no for every answer: for the true one a yes with a chance of {percent(keep)}, "
+            f"for any other with a chance of {percent(flip)}."
         )
-    elif isinstance(block.mechanism, SubsetMechanism):
-        inside = Fraction(block.mechanism.inside, block.mechanism.denominator)
+    elif isinstance(mechanism, SubsetMechanism):
+        inside = Fraction(mechanism.inside, mechanism.denominator)
         yield (
-            f"What leaves is a random set of {block.mechanism.size} of the {block.mechanism.answers} answers; the true "
-            f"one is among them with a chance of {_percent(inside)}."
+            f"What leaves is a random set of {mechanism.size} of the {mechanism.answers} answers; the true one is "
+            f"among them with a chance of {percent(inside)}."
         )
-    elif block.mechanism.answers * block.mechanism.reports > _MAX_TABLE:
+    elif mechanism.answers * mechanism.reports > _MAX_TABLE:
         yield (
-            f"What leaves is one of {block.mechanism.reports} symbols that do not stand for answers; their chances for "
-            "every answer are listed in the signed survey."
+            f"What leaves is one of {mechanism.reports} symbols; their chances for every answer are listed in the "
+            "signed survey."
         )
     else:
-        yield "What leaves is a symbol that does not stand for one answer:"
-        chances = columns(block.mechanism)
-        labels = product(*([c.label[language] for c in question.choices] for question in block.questions))
-        for x, label in enumerate(labels):
-            row = [(" and ".join(map(str, _parts(y))), column[x]) for y, column in chances.items()]
-            # Rounding leaves a few units of 2^-48 where an optimum has zeros: never, for any reader.
-            told = ", ".join(f"{y} with a chance of {_percent(chance)}" for y, chance in row if chance > _NEVER)
-            yield f"  if your answer is {' / '.join(label)}: {told}."
+        yield "What leaves is one of these symbols:"
+        yield from _table(block, language)
+
+
+def _table(block: Block, language: str) -> Iterator[str]:
+    """List the chances of every symbol, answer by answer."""
+    chances = columns(block.mechanism)
+    labels = product(*([choice.label[language] for choice in question.choices] for question in block.questions))
+    for x, label in enumerate(labels):
+        row = [(" and ".join(map(str, _parts(symbol))), column[x]) for symbol, column in chances.items()]
+        likely = ", ".join(f"{name} with a chance of {percent(chance)}" for name, chance in row if chance > _NEVER)
+        # Rounding leaves a few units of 2^-48 where an optimum has zeros; 64 of them are below a thousandth of 1%.
+        rest = ", any other with a chance below 0.001%" if any(0 < chance <= _NEVER for _, chance in row) else ""
+        yield f"  if your answer is {' / '.join(label)}: {likely}{rest}."
 
 
 def _parts(symbol: Symbol) -> tuple[int, ...]:
     return symbol if isinstance(symbol, tuple) else (symbol,)
-
-
-def _promises(block: Block) -> Iterator[str]:
-    """Say every promise, then what is left of them if a table is not true."""
-    for promise in block.promises:
-        yield _promise(promise)
-    if not block.rests_on_prior:
-        return
-    yield (
-        "Without that, there is no limit: some symbols rule out some answers for certain. The answer itself is not "
-        "protected."
-        if is_endless(block.ceiling)
-        else f"Without that, odds change by at most ×{_times(block.ceiling)}, which is also what protects the answer "
-        "itself."
-    )
-
-
-def _promise(promise: Promise) -> str:
-    claim = promise.claim
-    level = Fraction(*claim.level) if claim.level else None
-    if promise.secret is None:
-        words = f"Nobody’s odds between two answers of yours change by more than ×{_times(level)}, whatever they know"
-        if claim.delta is None:
-            return f"{words}."
-        n, d = claim.delta
-        return f"{words}, except with a chance of at most {_percent_up(Fraction(n, d))}."
-    return f"{_about(promise)}, as long as this published table is true: {promise.source}."
-
-
-def _about(promise: Promise) -> str:
-    """Say what a promise that rests on public knowledge bounds."""
-    claim, secret = promise.claim, promise.secret
-    times = _times(Fraction(*claim.level)) if claim.level else "∞"
-    if claim.notion == "dpv" and claim.level and promise.prior and claim.sensitive is not None:
-        value = promise.prior.secrets[claim.sensitive]
-        return f"Nobody can be surer than {_percent_up(Fraction(*claim.level))} that your “{secret}” is “{value}”"
-    if claim.notion == "alip":
-        low = _times(Fraction(*claim.low_level)) if claim.low_level else "∞"
-        return f"Nobody’s belief about your “{secret}” grows by more than ×{times} or shrinks by more than ÷{low}"
-    if claim.notion in ("lip", "srlip"):
-        known = ", even for those who know some of your answers here" if claim.notion == "srlip" else ""
-        return f"Nobody’s belief about your “{secret}” changes by more than ×{times}{known}"
-    return f"Nobody’s odds about your “{secret}” change by more than ×{times}"
-
-
-def _together(secret: str, notions: set[str], ratio: Fraction | None) -> str:
-    # A sum that mixes both notions bounds beliefs: ε secret-LDP is ε-LIP, the reverse would need twice the level.
-    if notions <= {"secret-ldp", "rldp"}:
-        return f"Nobody’s odds about your “{secret}” change by more than ×{_times(ratio)}"
-    return f"Nobody’s belief about your “{secret}” changes by more than ×{_times(ratio)}"
-
-
-def _ledger(document: SurveyDocument, form: FormLevel) -> str:
-    """Say what the whole form costs, and which block counts how (DESIGN §3.6)."""
-    counted = ", ".join(f"{line.block} by its {line.counted_by}, {ln_up(line.value)}" for line in form.lines)
-    secrets: dict[str, set[str]] = {}
-    for promise in (promise for block in document.blocks for promise in block.promises):
-        if promise.secret is not None:
-            secrets.setdefault(promise.secret, set()).add(promise.claim.notion)
-    if secrets:
-        promises = [_together(secret, notions, form.level) for secret, notions in secrets.items()]
-        together = f"{'; '.join(promises)}, by everything that leaves taken together and if the tables are true."
-    else:
-        together = f"By everything that leaves, nobody’s odds about you change by more than ×{_times(form.level)}."
-    if form.delta:
-        together += f" This fails with a chance of at most {_percent_up(form.delta)}, which this app allows."
-    return f"Answering everything costs {ln_up(form.level)} nats ({counted}). {together}"
 
 
 def _public(document: SurveyDocument, language: str) -> str:
@@ -271,24 +233,3 @@ def _shape(mechanism: Mechanism) -> str:
 
 def _choices(choices: Sequence[Choice], language: str) -> str:
     return " / ".join(choice.label[language] for choice in choices)
-
-
-def _percent(share: Fraction) -> str:
-    """Return a share in per cent; only what is certain reads as 0 or 100."""
-    # rounding: to the nearest tenth, for reading only; promises are rounded up, in `_times`.
-    tenths = min(max(round(share * 1000), 1), 999) if 0 < share < 1 else int(share * 1000)
-    return f"{tenths // 10}.{tenths % 10}%"
-
-
-def _percent_up(share: Fraction) -> str:
-    """Return a bound on a share in per cent, rounded up to a thousandth."""
-    thousandths = -(-share.numerator * 100_000 // share.denominator)
-    return f"{thousandths // 1000}.{thousandths % 1000:03}%"
-
-
-def _times(ratio: Fraction | None) -> str:
-    """Return a ratio with two decimals, rounded up: a promise is never shown smaller than it is."""
-    if ratio is None:
-        return "∞"
-    hundredths = -(-ratio.numerator * 100 // ratio.denominator)
-    return f"{hundredths // 100}.{hundredths % 100:02}"

@@ -3,8 +3,11 @@
 
 import ipaddress
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
+
+from frankly_protocol.errors import DocumentRejected
 
 from frankly_sdk.errors import InsecureTransport, LinkError
 
@@ -57,6 +60,34 @@ def require_secure(url: str, field: str = "link") -> None:
     if not parts.netloc:  # no address at all: what it lacks helps more than what would be allowed
         raise InsecureTransport(_form(field), field)
     raise InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone", field)
+
+
+def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> None:
+    """Raise unless reports may go to `url`: to the host of the link, or to one that the app allows by name.
+
+    Otherwise a document could send what a device posts to any service that the device reaches. An address of this
+    machine itself needs a link to this machine; then every one of its names is the same host.
+
+    Raises InsecureTransport, LinkError, or DocumentRejected("host").
+    """
+    require_secure(url, "collect_url")
+    host, own = str(_split(url, "collect_url").hostname), str(_split(origin, "link").hostname)
+    if _is_loopback(host) and not _is_loopback(own):
+        raise InsecureTransport("reports for a survey on the network do not go to this machine itself", "collect_url")
+    if host == own or host in allowed or (_is_loopback(host) and _is_loopback(own)):
+        return
+    words = f"reports would go to {host}, the link names {own}: an app allows that by Policy(collect_hosts=…)"
+    raise DocumentRejected("host", words, "collect_url")
+
+
+def is_host(name: object) -> bool:
+    """Tell whether this is the name of a host as an address has it: lower case, no scheme, no port."""
+    if not isinstance(name, str) or not name.isprintable() or " " in name:
+        return False
+    try:
+        return _split(f"https://{name}/", "link").hostname == name
+    except LinkError:
+        return False
 
 
 def _form(field: str) -> str:

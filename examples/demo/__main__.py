@@ -107,7 +107,7 @@ def _print_promises(console: Console, published: dict[str, Any]) -> None:
     for line in _blocks(published):
         table.add_row(*line)
     console.print(table)
-    console.print(f"Ledger: the form costs {published['form_epsilon']} of {published['budget']} nats.")
+    console.print(_report_note(published))
     console.print(f"[yellow]{_ceiling_note(published)}[/]")
     console.print(f"Pinned link: {published['link']}", soft_wrap=True)
 
@@ -121,6 +121,19 @@ def _blocks(published: dict[str, Any]) -> list[tuple[str, str, str, str, str, st
 
 def _nats(text: str) -> str:
     return "∞" if text == "inf" else text
+
+
+def _report_note(published: dict[str, Any]) -> str:
+    """Return what everything that is sent tells of each secret, and what answering costs, in nats."""
+    report = published["report"]
+    secrets = [
+        f"up to {_nats(told['odds'])} nats of log-odds about “{name}”" for name, told in report["secrets"].items()
+    ]
+    return (
+        f"Everything that is sent tells {', '.join(secrets)}, of a budget of {published['budget']}, and up to "
+        f"{_nats(report['answers']['odds'])} about the answers whatever is known. Answering costs a device "
+        f"{_nats(report['cost'])} nats."
+    )
 
 
 def _ceiling_note(published: dict[str, Any]) -> str:
@@ -160,8 +173,7 @@ def _facts(
         respondents=respondents,
         inside=inside,
         checked=checked,
-        spent=published["form_epsilon"],
-        budget=published["budget"],
+        report_note=_report_note(published),
         blocks=_blocks(published),
         ceiling_note=_ceiling_note(published),
     )

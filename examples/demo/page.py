@@ -42,7 +42,7 @@ th { font-weight: 600; }
 class Facts:
     """The words around the figures: title and source of the survey, how many gave the priors and how many answered.
 
-    blocks : lines of (block, notion, ε, mechanism, ceiling, how it counts).
+    blocks : lines of (block, notion, ε, mechanism, ceiling, how it counts). report_note : what the whole report tells.
     """
 
     title: str
@@ -51,8 +51,7 @@ class Facts:
     respondents: int
     inside: int
     checked: int
-    spent: str
-    budget: str
+    report_note: str
     blocks: Sequence[tuple[str, str, str, str, str, str]]
     ceiling_note: str
 
@@ -71,8 +70,7 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         *(_question(q) for q in questions),
         "<h2>What each answer cost its respondent</h2>",
         _cost(facts),
-        f"<p>The form costs {escape(facts.spent)} of a stated budget of {escape(facts.budget)} nats. "
-        f"{escape(facts.ceiling_note)}</p>",
+        f"<p>{escape(facts.report_note)} {escape(facts.ceiling_note)}</p>",
         f'<p class="soft">Data: {escape(facts.source)}. A public pilot of {facts.pilot:,} gave the priors; the '
         "respondents are others.</p>",
     ]

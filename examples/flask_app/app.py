@@ -22,7 +22,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{{ title }
 {% for c in q.choices %}<label>
 <input type="radio" name="{{ q.id }}" value="{{ c.id }}" required> {{ c.label[language] }}
 </label>{% endfor %}</fieldset>{% endfor %}
-<button>Send</button></form>{% endif %}</main></html>"""
+<p>Once sent, your answer cannot be withdrawn.</p><button>Send</button></form>{% endif %}</main></html>"""
 SAID = {
     "sent": "Thank you. The server has your randomised answer; this device has erased it.",
     "queued": "Thank you. There is no network; what was randomised will be sent later, unchanged.",

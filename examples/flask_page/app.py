@@ -45,7 +45,7 @@ def create_app(link: str | None = None, keys: bytes | None = None) -> Flask:
     policy = (
         f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' {server}; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-        "trusted-types 'none'"
+        "trusted-types frankly"
     )
 
     @app.get("/")

@@ -14,7 +14,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
 MAX_BYTES = 4 * 2**20
-MAX_DEPTH = 8
+MAX_DEPTH = 9
 MAX_INT = 2**53 - 1
 _MAX_DIGITS = 40  # far beyond any number we take, far below what makes int() slow
 

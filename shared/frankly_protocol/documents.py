@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.survey/1`: what a publisher signs and every device re-verifies (DESIGN §4)."""
+"""`frankly.survey/2`: what a publisher signs and every device re-verifies (DESIGN §4)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from math import prod
+from typing import Any
 
 from frankly_protocol import canonical, schema
-from frankly_protocol.audit import FormLevel, form_level, require_private
+from frankly_protocol.audit import ReportLevel, report_level, require_private
 from frankly_protocol.audit.claims import require_sound
-from frankly_protocol.audit.work import MAX_WORK, work
+from frankly_protocol.audit.work import MAX_COUNTS, require_affordable
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
@@ -18,7 +20,7 @@ from frankly_protocol.questions import Languages, Question, Words
 from frankly_protocol.report import MAX_TOKEN, Report
 from frankly_protocol.tokens import TokenRule
 
-TYPE = "frankly.survey/1"
+TYPE = "frankly.survey/2"
 MAX_VALIDITY = timedelta(days=400)
 CLOCK_SKEW = timedelta(minutes=10)
 
@@ -59,12 +61,13 @@ class SurveyDocument:
         schema.distinct(tuple(block.id for block in self.blocks), "blocks")
         questions = [q.id for block in self.blocks for q in block.questions] + [q.id for q in self.strata]
         schema.distinct(tuple(questions), "blocks")
+        self._require_tables()
 
     @classmethod
     def parse(cls, payload: bytes) -> "SurveyDocument":
         """Read exact payload bytes (acceptance steps 1, 4, 5).
 
-        Raises DocumentRejected, reason size, canonical, schema, type or weights, naming the field.
+        Raises DocumentRejected, reason size, canonical, schema, type, weights or work_limit, naming the field.
         """
         data = canonical.loads(payload)
         kind = data.get("type") if isinstance(data, dict) else None
@@ -85,7 +88,7 @@ class SurveyDocument:
             collect_url=schema.text(data["collect_url"], "collect_url", 2000),
             min_reports=schema.integer(data["min_reports"], "min_reports", 1),
             strata=schema.items(data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)),
-            blocks=schema.items(data["blocks"], "blocks", 1, 100, lambda v, f: Block.from_json(v, f, languages)),
+            blocks=schema.items(data["blocks"], "blocks", 1, 100, _block_reader(languages)),
             token=schema.optional(data["token"], "token", TokenRule.from_json),
         )
         document.__dict__["digest"] = canonical.digest(payload)
@@ -120,9 +123,9 @@ class SurveyDocument:
         return canonical.digest(self.payload())
 
     @cached_property
-    def form_level(self) -> FormLevel:
-        """What answering the whole form costs (the ledger rule, DESIGN §3.6)."""
-        return form_level(self.blocks)
+    def report_level(self) -> ReportLevel:
+        """The level of the whole report, for an app that allows no delta."""
+        return report_level(self)
 
     @cached_property
     def report_length(self) -> int:
@@ -147,30 +150,61 @@ class SurveyDocument:
                 "opens" if now < self.opens else "closes",
             )
 
-    def require_private(self) -> None:
-        """Verify every promise of every block exactly (step 9); raises DocumentRejected("privacy").
+    def _require_tables(self) -> None:
+        """Raise unless every prior has one table, or one for each stratum."""
+        strata = prod(len(question.choices) for question in self.strata)
+        for i, block in enumerate(self.blocks):
+            for c, promise in enumerate(block.promises):
+                if promise.prior is not None and len(promise.prior.tables) not in (1, strata):
+                    words = f"expected one table, or one for each of the {strata} strata"
+                    raise schema.reject(words, f"blocks[{i}].claims[{c}].prior.tables")
 
-        Promises that would take too long to verify, one by one or all together, are refused before any work is done.
+    def require_private(self) -> None:
+        """Verify every promise of every block exactly (step 9); raises DocumentRejected, reason privacy or work_limit.
+
+        Promises that together would take too long to verify are refused before any work is done.
         """
-        for i, block in enumerate(self.blocks):
-            for c, promise in enumerate(block.promises):
-                with _named(f"blocks[{i}]", c):
-                    require_sound(promise.claim, block.mechanism.answers)
-        if sum(work(block.mechanism, promise.claim) for block in self.blocks for promise in block.promises) > MAX_WORK:
-            raise DocumentRejected("privacy", "verifying all that is promised would take too long", "blocks")
-        for i, block in enumerate(self.blocks):
-            for c, promise in enumerate(block.promises):
-                with _named(f"blocks[{i}]", c):
-                    require_private(block.mechanism, promise.claim)
+        require_affordable(self.blocks)
+        promises = [
+            (f"blocks[{i}].claims[{c}]", block.mechanism, promise)
+            for i, block in enumerate(self.blocks)
+            for c, promise in enumerate(block.promises)
+        ]
+        for field, mechanism, promise in promises:
+            with _named(field):
+                require_sound(promise.claim, mechanism.answers)
+        for field, mechanism, promise in promises:
+            with _named(field):
+                for claim in promise.claims:
+                    require_private(mechanism, claim)
+
+
+def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
+    """Return a reader of blocks that stops before the priors, written out, fill the memory.
+
+    A prior of one row is a table of as many rows as answers: 4 MiB of such rows would be a billion counts.
+    """
+    counts = 0
+
+    def read(value: Any, field: str) -> Block:
+        nonlocal counts
+        block = Block.from_json(value, field, languages)
+        counts += sum(promise.prior.size for promise in block.promises if promise.prior)
+        if counts > MAX_COUNTS:
+            words = f"the priors hold more than {MAX_COUNTS} counts, written out for every secret and stratum"
+            raise DocumentRejected("work_limit", words, field)
+        return block
+
+    return read
 
 
 @contextmanager
-def _named(block: str, claim: int) -> Iterator[None]:
+def _named(promise: str) -> Iterator[None]:
     """Put the path of a block's claim before the field that an error names."""
     try:
         yield
     except DocumentRejected as error:
-        error.field = f"{block}.claims[{claim}].{error.field}"
+        error.field = f"{promise}.{error.field}".replace(".prior.joint[", ".prior.tables[0][")
         raise
 
 

@@ -19,6 +19,11 @@ KEYS_TYPE = "application/vnd.frankly.keys+json"
 MAX_SIGNATURES = 32
 # Base64 grows a payload by a third; the rest is signatures and field names.
 MAX_ENVELOPE_BYTES = MAX_BYTES // 3 * 4 + 16 * 2**10
+# The field of Ed25519, and the y coordinates of the 8 points of small order. Only (0, 1) and (0, -1) have x = 0, so
+# these also cover the encodings that are not canonical because of the sign of a zero.
+_FIELD = 2**255 - 19
+_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_SMALL_ORDER_Y = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,15 @@ class PublicKey:
     def key_id(self) -> str:
         """SHA-256 over the scheme and the raw key, computed here and never trusted from the wire."""
         return hashlib.sha256(b"ed25519\x00" + self.raw).hexdigest()
+
+    @property
+    def is_sound(self) -> bool:
+        """False for a point of small order or an encoding that is not canonical (RFC 8032, 5.1.3).
+
+        Anybody can sign for a point of small order, and libraries differ in which of these keys they take.
+        """
+        y = int.from_bytes(self.raw, "little") % 2**255  # the highest bit is the sign of x
+        return y < _FIELD and y not in _SMALL_ORDER_Y
 
     def verifies(self, signature: bytes, message: bytes) -> bool:
         """Tell whether this key made `signature` over `message`; callers count these against a threshold and raise."""

@@ -43,8 +43,8 @@ class InvalidInput(FranklyError):
 class DocumentRejected(FranklyError):
     """A document failed acceptance.
 
-    ``reason``: size, envelope, signature, canonical, schema, type, window, version, pin, weights, privacy, keys
-    or log.
+    ``reason``: size, envelope, signature, canonical, schema, type, host, window, version, pin, weights, privacy,
+    work_limit, keys or log.
     """
 
     def __init__(self, reason: str, detail: str, field: str | None = None) -> None:

@@ -5,15 +5,20 @@ One notion is one object; an intersection, or a promise under each of several pr
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_protocol import schema
 from frankly_protocol.audit import NOTIONS, Claim
-from frankly_protocol.errors import UnsupportedDocument
+from frankly_protocol.audit.claims import Joint
+from frankly_protocol.audit.work import MAX_COUNTS
+from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 
 MAX_PROMISES = 16
+MAX_STRATA = 4096
+"""Tables of one prior, at most: the strata of a document whose public questions have so many answers together."""
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "ldp": ("level",),
     "dp": ("level", "delta"),
@@ -29,58 +34,109 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The public prior a prior-based notion rests on: counts joint[s][x] of a named secret against the answers.
+    """Public counts that a prior-based notion rests on.
 
-    One row means that the answer itself is the secret: `secrets` then names the answers.
+    tables : one table of counts [s][x] of a named secret against the answers; or one for each stratum, row-major over
+    the document's strata, the last question fastest. A table of one row means that the answer itself is the secret:
+    `secrets` then names the answers.
     """
 
     secret: str
     secrets: tuple[str, ...]
-    joint: tuple[tuple[int, ...], ...]
+    tables: tuple[Joint, ...]
     source: str
 
     @property
-    def table(self) -> tuple[tuple[int, ...], ...]:
-        """The joint counts with one row per secret."""
-        if len(self.joint) > 1:
-            return self.joint
-        (row,) = self.joint
-        return tuple(tuple(n if s == x else 0 for x in range(len(row))) for s, n in enumerate(row))
+    def by_stratum(self) -> tuple[Joint, ...]:
+        """The tables, each with one row per secret."""
+        return tuple(map(_rows_per_secret, self.tables))
+
+    @property
+    def table(self) -> Joint:
+        """The counts of everybody, with one row per secret: the sum of the tables."""
+        everybody = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.tables, strict=True))
+        return _rows_per_secret(everybody)
+
+    @property
+    def size(self) -> int:
+        """How many counts the tables hold with one row per secret."""
+        return len(self.tables) * len(self.secrets) * len(self.tables[0][0])
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Prior":
         """Read a prior; DocumentRejected("schema") names the field."""
-        data = schema.record(value, field, {"secret", "secrets", "joint", "source"})
+        data = schema.record(value, field, {"secret", "secrets", "tables", "source"})
         names = schema.items(data["secrets"], field + ".secrets", 2, MAX_ANSWERS, schema.identifier)
         schema.distinct(names, field + ".secrets")
-        joint = schema.items(data["joint"], field + ".joint", 1, MAX_ANSWERS, counts)
-        if len(joint) not in (1, len(names)) or (len(joint) == 1 and len(joint[0]) != len(names)):
-            raise schema.reject(f"expected {len(names)} rows, or one row if the answer is the secret", field + ".joint")
-        return cls(
+        tables = schema.items(data["tables"], field + ".tables", 1, MAX_STRATA, _table)
+        if len(tables) * len(names) * len(tables[0][0]) > MAX_COUNTS:
+            raise DocumentRejected("work_limit", f"a prior holds at most {MAX_COUNTS} counts", field + ".tables")
+        for z, table in enumerate(tables):
+            place = f"{field}.tables[{z}]"
+            if len(table) not in (1, len(names)) or (len(table) == 1 and len(table[0]) != len(names)):
+                raise schema.reject(f"expected {len(names)} rows, or one row if the answer is the secret", place)
+            if [len(row) for row in table] != [len(tables[0][0])] * len(tables[0]):
+                raise schema.reject("every row of every table has as many columns as the first", place)
+            if len(tables) > 1 and not any(map(any, table)):
+                raise schema.reject("a stratum that nobody is in has no prior: add counts, or merge strata", place)
+        found = cls(
             schema.identifier(data["secret"], field + ".secret"),
             names,
-            joint,
+            tables,
             schema.text(data["source"], field + ".source"),
         )
+        if len(tables) > 1 and max(map(max, found.table)) > MAX_INT:
+            raise schema.reject("the counts of all strata together are below 2^53", field + ".tables")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return the prior as it stands in a document."""
-        joint = [list(row) for row in self.joint]
-        return {"secret": self.secret, "secrets": list(self.secrets), "joint": joint, "source": self.source}
+        tables = [[list(row) for row in table] for table in self.tables]
+        return {"secret": self.secret, "secrets": list(self.secrets), "tables": tables, "source": self.source}
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
     """A claim and what people need to read it.
 
-    prior : for secret-ldp, lip, alip, srlip and dpv; its table is the claim's joint. secret, source : what is protected
-    and where that is known from; those of the prior, or rldp's own; None for ldp and dp.
+    prior : for secret-ldp, lip, alip, srlip and dpv; the claim's joint is its table of everybody. secret, source : what
+    is protected and where that is known from; those of the prior, or rldp's own; None for ldp and dp.
     """
 
     claim: Claim
     prior: Prior | None = None
     secret: str | None = None
     source: str | None = None
+
+    @property
+    def is_stratified(self) -> bool:
+        """True if the claim is made within every stratum, given the public answers."""
+        return self.prior is not None and len(self.prior.tables) > 1
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims that the mechanism must keep: the claim itself, or one within each stratum.
+
+        A secret without mass in a stratum cannot occur there and sets no condition, and where only one can, nothing is
+        left to tell (docs/maths/whole_report.md).
+        """
+        return tuple(claim for _, claim in self.numbered_claims)
+
+    @property
+    def numbered_claims(self) -> tuple[tuple[int | None, Claim], ...]:
+        """The claims, each with the position of its stratum; None for everybody."""
+        if self.prior is None or len(self.prior.tables) == 1:
+            return ((None, self.claim),)
+        found = ((z, self._within(table)) for z, table in enumerate(self.prior.by_stratum))
+        return tuple((z, claim) for z, claim in found if claim is not None)
+
+    def _within(self, table: Joint) -> Claim | None:
+        present = [s for s, row in enumerate(table) if any(row)]
+        rows, sensitive = tuple(table[s] for s in present), self.claim.sensitive
+        if sensitive is None:
+            return replace(self.claim, joint=rows) if len(rows) > 1 else None
+        # One row that is the sensitive secret's is a certainty: the verifier refuses it.
+        return replace(self.claim, joint=rows, sensitive=present.index(sensitive)) if sensitive in present else None
 
     @classmethod
     def under(cls, claim: Claim, prior: Prior) -> "Promise":
@@ -126,6 +182,17 @@ class Promise:
             "sensitive": self.prior.secrets[claim.sensitive] if self.prior and claim.sensitive is not None else None,
         }
         return {"notion": claim.notion} | {name: every[name] for name in _FIELDS[claim.notion]}
+
+
+def _table(value: Any, field: str) -> Joint:
+    return schema.items(value, field, 1, MAX_ANSWERS, counts)
+
+
+def _rows_per_secret(table: Joint) -> Joint:
+    if len(table) > 1:
+        return table
+    (row,) = table
+    return tuple(tuple(n if s == x else 0 for x in range(len(row))) for s, n in enumerate(row))
 
 
 def counts(value: Any, field: str) -> tuple[int, ...]:

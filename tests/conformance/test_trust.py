@@ -13,7 +13,17 @@ from frankly_protocol.trust import Role
 
 from tests.conformance.conftest import Install
 from tests.conformance.site import JSON, KEYS, Site, problem
-from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, dp_block, ldp_block, lip_block, sealed
+from tests.frankly_protocol.samples import (
+    NOW,
+    PUBLISHER,
+    ROOT,
+    STRANGER,
+    dp_block,
+    ldp_block,
+    lip_block,
+    question,
+    sealed,
+)
 from tests.frankly_protocol.trust.samples import FakeLog
 from tests.vectors.from_documents import put
 
@@ -71,7 +81,7 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
     ),
     "4 an unknown field": (bent("extra", 1), INTEGRITY, "document_schema"),
     "4 a row that does not sum": (bent("blocks.0.weights.0.0", 1), INTEGRITY, "document_weights"),
-    "5 a newer type": (bent("type", "frankly.survey/2"), INTEGRITY, "document_type"),
+    "5 a newer type": (bent("type", "frankly.survey/3"), INTEGRITY, "document_type"),
     "5 an unknown notion": (bent("blocks.0.claims.0.notion", "trust-me"), INTEGRITY, "document_type"),
     "8 another document than pinned": (
         lambda s: void(s.show(replace(s.document, title={"en": "Another"}))),
@@ -239,12 +249,33 @@ def test_10_the_apps_limits_hold(install: Install) -> None:
     install.init(pin=False)
     assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_ceiling")
     install.init()
+    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_final")
+    install.init(final_surveys=["cd" * 16])
     told = install.refresh()
     assert told.status == 0
-    assert "Without that, there is no limit" in told.body["explanation"]
+    assert "not protected" in told.body["explanation"]
+    install.init(final_surveys=["cd" * 16], cap="0.99")  # 0.5-LIP moves odds by 1 nat
+    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_cap")
     site.show(site.make(lip_block(), lip_block("other"), survey_id="ef" * 16))
-    install.init()
+    install.init(final_surveys=["ef" * 16])
     assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_composition")
+    region = question("region", "north", "south")
+    site.show(site.make(lip_block(), survey_id="fe" * 16, strata=(region,)))
+    install.init(final_surveys=["fe" * 16])
+    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_composition")
+
+
+def test_10_a_final_survey_is_answered_first_and_nothing_after_it(install: Install) -> None:
+    site, names = install.site, ["cd" * 16, "ef" * 16]
+    for survey_id, expected in zip(names, (0, REFUSED), strict=True):
+        site.show(site.make(lip_block(), survey_id=survey_id))
+        install.init(final_surveys=names)
+        assert install.answer({"marriage": "good"}).status == expected
+    assert install.told[-1].code == "policy_budget"
+    site.show(site.make(ldp_block(epsilon="0.01"), survey_id="ba" * 16))
+    install.init(final_surveys=names)
+    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_budget")
+    assert len(site.posted) == 1
 
 
 def test_10_what_was_answered_before_counts(install: Install) -> None:

@@ -26,8 +26,15 @@ DRINKS = f"""\
   - id: drinks
     notion: lip
     epsilon: "0.5"
+    ceiling_cap: "2"
     mechanism: optimal
-    prior: {{secret: ill, secrets: ["no", "yes"], joint: [[50, 30, 10], [10, 20, 40]], source: "a table", public: true}}
+    prior:
+      secret: ill
+      secrets: ["no", "yes"]
+      source: "a table"
+      strata:
+        - {{when: {{region: south}}, joint: [[20, 20, 10], [10, 10, 30]]}}
+        - {{when: {{region: north}}, joint: [[50, 30, 10], [10, 20, 40]]}}
     questions:
       - id: drinks
         text: {{en: "How often do you drink?"}}
@@ -41,7 +48,7 @@ MOVES = f"""\
       - id: moves
         text: {{en: "How often do you walk?"}}
 {HOW_OFTEN}"""
-SURVEY = habits(SMOKES, DRINKS, MOVES, budget="2.5", strata=REGION)
+SURVEY = habits(SMOKES, DRINKS, MOVES, budget="3", strata=REGION)
 ANSWERS = {"smokes": "yes", "drinks": "daily", "moves": "never"}
 STRATA = {"region": "south"}
 
@@ -98,7 +105,7 @@ class Site:
 
     def client(self, name: str, transport: InProcess, at: datetime = NOW) -> Client:
         """An install of its own."""
-        options = {"policy": Policy(cap="3"), "transport": transport, "clock": FixedClock(at)}
+        options = {"policy": Policy(cap="4"), "transport": transport, "clock": FixedClock(at)}
         return Client.open(self.link, self.folder / f"{name}.db", sleep=lambda _s: None, spread_s=0, **options)  # type: ignore[arg-type]
 
     def stored(self) -> int:

@@ -43,6 +43,7 @@ _BROWSER, _SDK, _DESIGN = (
     "tests/docs/test_design_examples.py",
 )
 _HERE, _GUIDES, _DRILLS = "tests/docs/test_loose_blocks.py", "tests/docs/test_guides.py", "tests/deploy/test_drills.py"
+_FIRST: Final = "tests/deploy/test_first_start.py"
 
 BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("CONTRIBUTING.md", "python3 run.py test"): _shown("tests/deploy/test_checks.py", "the checks are tests"),
@@ -68,10 +69,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/estimates.md", "from frankly_server.client import Analyst"): _run(_GUIDES),
     ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
     ("docs/estimates.md", 'echo \'{"prior"'): _run(_HERE),
-    ("docs/operations.md", 'echo "POSTGRES_PASSWORD='): _shown(
-        "tests/deploy/test_image.py",
-        "it needs Docker; the test runs every step of the image and of each service by hand",
-    ),
+    ("docs/operations.md", 'umask 077\necho "POSTGRES_PASSWORD='): _run(_FIRST),
+    ("docs/operations.md", "sha256sum --check"): _run(_FIRST),
+    ("docs/operations.md", "docker compose run --rm keys rm"): _run(_FIRST),
     ("docs/operations.md", "frankly backup create backup.zip"): _run(_DRILLS),
     ("docs/operations.md", "mkdir -m 0700 drill"): _run(_DRILLS),
     ("docs/operations.md", "frankly keys rotate --publisher"): _run(_DRILLS),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.trust import write_chain
 from frankly_sdk.testing import Authority, make_survey
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -39,8 +40,13 @@ class Site:
             found = re.search(rb'"id":"([0-9a-f]{32})"', body)
             said = b'{"status":"accepted","id":"%s"}' % (found.group(1) if found else b"")
         else:
-            said = self.authority.keys if b"/v1/keys " in head else self.authority.sign(self.document)
+            said = self._document(head.split(b" ")[1])
         return ok(said, self.extra)
+
+    def _document(self, path: bytes) -> bytes:
+        if path == b"/v1/keys/chain":
+            return write_chain([self.authority.keys])
+        return self.authority.keys if path == b"/v1/keys" else self.authority.sign(self.document)
 
 
 def ok(body: bytes, extra: bytes = b"") -> bytes:

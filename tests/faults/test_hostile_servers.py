@@ -109,6 +109,25 @@ def test_opening_ends_with_a_typed_error_in_bounded_memory(case: str, tmp_path: 
     assert memory.growth <= GROWTH
 
 
+def test_bytes_around_a_body_are_charged_too() -> None:
+    """One byte of body in each chunk, and 60 KB of extension: few bytes of body, hundreds of megabytes on the wire."""
+    limit, sent, chunk = 10_000, [0], b"1;" + b"x" * 60_000 + b"\r\nx\r\n"
+
+    def talk(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(2 * limit):
+            connection.sendall(chunk)
+            sent[0] += len(chunk)
+
+    transport = HttpTransport()
+    with listening(talk) as origin, pytest.raises(FranklyError) as caught:
+        transport.get(f"{origin}/v1/keys", limit)
+    transport.close()
+    assert caught.value.code == "limit"
+    assert sent[0] < 32 * 2**20, "what the sockets of both sides hold, and no more"
+
+
 class Faster:
     """A timer that runs `times` as fast as the real one."""
 

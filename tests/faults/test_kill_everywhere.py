@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import frankly_sdk
 import pytest
+from frankly_protocol.canonical import digest
+from frankly_protocol.envelope import KEYS_TYPE, Envelope
 from frankly_sdk import AlreadyAnswered
 from frankly_sdk.store import Store
 from frankly_sdk.testing import Authority, FakeClock, FakeServer, make_survey
@@ -27,6 +29,7 @@ SPARSE = 24
 CLOCK = FakeClock()
 DOCUMENT = make_survey({"smokes": ["no", "yes"]}, clock=CLOCK)
 AUTHORITY = Authority(CLOCK)
+CHAIN = digest(Envelope.from_bytes(AUTHORITY.keys, KEYS_TYPE).payload)
 Patch = Callable[["Wire"], Any]
 
 
@@ -101,7 +104,7 @@ def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> Death:
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     told = bool(wire.values())
     store = Store(folder / "s.db")
-    sealed = store.answer(DOCUMENT.survey)
+    sealed = store.answer(CHAIN, DOCUMENT.survey)
     store.close()
     with wire.open(folder / "s.db", spread_s=0) as again:
         try:
@@ -149,9 +152,9 @@ def test_sending_before_the_seal_is_durable_would_be_caught(full: bool, opened: 
     def send_first(wire: Wire) -> None:
         write = Store.seal
 
-        def wrong(store: Store, survey: str, report_id: str, body: bytes, respondent: str = "") -> Any:
+        def wrong(store: Store, chain: str, survey: str, report_id: str, body: bytes, respondent: str = "") -> Any:
             wire.post(DOCUMENT.collect_url, body, 0)
-            return write(store, survey, report_id, body, respondent)
+            return write(store, chain, survey, report_id, body, respondent)
 
         Store.seal = wrong  # type: ignore[method-assign]
 

@@ -21,7 +21,7 @@ def exact(found: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     fixed = rb"Host: %s\r\nUser-Agent: frankly\r\nAccept: application/json\r\nAccept-Encoding: identity\r\n"
     fixed %= host
     survey = document.survey.encode()
-    get = rb"GET (?:/v1/keys|/v1/surveys/%s/document\?digest=%s) HTTP/1\.1\r\n%s\r\n" % (survey, digest, fixed)
+    get = rb"GET (?:/v1/keys/chain|/v1/surveys/%s/document\?digest=%s) HTTP/1\.1\r\n%s\r\n" % (survey, digest, fixed)
     body = (
         rb'\{"v":1,"doc":"%s","id":"[0-9a-f]{32}","y":\[[01],(?:[0-9]|1[01])\],"strata":\{\},"token":null\} ?' % digest
     )

@@ -23,7 +23,7 @@ KINDS: dict[str, Mechanism] = {
     "product": ProductMechanism((HALF, HALF)),
 }
 JOINT = ((5, 2, 1, 3), (1, 4, 2, 2), (2, 2, 6, 1))
-PRIOR = Prior("secret", ("low", "mid", "top"), JOINT, "a made-up table")
+PRIOR = Prior("secret", ("low", "mid", "top"), (JOINT,), "a made-up table")
 BOUNDS = (((1, 5), (1, 3)), ((1, 2), (1, 7)))
 DATA: dict[str, dict[str, Any]] = {
     "ldp": {},

@@ -44,7 +44,7 @@ def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
 def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
     """A yes/no question whose answers correlate with an outside secret; sent unchanged about one secret in part."""
     mechanism = DenseMechanism(48, ((1 << 48, 0), (1 << 47, 1 << 47)))
-    prior = Prior(secret, ("no", "yes"), ((60, 40), (50, 50)), "a made-up table")
+    prior = Prior(secret, ("no", "yes"), (((60, 40), (50, 50)),), "a made-up table")
     asked = (question(name, "good", "bad"),)
     level = level_for(Fraction(epsilon))
     promise = Promise.under(Claim("lip", level, prior.table), prior)
@@ -88,6 +88,16 @@ def survey(*blocks: Block, version: int = 1, prev: str | None = None, survey_id:
         strata=(),
         blocks=blocks or (ldp_block(), lip_block()),
     )
+
+
+def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
+    """A survey with a public question of two choices, whose one block has a table for each of them."""
+    block = lip_block()
+    (promise,) = block.promises
+    assert promise.prior is not None
+    promise = Promise.under(promise.claim, replace(promise.prior, tables=tables))
+    block = replace(block, promises=(replace(promise, claim=replace(promise.claim, joint=promise.prior.table)),))
+    return replace(survey(), blocks=(block,), strata=(question("region", "north", "south"),))
 
 
 def sealed(payload: bytes, *signers: SigningKey) -> bytes:

@@ -10,17 +10,19 @@ from typing import Any
 import pytest
 from frankly_protocol import canonical
 from frankly_protocol.audit import ceiling
+from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import ClockError, DocumentRejected, FranklyError
 from frankly_protocol.mechanisms import DenseMechanism
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.frankly_protocol.samples import NOW, at, ldp_block, lip_block, question, survey
+from tests.frankly_protocol.samples import NOW, at, in_strata, ldp_block, lip_block, question, survey
 from tests.frankly_protocol.test_notions import oracle
 
 DOCUMENT = survey()
 PAYLOAD = DOCUMENT.payload()
+HALVES, NOBODY = [[1, 1], [1, 1]], [[0, 0], [0, 0]]
 
 
 def test_a_document_survives_its_bytes() -> None:
@@ -57,7 +59,7 @@ W = [list(row) for row in DOCUMENT.blocks[0].mechanism.weights]
 CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("extra", 1), "schema", "extra"),
     (put("title", ...), "schema", "title"),
-    (put("type", "frankly.survey/2"), "type", "type"),
+    (put("type", "frankly.survey/3"), "type", "type"),
     (put("token", {"issuer": None}), "schema", "token.issuer"),
     (put("token", {"kind": "blind", "key": None}), "type", "token.kind"),
     (put("token", {"kind": "invite", "key": "AAAA"}), "schema", "token.key"),
@@ -120,10 +122,20 @@ CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("blocks.0.claims.0.level", None), "schema", "blocks[0].claims[0].level"),
     (put("blocks.0.claims.0.level", [1.5, 1]), "canonical", None),
     (put("blocks.1.claims.0.prior", None), "schema", "blocks[1].claims[0].prior"),
-    (put("blocks.1.claims.0.prior.joint.0.0", -1), "schema", "blocks[1].claims[0].prior.joint[0][0]"),
-    (put("blocks.1.claims.0.prior.joint.0", [1, 2, 3]), "privacy", "blocks[1].claims[0].prior.joint[0]"),
-    (put("blocks.1.claims.0.prior.joint.0", [0, 0]), "privacy", "blocks[1].claims[0].prior.joint[0]"),
-    (put("blocks.1.claims.0.prior.joint", [[1, 99], [99, 1]]), "privacy", "blocks[1].claims[0].level"),
+    (put("blocks.1.claims.0.prior.tables.0.0.0", -1), "schema", "blocks[1].claims[0].prior.tables[0][0][0]"),
+    (put("blocks.1.claims.0.prior.tables.0.0", [1, 2, 3]), "schema", "blocks[1].claims[0].prior.tables[0]"),
+    (put("blocks.1.claims.0.prior.tables.0", [[1, 2, 3]] * 2), "privacy", "blocks[1].claims[0].prior.tables[0][0]"),
+    (put("blocks.1.claims.0.prior.tables.0.0", [0, 0]), "privacy", "blocks[1].claims[0].prior.tables[0][0]"),
+    (put("blocks.1.claims.0.prior.tables", []), "schema", "blocks[1].claims[0].prior.tables"),
+    (put("blocks.1.claims.0.prior.tables", [HALVES, HALVES]), "schema", "blocks[1].claims[0].prior.tables"),
+    (put("blocks.1.claims.0.prior.tables", [HALVES, [[1, 1]]]), "schema", "blocks[1].claims[0].prior.tables[1]"),
+    (
+        put("blocks.1.claims.0.prior.tables", [HALVES, [[0, 0], [0, 0]]]),
+        "schema",
+        "blocks[1].claims[0].prior.tables[1]",
+    ),
+    (put("blocks.1.claims.0.prior.tables", [[[MAX_INT, 1], [1, 1]]] * 2), "schema", "blocks[1].claims[0].prior.tables"),
+    (put("blocks.1.claims.0.prior.tables.0", [[1, 99], [99, 1]]), "privacy", "blocks[1].claims[0].level"),
     (put("blocks.0.design_prior", [1, 0]), "schema", "blocks[0].design_prior"),
     (put("blocks.0.design_prior", [1, 1, 1]), "schema", "blocks[0].design_prior"),
 ]
@@ -212,3 +224,48 @@ def test_the_two_kinds_of_block_are_what_this_file_thinks() -> None:
     assert not ldp_block().rests_on_prior
     assert lip_block().promises[0].secret == "affair"
     assert lip_block().ceiling is None
+
+
+def test_a_prior_by_stratum_survives_its_bytes_and_is_verified_within_every_stratum() -> None:
+    kept = in_strata(((60, 40), (50, 50)), ((30, 20), (40, 60)))
+    again = SurveyDocument.parse(kept.payload())
+    assert again == kept
+    assert again.blocks[0].promises[0].claim.joint == ((90, 60), (90, 110))
+    again.require_private()
+    # Together the strata are as before; the south alone tells the secret.
+    apart = in_strata(((59, 1), (49, 1)), ((1, 39), (1, 49)))
+    apart.require_private()
+    told = in_strata(((60, 0), (1, 0)), ((0, 40), (49, 50)))
+    told.require_private()  # who is in the north answers "good" always: nothing is left to tell there
+    broken = in_strata(((30, 20), (25, 25)), ((30, 0), (0, 30)))
+    with pytest.raises(DocumentRejected) as caught:
+        broken.require_private()
+    assert (caught.value.reason, caught.value.field) == ("privacy", "blocks[0].claims[0].level")
+
+
+def test_a_secret_that_a_stratum_rules_out_sets_no_condition_there() -> None:
+    in_strata(((60, 40), (0, 0)), ((30, 20), (40, 60))).require_private()
+    with pytest.raises(DocumentRejected) as caught:
+        in_strata(((60, 40), (0, 0)), ((30, 20), (0, 0))).require_private()
+    assert caught.value.field == "blocks[0].claims[0].prior.tables[0][1]"
+
+
+@pytest.mark.parametrize(
+    ("tables", "kept"),
+    [
+        ((((6, 4), (50, 50)), ((3, 2), (40, 60))), True),
+        ((((6, 4), (50, 50)), ((30, 20), (1, 2))), False),
+        ((((6, 4), (50, 50)), ((0, 0), (1, 2))), True),  # nobody with the secret
+        ((((6, 4), (50, 50)), ((1, 2), (0, 0))), False),  # everybody
+    ],
+)
+def test_a_bound_on_a_posterior_holds_within_every_stratum(tables: Any, kept: bool) -> None:
+    document = in_strata(*tables)
+    claim = replace(document.blocks[0].promises[0].claim, notion="dpv", level=(1, 4), sensitive=0)
+    promise = replace(document.blocks[0].promises[0], claim=claim)
+    document = replace(document, blocks=(replace(document.blocks[0], promises=(promise,)),))
+    if kept:
+        document.require_private()
+        return
+    with pytest.raises(DocumentRejected, match="dpv"):
+        document.require_private()

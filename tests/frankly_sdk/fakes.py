@@ -3,26 +3,47 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from frankly_protocol import canonical
+from frankly_protocol.audit import ceiling
+from frankly_protocol.blocks import Block
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import KEYS_TYPE, Envelope
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.trust import write_chain
 from frankly_sdk import Client, NetworkError, Policy
 from frankly_sdk.transport import Reply
 
-from tests.frankly_protocol.samples import NOW, keys_document, sealed, sealed_keys, survey
+from tests.frankly_protocol.samples import NOW, keys_document, ldp_block, lip_block, sealed, sealed_keys, survey
 
 JSON = "application/json"
+BACKSTOP = DenseMechanism(48, ((3 << 46, 1 << 46), (1 << 46, 3 << 46)))
+
+
+def backstop_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.5") -> Block:
+    """The samples' LIP block with a mechanism whose ceiling is 3, so that the form can be paid for."""
+    return replace(lip_block(name, secret, epsilon), mechanism=BACKSTOP, ceiling=ceiling(BACKSTOP))
+
+
+def payable_survey() -> SurveyDocument:
+    """The samples' survey with a backstop: it costs 1 + ln 3 nats, and tells 2 nats of odds about “affair”."""
+    return survey(ldp_block(), backstop_block())
 
 
 @dataclass
 class FakeServer:
-    """A Transport. `replies` are used up before reports are accepted; a reply may be an exception to raise."""
+    """A Transport. older_keys : the versions before `keys`, oldest first.
 
-    document: SurveyDocument = field(default_factory=survey)
+    `replies` are used up before reports are accepted; a reply may be an exception to raise.
+    """
+
+    document: SurveyDocument = field(default_factory=payable_survey)
     keys: bytes = field(default_factory=lambda: sealed_keys(keys_document()))
+    older_keys: list[bytes] = field(default_factory=list)
     envelope: bytes = b""
     replies: list[Reply | Exception] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
@@ -35,7 +56,8 @@ class FakeServer:
     def get(self, url: str, limit: int) -> Reply:
         """Serve keys or the document."""
         self.fetched.append(url)
-        body = self.keys if url.endswith("/v1/keys") else self.envelope
+        keys = {"/v1/keys": lambda: self.keys, "/v1/keys/chain": lambda: write_chain([*self.older_keys, self.keys])}
+        body = next((make() for path, make in keys.items() if url.endswith(path)), self.envelope)
         if len(body) > limit:
             raise NetworkError("too large", "limit")
         return Reply(200, JSON, None, body)
@@ -53,6 +75,12 @@ class FakeServer:
 
     def close(self) -> None:
         """Nothing to close."""
+
+    @property
+    def first_root(self) -> str:
+        """The name of the chain that the server's keys belong to."""
+        first = [*self.older_keys, self.keys][0]
+        return canonical.digest(Envelope.from_bytes(first, KEYS_TYPE).payload)
 
     @property
     def link(self) -> str:

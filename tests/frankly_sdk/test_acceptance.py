@@ -47,9 +47,9 @@ from tests.frankly_protocol.samples import (
     sealed_keys,
     survey,
 )
-from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem
+from tests.frankly_sdk.fakes import ANSWERS, FakeServer, backstop_block, payable_survey, problem
 
-GOOD = survey()
+GOOD = payable_survey()
 
 
 def weaker() -> SurveyDocument:
@@ -92,7 +92,7 @@ CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
     (lambda: FakeServer(keys=sealed_keys(keys_document(publisher=STRANGER))), DocumentRejected, "signatures"),
     (lambda: edited("blocks.0.weights.0.0", W + 1), DocumentRejected, "blocks[0].weights[0]"),
     (lambda: edited("blocks.0.weights.0.0", -1), DocumentRejected, "blocks[0].weights[0]"),
-    (lambda: edited("type", "frankly.survey/2"), UnsupportedDocument, "type"),
+    (lambda: edited("type", "frankly.survey/3"), UnsupportedDocument, "type"),
     (lambda: edited("blocks.0.claims.0.notion", "trust-me"), UnsupportedDocument, "blocks[0].claims[0]"),
     (lambda: edited("extra", 1), DocumentRejected, "extra"),
     (lambda: edited("survey", "cd" * 16), DocumentRejected, "survey"),
@@ -122,7 +122,7 @@ def test_what_must_not_be_answered_is_refused_by_name(
 
 
 def test_another_document_than_the_pinned_one_is_refused(tmp_path: Path) -> None:
-    other = survey(ldp_block(epsilon="0.5"), lip_block())
+    other = survey(ldp_block(epsilon="0.5"), backstop_block())
     with pytest.raises(DocumentRejected) as caught:
         FakeServer(envelope=sealed(other.payload())).open(tmp_path / "s.db")
     assert caught.value.reason == "pin"
@@ -141,7 +141,7 @@ UNPINNED = f"https://collect.example/s/{GOOD.survey}"
 POLICIES = [
     (Policy(), "ceiling"),
     (Policy(allow_unpinned=True), "ceiling"),
-    (Policy(allow_unpinned=True, max_ceiling="3"), "ceiling"),
+    (Policy(allow_unpinned=True, max_ceiling="1"), "ceiling"),
 ]
 
 
@@ -178,7 +178,7 @@ def test_an_older_version_is_a_rollback(tmp_path: Path) -> None:
 
 
 def test_two_documents_of_one_version_are_kept_as_evidence(tmp_path: Path) -> None:
-    first, second = FakeServer(), FakeServer(document=survey(ldp_block(epsilon="0.5"), lip_block()))
+    first, second = FakeServer(), FakeServer(document=survey(ldp_block(epsilon="0.5"), backstop_block()))
     first.open(tmp_path / "s.db").close()
     with pytest.raises(Equivocation):
         second.open(tmp_path / "s.db")
@@ -251,7 +251,7 @@ def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> 
 
 
 def test_keys_trusted_on_first_use_say_nothing_beside_shipped_ones(tmp_path: Path) -> None:
-    foreign = sealed_keys(keys_document(5, root=STRANGER, publisher=STRANGER), STRANGER)
+    foreign = sealed_keys(keys_document(root=STRANGER, publisher=STRANGER), STRANGER)
     first = FakeServer(document=survey(ldp_block()), keys=foreign)
     first.envelope = sealed(first.document.payload(), STRANGER)
     first.open(tmp_path / "s.db").close()

@@ -32,7 +32,7 @@ def test_an_answer_is_sent_once_and_its_symbols_are_erased(tmp_path: Path) -> No
     assert len(body) == server.document.report_length
     assert json.loads(body)["doc"] == server.document.digest
     store = Store(tmp_path / "s.db")
-    kept = store.answer(server.document.survey)
+    kept = store.answer(server.first_root, server.document.survey)
     assert kept is not None
     assert (kept.state, kept.body, kept.report_id) == ("sent", None, "")
     store.close()
@@ -282,7 +282,7 @@ def test_the_same_bytes_are_sent_until_somebody_is_clear(
     # Sealed bytes are kept for later, or erased for good; what it cost is never given back.
     assert len(_outbox(tmp_path / "s.db")) == (status == "queued")
     store = Store(tmp_path / "s.db")
-    assert [form.level for form in store.spent()] == [server.document.form_level.level]
+    assert store.spent() == [server.document.report_level.cost]
     store.close()
 
 
@@ -311,7 +311,7 @@ def test_a_duplicate_is_an_acknowledgement(tmp_path: Path) -> None:
 
 
 def test_the_store_is_private_and_never_holds_the_truth(tmp_path: Path) -> None:
-    server = FakeServer(document=survey(), replies=[NetworkError("down")] * 50)
+    server = FakeServer(replies=[NetworkError("down")] * 50)
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
         kept = _everything(tmp_path)
@@ -350,7 +350,7 @@ def test_a_store_that_cannot_be_used_stops_everything(breaks: Callable[[Path], o
 
 
 def test_a_locked_store_stops_before_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frankly_sdk.store._BUSY_S", 0.01)
+    monkeypatch.setattr("frankly_sdk._database._BUSY_S", 0.01)
     server = FakeServer()
 
     def never(_bits: int) -> int:

@@ -24,18 +24,18 @@ from frankly_sdk.answer import Answer
 from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import NOW, at, ldp_block, lip_block, question, survey
-from tests.frankly_sdk.fakes import FakeServer, problem
+from tests.frankly_sdk.fakes import FakeServer, backstop_block, payable_survey, problem
 
 CANARY = "c4n4ry"
 OURS = tuple(str(Path(package.__file__).parent) for package in (frankly_sdk, frankly_protocol))
-DOCUMENT = survey(ldp_block(), lip_block())
+DOCUMENT = payable_survey()
 ANSWERS = {"affair": "yes", "marriage": CANARY}
 
 
 def with_canary() -> FakeServer:
     """A server whose second question has the canary among its choices, so that it can be answered."""
     asked = (question("marriage", "good", CANARY),)
-    return FakeServer(document=survey(ldp_block(), replace(lip_block(), questions=asked)))
+    return FakeServer(document=survey(ldp_block(), replace(backstop_block(), questions=asked)))
 
 
 def broken(_bits: int) -> int:
@@ -79,7 +79,7 @@ def _over_budget(server: FakeServer, path: Path) -> None:
     with server.open(path, policy=Policy(cap="1.5")) as client:
         store = Store(path)
         with store.transaction():
-            store.reserve("cd" * 16, "sha256:1", "https://host", 1, DOCUMENT.form_level)
+            store.reserve("", "cd" * 16, "sha256:1", "https://host", 1, DOCUMENT.report_level.cost)
         store.close()
         client.answer(ANSWERS)
 
@@ -203,10 +203,10 @@ def test_a_mapping_that_changes_its_mind_is_read_once() -> None:
 
 def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> None:
     """Every truth against every pair of symbols: whatever is answered and drawn, an observer sees the same size."""
-    mechanism = DenseMechanism(4, ((15, 0, 1), (1, 14, 1)))
+    mechanism = DenseMechanism(4, ((14, 1, 1), (1, 14, 1)))
     wide = DenseMechanism(4, tuple((1,) * 12 + (4,) for _ in range(2)))
     blocks = (
-        replace(lip_block(), mechanism=mechanism, promises=at(lip_block(), (40, 1))),
+        replace(lip_block(), mechanism=mechanism, promises=at(lip_block(), (40, 1)), ceiling=Fraction(14)),
         replace(ldp_block(), mechanism=wide, promises=at(ldp_block(), (1, 1)), ceiling=Fraction(1)),
     )
     server = FakeServer(document=survey(*blocks))

@@ -68,7 +68,7 @@ def values_on_the_wire(moment: Moment, first: FakeServer, folder: Path) -> set[b
         except AlreadyAnswered as late:
             assert late.receipt.status == "sent"
     store = Store(folder / NAME)
-    kept = store.answer(first.document.survey)
+    kept = store.answer(first.first_root, first.document.survey)
     assert kept is not None
     assert (kept.state, kept.body) == ("sent", None)
     store.close()
@@ -96,9 +96,9 @@ def test_sending_before_the_seal_is_durable_would_be_caught(tmp_path: Path, monk
     folder.mkdir()
     write = Store.seal
 
-    def send_first(store: Store, survey: str, report_id: str, body: bytes, respondent: str) -> Any:
+    def send_first(store: Store, chain: str, survey: str, report_id: str, body: bytes, respondent: str) -> Any:
         server.post("", body, 0)
-        return write(store, survey, report_id, body, respondent)
+        return write(store, chain, survey, report_id, body, respondent)
 
     with server.open(folder / NAME) as client, monkeypatch.context() as wrong:
         wrong.setattr(Store, "seal", send_first)

@@ -44,7 +44,8 @@ class Hands:
 
 def _states(path: Path) -> dict[str, tuple[str, str]]:
     store = Store(path)
-    found = {form: (kept.state, kept.code) for form in ("ab" * 16, "cd" * 16) if (kept := store.answer(form))}
+    kept = {form: store.answer(FakeServer().first_root, form) for form in ("ab" * 16, "cd" * 16)}
+    found = {form: (answer.state, answer.code) for form, answer in kept.items() if answer is not None}
     store.close()
     return found
 
@@ -136,7 +137,7 @@ def test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts(tmp_path
         again.answer(ANSWERS)
     assert (caught.value.receipt.status, caught.value.receipt.code) == ("refused", "closed")
     store = Store(tmp_path / "s.db")
-    assert [form.level for form in store.spent()] == [server.document.form_level.level]
+    assert store.spent() == [server.document.report_level.cost]
     store.close()
 
 

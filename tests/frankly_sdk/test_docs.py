@@ -95,7 +95,7 @@ def test_the_guides_code_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(frankly_sdk, "Client", SimpleNamespace(open=opened))
     blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         names: dict[str, Any] = {"link": server.link, "show": lambda *_words: None}
         exec(compile(block, GUIDE.name, "exec"), names)

@@ -43,6 +43,7 @@ def test_the_page_explains_asks_and_sends(server: FakeServer, tmp_path: Path) ->
     asked = http.get("/").get_data(as_text=True)
     assert "What leaves this device" in asked
     assert "change by more than" in asked
+    assert "Once sent, your answer cannot be withdrawn.</p><button>" in asked
     assert asked.count('type="radio"') == 6
     done = http.post("/", data=FORM)
     assert (done.status_code, "erased" in done.get_data(as_text=True)) == (200, True)
@@ -91,6 +92,7 @@ def test_the_questionnaire_asks_until_it_is_answered(server: FakeServer, tmp_pat
         assert next(typed, None) is None
         typed = iter(["y", "1", "1", "1"])
         assert questionnaire.interview(client, "fr", lambda _prompt: next(typed), said.append) == 0
+    assert "Once sent, an answer cannot be withdrawn." in said[0]
     assert said[-2:] == [
         "You have answered this survey here before; the first answer stands.",
         "sent: the server has stored the first answer",

@@ -11,10 +11,16 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
-from frankly_sdk.explain import LIMITS, _ledger, explain
+from frankly_sdk.explain import LIMITS, Explanation
+from frankly_sdk.explain import explain as explain_level
 
 from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
-from tests.frankly_sdk.fakes import ANSWERS, FakeServer
+from tests.frankly_sdk.fakes import ANSWERS, FakeServer, payable_survey
+
+
+def explain(document: SurveyDocument) -> Explanation:
+    """The explanation in an app that allows no δ."""
+    return explain_level(document, document.report_level, ())
 
 
 def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
@@ -24,25 +30,11 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     warner, lip = told.blocks
     on = server.document.blocks[0].mechanism.weights[0][0]
     assert (warner.guess, warner.blind) == (Fraction(on, 2**48), Fraction(1, 2))
-    assert lip.guess == Fraction(3, 4)  # columns (1, 1/2) and (0, 1/2): (1 + 1/2) / 2
-    assert lip.ceiling is None
-    for words in ("73.1%", "50.0%", "×2.72", "×1.65", "a made-up table", "no limit", "1.5000 nats", LIMITS):
+    assert lip.guess == Fraction(3, 4)
+    assert lip.ceiling == 3
+    for words in ("73.1%", "50.0%", "×2.72", "×1.65", "a made-up table", "at most ×3.00", "2.0987 nats", LIMITS):
         assert words in str(told)
     assert told.signed_by == (PUBLISHER.public.key_id,)
-
-
-def told(document: SurveyDocument) -> str:
-    return _ledger(document, document.form_level)
-
-
-def test_a_sum_over_both_notions_bounds_beliefs_and_never_odds(tmp_path: Path) -> None:
-    """ε-LIP is 2ε of odds: with a LIP block about the secret, no sentence about odds may carry the smaller figure."""
-    odds = replace(lip_block("b"), promises=at(lip_block("b"), (5, 4), "secret-ldp"))
-    for blocks in ((lip_block("a"), odds), (odds, lip_block("a"))):
-        text = told(survey(*blocks))
-        assert "belief about your “affair”" in text
-        assert "odds" not in text
-    assert "odds about your “affair”" in told(survey(odds))
 
 
 def test_what_leaves_is_shown_in_the_very_form_it_takes(tmp_path: Path) -> None:
@@ -59,43 +51,66 @@ def test_what_leaves_is_shown_in_the_very_form_it_takes(tmp_path: Path) -> None:
 
 THREE = DenseMechanism(4, ((9, 4, 3), (3, 4, 9)))
 SAME = DenseMechanism(4, ((16, 0), (0, 16)))
+SWAPPED = DenseMechanism(4, ((0, 16), (16, 0)))
 TURNED = DenseMechanism(4, ((4, 12), (12, 4)))
+ALMOST = DenseMechanism(48, ((7 << 44, (9 << 44) - 1, 1), (9 << 44, (7 << 44) - 1, 1)))
 WORDS = [
     (THREE, "if your answer is good: 0 with a chance of 56.2%, 1 with a chance of 25.0%, 2 with a chance of 18.8%."),
-    (SAME, "Your answer to this is sent unchanged."),
+    (SAME, "Your answer to this is sent unchanged: every symbol that can leave stands for one answer."),
+    (SWAPPED, "Your answer to this is sent unchanged: every symbol that can leave stands for one answer."),
+    (
+        ALMOST,
+        "if your answer is good: 0 with a chance of 43.8%, 1 with a chance of 56.2%, any other with a chance below",
+    ),
     (TURNED, "if your answer is good: 0 with a chance of 25.0%, 1 with a chance of 75.0%."),
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "words"), WORDS, ids=["three symbols", "unchanged", "turned"])
+@pytest.mark.parametrize(
+    ("mechanism", "words"), WORDS, ids=["three symbols", "unchanged", "swapped", "all but zero", "turned"]
+)
 def test_chances_are_told_as_the_mechanism_has_them(mechanism: DenseMechanism, words: str) -> None:
     block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism), promises=at(lip_block(), (60, 1)))
-    told = explain(survey(block), ())
+    told = explain(survey(block))
     assert words in str(told)
-    assert told.blocks[0].same == ((1, 1) if mechanism is SAME else None)
+    assert told.blocks[0].same == ((1, 1) if mechanism in (SAME, SWAPPED) else None)
+    assert told.blocks[0].unchanged == (mechanism in (SAME, SWAPPED))
 
 
 def test_tables_too_long_to_read_are_left_to_the_signed_survey() -> None:
     wide = DenseMechanism(8, tuple((1,) * 40 + (216,) for _ in range(2)))
     block = replace(ldp_block(), mechanism=wide, ceiling=ceiling(wide), promises=at(ldp_block(), (1, 1)))
-    assert "one of 41 symbols" in str(explain(survey(block), ()))
+    assert "one of 41 symbols" in str(explain(survey(block)))
 
 
 def test_almost_certain_is_not_called_certain() -> None:
     almost = DenseMechanism(48, ((2**48 - 1, 1), (1, 2**48 - 1)))
     block = replace(lip_block(), mechanism=almost, ceiling=ceiling(almost), promises=at(lip_block(), (60, 1)))
-    told = str(explain(survey(block), ()))
+    told = str(explain(survey(block)))
     assert "99.9%" in told
     assert "100.0%" not in told
     assert "unchanged" not in told
 
 
 def test_the_ledger_says_which_block_counts_how() -> None:
-    told = str(explain(survey(), ()))
-    assert "costs 1.5000 nats (affair by its ceiling, 1.0000, marriage by its level, 0.5000)" in told
-    assert "belief about your “affair” changes by more than ×4.49, by everything" in told
-    alone = str(explain(survey(ldp_block()), ()))
-    assert "By everything that leaves, nobody’s odds about you change by more than ×2.72." in alone
+    told = str(explain(payable_survey()))
+    assert "costs 2.0987 nats of what this app allows you in all (affair by its ceiling, 1.0000, marriage by" in told
+    assert "belief about your “affair” changes by more than ×4.49, and nobody’s odds" in told
+    assert "between two of its values by more than ×7.39, as long as the published tables" in told  # e^(1 + 2 · 0.5)
+    assert "(for the odds, “marriage” counts its promise and every other block its limit)" in told
+    assert "your answers themselves change by more than ×8.16, whatever they know." in told  # 3e
+    alone = str(explain(survey(ldp_block())))
+    assert "nobody’s odds about your answers themselves change by more than ×2.72, whatever they know." in alone
+
+
+def test_the_budget_of_the_respondent_is_told_if_it_is_given(tmp_path: Path) -> None:
+    with FakeServer().open(tmp_path / "s.db") as client:
+        told = client.survey.explain(budget=client.budget())
+        assert "2.0987 nats; 5.0000 of the 5 nats that this app allows you in all are left, 2.9013 after it." in str(
+            told
+        )
+        client.answer(ANSWERS)
+        assert "You have answered this already" in str(client.survey.explain(budget=client.budget()))
 
 
 def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) -> None:
@@ -115,15 +130,15 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
     ],
 )
 def test_a_token_is_told_to_leave_too(rule: TokenRule, words: str) -> None:
-    told = explain(replace(survey(ldp_block()), token=rule), ())
+    told = explain(replace(survey(ldp_block()), token=rule))
     assert words in str(told)
     assert told.leaves.endswith(',"strata":{},"token":"your token"}')
-    without = explain(survey(ldp_block()), ())
+    without = explain(survey(ldp_block()))
     assert "with that as it is" not in str(without)
 
 
 def test_public_questions_are_told_to_leave_in_clear() -> None:
     document = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
-    told = explain(document, ())
+    told = explain(document)
     assert "leave as you give them, not randomised: region?" in str(told)
     assert '"region":"your public answer"' in told.leaves

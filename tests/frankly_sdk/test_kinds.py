@@ -15,17 +15,17 @@ from tests.frankly_protocol.samples import survey
 from tests.frankly_sdk.fakes import FakeServer
 
 SAID = {
-    "ldp": "Nobody’s odds between two answers of yours change by more than ×",
-    "dp": "whatever they know, except with a chance of at most ",
-    "secret-ldp": "Nobody’s odds about your “secret” change by more than ×",
-    "lip": "Nobody’s belief about your “secret” changes by more than ×",
-    "alip": "Nobody’s belief about your “secret” grows by more than ×",
-    "srlip": "even for those who know some of your answers here",
+    "ldp": "nobody’s odds between two answers to it change by more than ×",
+    "dp": "as likely with one answer to it as with another, plus a chance of at most ",
+    "secret-ldp": "nobody’s odds about your “secret” change by more than ×",
+    "lip": "nobody’s belief about your “secret” changes by more than ×",
+    "alip": "nobody’s belief about your “secret” grows by more than ×",
+    "srlip": "even for those who know some of your answers to it",
     "rldp": "as long as this published table is true: counts of 100 people.",
     "dpv": "% that your “secret” is “mid”, as long as this published table is true: a made-up table.",
 }
 WORDS = {
-    "dense": "What leaves is a symbol that does not stand for one answer:",
+    "dense": "What leaves is one of these symbols:",
     "unary": "for the true one a yes with a chance of 50.0%, for any other with a chance of 18.8%.",
     "subset": "What leaves is a random set of 2 of the 4 answers; the true one is among them with a chance of 68.8%.",
     "product": "  if your answer is no / yes: 0 and 0 with a chance of ",
@@ -36,7 +36,7 @@ SHAPES = {"dense": "0–2", "unary": "<1 hex digits>", "subset": "<1 hex digits>
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_promise_of_every_kind_is_said(kind: str) -> None:
     document = survey(block(kind, *NOTIONS))
-    told = explain(document, ("00" * 32,))
+    told = explain(document, document.report_level, ("00" * 32,))
     for notion in NOTIONS:
         assert SAID[notion] in str(told)
     assert WORDS[kind] in str(told)

@@ -135,7 +135,7 @@ def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) ->
         FakeServer(make_survey({"q": ["a", "b"]})), store, clock.sleep, clock.timer, lambda _event: None, 100.0
     )
     for i in range(400):
-        sealed = Sealed("ab", "", "sha256:1", "https://host", str(i), b" ")
+        sealed = Sealed("", "ab", "", "sha256:1", "https://host", str(i), b" ")
         delivery.schedule(sealed)
         tenths[int(delivery._not_before[str(i)] // 10)] += 1
     store.close()

@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, survey
-from tests.frankly_sdk.fakes import ANSWERS, FakeServer
+from tests.frankly_sdk.fakes import FakeServer, backstop_block, payable_survey
 
 
 def number(i: int, epsilon: str = "1") -> FakeServer:
@@ -47,17 +47,11 @@ def test_an_answered_survey_opens_again_though_the_budget_is_spent(tmp_path: Pat
     server.open(tmp_path / "s.db", policy=Policy(cap="1")).close()
 
 
-def test_after_an_infinite_ceiling_nothing_more_can_be_promised(tmp_path: Path) -> None:
-    with FakeServer().open(tmp_path / "s.db") as client:
-        client.answer(ANSWERS)
-    with pytest.raises(BudgetExceeded) as caught:
-        number(2).open(tmp_path / "s.db")
-    assert "inf" in caught.value.detail
-
-
 CAPS = [
     (survey(ldp_block(epsilon="1")), "0.99", "cap"),
-    (survey(ldp_block(epsilon="1"), lip_block(epsilon="0.5")), "1.49", "cap"),
+    (survey(ldp_block(epsilon="1"), lip_block(epsilon="0.5")), "1.99", "cap"),
+    (survey(ldp_block(epsilon="1"), lip_block(epsilon="0.5")), "5", "final"),
+    (survey(ldp_block(epsilon="1"), backstop_block()), "2.09", "final"),
     (survey(lip_block("a"), lip_block("b")), "60", "composition"),
 ]
 
@@ -70,7 +64,10 @@ def test_a_form_over_the_cap_is_refused_by_reason(document, cap, reason, tmp_pat
 
 
 def test_a_form_on_the_cap_is_accepted(tmp_path: Path) -> None:
-    FakeServer().open(tmp_path / "s.db", policy=Policy(cap="1.5")).close()
+    """ε-LIP counts 2ε: 1 + 2 · 0.5 nats about the secret. The ceilings, 1 + ln 3 nats, are what is charged."""
+    FakeServer().open(tmp_path / "s.db", policy=Policy(cap="2.0987")).close()
+    final = Policy(cap="2", final_surveys=(payable_survey().survey,))
+    FakeServer().open(tmp_path / "t.db", policy=final).close()
 
 
 @pytest.mark.parametrize("value", ["nan", "0", "-1", "1e3", "five", " 1", True, None, 5.0, "65"])

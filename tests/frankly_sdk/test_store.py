@@ -10,18 +10,18 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from frankly_protocol.audit import FormLevel
+from frankly_protocol.audit import Charge
 from frankly_sdk import AlreadyAnswered, StoreError
 from frankly_sdk._trusted import Remembered
-from frankly_sdk.store import Store
+from frankly_sdk.store import KnownKeys, Store
 
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
-FORM = FormLevel(Fraction(3), None, ())
+COST = Charge(None)
+CHAIN = "sha256:a"
 
 
 def never(_bits: int) -> int:
@@ -55,7 +55,7 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> N
         with store.transaction():
             begun.set()
             may_end.wait(10)
-            store.reserve("ab", "sha256:1", "https://host", 10, FORM)
+            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -64,8 +64,8 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> N
     threading.Timer(0.05, may_end.set).start()
     child = os.fork()
     if child == 0:
-        found = store.answer("ab")
-        store.keep_evidence({"sha256:2": b"from the child"})
+        found = store.answer(CHAIN, "ab")
+        store.keep_evidence(CHAIN, {"sha256:2": b"from the child"})
         store.close()
         os._exit(0 if found is not None else 1)
     _, status = os.waitpid(child, 0)
@@ -146,8 +146,8 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     for version in (1, 3, 2):
-        store.remember("ab", Remembered(version, f"sha256:{version}", b""))
-    kept = store.survey("ab")
+        store.remember(CHAIN, "ab", Remembered(version, f"sha256:{version}", b""))
+    kept = store.survey(CHAIN, "ab")
     store.close()
     assert kept is not None
     assert kept.version == 3
@@ -156,7 +156,7 @@ def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
 def test_evidence_cannot_fill_the_disk(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     for i in range(40):
-        store.keep_evidence({f"sha256:{i}": b"first", f"sha256:{i}, other": b"second"})
+        store.keep_evidence(CHAIN, {f"sha256:{i}": b"first", f"sha256:{i}, other": b"second"})
     assert len(store.evidence()) == 16
     store.close()
 
@@ -165,11 +165,11 @@ def test_a_closed_answer_stays_as_it_is(tmp_path: Path) -> None:
     """A slower process that hears something else later does not change what the faster one wrote."""
     store = Store(tmp_path / "s.db")
     with store.transaction():
-        store.reserve("ab", "sha256:1", "https://host", 10, FORM)
-        store.seal("ab", "0" * 32, b"0123456789")
-    store.close_answer("ab", "sent", "accepted")
-    store.close_answer("ab", "refused", "closed")
-    kept = store.answer("ab")
+        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+        sealed = store.seal(CHAIN, "ab", "0" * 32, b"0123456789")
+    store.close_answer(sealed, "sent", "accepted")
+    store.close_answer(sealed, "refused", "closed")
+    kept = store.answer(CHAIN, "ab")
     store.close()
     assert kept is not None
     assert (kept.state, kept.code, kept.body) == ("sent", "accepted", None)
@@ -179,21 +179,29 @@ def test_two_rows_for_one_survey_cannot_exist(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     for _ in range(2):
         with pytest.raises((StoreError, KeyError)), store.transaction():
-            store.reserve("ab", "sha256:1", "https://host", 10, FORM)
-            store.reserve("ab", "sha256:1", "https://host", 10, FORM)
-    assert store.answer("ab") is None  # the failed transaction left nothing
+            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+            store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+    assert store.answer(CHAIN, "ab") is None  # the failed transaction left nothing
     store.close()
 
 
-def test_a_journal_is_empty_between_transactions(tmp_path: Path) -> None:
+def test_a_journal_is_all_zeros_after_a_receipt(tmp_path: Path) -> None:
     with FakeServer().open(tmp_path / "s.db") as client:
         client.answer(ANSWERS)
-        assert {path.name: path.stat().st_size for path in tmp_path.glob("*-*")} == {"s.db-journal": 0}
+        assert [path.name for path in tmp_path.glob("*-*")] == ["s.db-journal"]
+        assert not any((tmp_path / "s.db-journal").read_bytes())
     with sqlite3.connect(tmp_path / "s.db") as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-PRAGMAS = [("journal_mode", "truncate"), ("synchronous", 2), ("secure_delete", 1), ("fullfsync", 1)]
+PRAGMAS = [
+    ("journal_mode", "persist"),
+    ("locking_mode", "normal"),
+    ("temp_store", 2),
+    ("synchronous", 2),
+    ("secure_delete", 1),
+    ("fullfsync", 1),
+]
 
 
 @pytest.mark.parametrize(("pragma", "value"), PRAGMAS)
@@ -204,7 +212,7 @@ def test_a_commit_is_durable_and_what_is_erased_is_overwritten(pragma: str, valu
     database.close()
     store = Store(tmp_path / "s.db")
     child = os.fork()
-    found = store._own().db.execute(f"PRAGMA {pragma}").fetchone()
+    found = store._database._own().db.execute(f"PRAGMA {pragma}").fetchone()
     if child == 0:
         os._exit(0 if found == (value,) else 1)
     _, status = os.waitpid(child, 0)
@@ -214,11 +222,11 @@ def test_a_commit_is_durable_and_what_is_erased_is_overwritten(pragma: str, valu
 
 def test_keys_follow_each_other_and_a_slow_writer_never_takes_them_back(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
-    store.remember_keys("https://host", b"first", None)
-    store.remember_keys("https://host", b"second", b"first")
-    store.remember_keys("https://host", b"late", b"first")  # accepted before the second was kept
-    store.remember_keys("https://host", b"fresh", None)
-    assert store.keys("https://host") == b"second"
+    store.remember_keys("https://host", KnownKeys(b"first", CHAIN), None)
+    store.remember_keys("https://host", KnownKeys(b"second", CHAIN), b"first")
+    store.remember_keys("https://host", KnownKeys(b"late", CHAIN), b"first")  # accepted before the second was kept
+    store.remember_keys("https://host", KnownKeys(b"fresh", CHAIN), None)
+    assert store.keys("https://host") == KnownKeys(b"second", CHAIN)
     store.close()
 
 
@@ -236,7 +244,7 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
-    store.keep_evidence({"sha256:0": b"x"})
+    store.keep_evidence(CHAIN, {"sha256:0": b"x"})
     done = threading.Event()
     failures: list[StoreError] = []
 
@@ -254,7 +262,7 @@ def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> 
         child = os.fork()
         if child == 0:
             try:
-                store.keep_evidence({f"sha256:{i + 1}": b"y"})
+                store.keep_evidence(CHAIN, {f"sha256:{i + 1}": b"y"})
             except BaseException:  # noqa: BLE001
                 os._exit(1)
             os._exit(0)

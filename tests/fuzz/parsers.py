@@ -67,7 +67,7 @@ RECEIPT = b'{"status":"accepted","id":"' + b"ab" * 16 + b'"}'
 def _survey(data: bytes) -> object:
     document = SurveyDocument.parse(data)
     document.require_private()
-    return document.form_level, document.report_length, document.payload()
+    return document.report_level, document.report_length, document.payload()
 
 
 def _signed(data: bytes) -> object:

@@ -32,7 +32,7 @@ GOOD: list[Any] = [
     [1, [2, [3, []]]],
     {"b": 1, "a": 2, "A": 3, "aa": 4, "_": 5, "0": 6, "": 7},
     {"a": {"b": {"c": {"d": {"e": {"f": {"g": []}}}}}}},
-    [[[[[[[["eight levels"]]]]]]]],
+    [[[[[[[[["nine levels"]]]]]]]]],
     {"weights": [[2**48 - 1, 1], [0, 2**48]], "level": [765128314358015, 281474976710656]},
 ]
 BAD: dict[str, bytes] = {
@@ -66,7 +66,7 @@ BAD: dict[str, bytes] = {
     "not UTF-8": b'"\xff"',
     "a longer form of UTF-8": b'"\xc0\x80"',
     "a byte order mark": b"\xef\xbb\xbf{}",
-    "nine levels": b"[" * 9 + b"]" * 9,
+    "ten levels": b"[" * 10 + b"]" * 10,
     "not closed": b'{"a":1',
     "closed twice": b'{"a":1}}',
     "a comma too many": b"[1,]",

@@ -18,10 +18,11 @@ from frankly_sdk._trusted import Remembered, accept_survey
 from frankly_sdk.link import SurveyLink
 
 from tests.frankly_protocol.every_kind import below, documents
-from tests.frankly_protocol.samples import NOW, PUBLISHER, STRANGER, ldp_block, sealed, survey
+from tests.frankly_protocol.samples import NOW, PUBLISHER, STRANGER, in_strata, ldp_block, sealed, survey
 
 Case = dict[str, Any]
 ROLE = Role((PUBLISHER.public,), 1)
+ORIGIN = "https://collect.example"
 PLAIN = survey(ldp_block())
 FORBIDDEN: dict[str, tuple[str, Any, int]] = {
     "an unknown field": ("extra", 1, 4),
@@ -50,7 +51,7 @@ FORBIDDEN: dict[str, tuple[str, Any, int]] = {
     "no claim": ("blocks.0.claims", [], 4),
     "a level with a zero": ("blocks.0.claims.0.level.1", 0, 4),
     "surplus token key": ("token", {"kind": "invite", "key": "AAAA"}, 4),
-    "the next major version": ("type", "frankly.survey/2", 5),
+    "the next major version": ("type", "frankly.survey/3", 5),
     "an unknown kind": ("blocks.0.kind", "sparse", 5),
     "an unknown notion": ("blocks.0.claims.0.notion", "trust-me", 5),
     "an unknown kind of token": ("token", {"kind": "blind", "key": None}, 5),
@@ -59,6 +60,17 @@ FORBIDDEN: dict[str, tuple[str, Any, int]] = {
     "a level below one": ("blocks.0.claims.0.level", [1, 2], 9),
     "a level too low by a hair": ("blocks.0.claims.0.level.1", 2**48 + 2**10, 9),
 }
+
+STRATA = in_strata(((60, 40), (50, 50)), ((30, 20), (40, 60)))
+BY_STRATUM: list[tuple[str, Any, int | None]] = [
+    ("a table for each stratum", [[[60, 40], [50, 50]], [[30, 20], [40, 60]]], None),
+    ("one table beside strata", [[[90, 60], [90, 110]]], None),
+    ("a secret that cannot be in one stratum", [[[60, 40], [0, 0]], [[30, 20], [40, 60]]], None),
+    ("a level that is broken in one stratum only", [[[60, 40], [50, 50]], [[30, 0], [0, 60]]], 9),
+    ("tables for other strata", [[[60, 40], [50, 50]]] * 3, 4),
+    ("a stratum that nobody is in", [[[60, 40], [50, 50]], [[0, 0], [0, 0]]], 4),
+    ("tables of two sizes", [[[60, 40], [50, 50]], [[60, 40]]], 4),
+]
 
 
 @cache
@@ -129,6 +141,12 @@ def acceptance() -> Case:
         _case("eleven minutes late", sealed(PLAIN.payload()), 6, now=PLAIN.closes + timedelta(minutes=11)),
         _case("rollback", sealed(PLAIN.payload()), 7, remembered=later),
         _case("equivocation", sealed(same_version.payload()), 7, remembered=PLAIN),
+        _case("reports to another port of the link's host", _collecting("https://collect.example:8443/in")),
+        _case("reports to another host", _collecting("https://other.example/in"), 4),
+        _case("reports to a host that only ends so", _collecting("https://a.collect.example/in"), 4),
+        _case("reports to the device itself", _collecting("http://127.0.0.1:9200/_bulk?x=1"), 4),
+        _case("reports to the device itself by name", _collecting("https://localhost/in"), 4),
+        _case("reports to the device itself by IPv6", _collecting("http://[::1]:9200/in"), 4),
         _case("another document than pinned", sealed(same_version.payload()), 8, pin=pinned),
         _case("a newer version than pinned", sealed(later.payload()), 8, pin=pinned),
     ]
@@ -136,12 +154,18 @@ def acceptance() -> Case:
     cases.append(_case("spaces after colons", sealed(json.dumps(body, sort_keys=True).encode()), 4))
     for name, (path, value, step) in FORBIDDEN.items():
         cases.append(_case(name, sealed(_edited(path, value)), step))
+    for name, tables, step in BY_STRATUM:
+        cases.append(_case(name, sealed(_edited("blocks.0.claims.0.prior.tables", tables, STRATA)), step))
     role = {"public_keys": [PUBLISHER.public.raw.hex()], "threshold": 1}
-    return {"publisher": role, "survey": PLAIN.survey, "cases": cases}
+    return {"publisher": role, "origin": ORIGIN, "survey": PLAIN.survey, "cases": cases}
 
 
-def _edited(path: str, value: Any) -> bytes:
-    body = json.loads(PLAIN.payload())
+def _collecting(url: str) -> bytes:
+    return sealed(replace(PLAIN, collect_url=url).payload())
+
+
+def _edited(path: str, value: Any, document: SurveyDocument = PLAIN) -> bytes:
+    body = json.loads(document.payload())
     put(body, path, value)
     if value == 1.5:  # canonical form knows no fractions: the bytes are made without it
         return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
@@ -179,7 +203,7 @@ def _case(
     known = None
     if remembered is not None:
         known = Remembered(remembered.version, remembered.digest, sealed(remembered.payload()))
-    link = SurveyLink("https://collect.example", PLAIN.survey, pin)
+    link = SurveyLink(ORIGIN, PLAIN.survey, pin)
     case = {
         "name": name,
         "envelope": None if envelope is None else envelope.decode(),

@@ -2,7 +2,7 @@
 """Vectors of key chains, hash trees and log proofs."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,6 +14,7 @@ from frankly_protocol.trust import KeysDocument, LogProof, Role, Tree, require_c
 from frankly_protocol.trust.merkle import leaf_hash
 
 from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, keys_document
+from tests.frankly_protocol.trust import edwards
 from tests.frankly_protocol.trust.samples import FakeLog, role
 
 Case = dict[str, Any]
@@ -64,6 +65,9 @@ def key_chains() -> Case:
         ("a field too many", "K1", None, _sealed_bytes(_keys(1).payload()[:-1] + b',"x":1}'), [], NOW),
         ("a survey's type", "K1", None, v1.replace(b"frankly.keys", b"frankly.survey"), [], NOW),
     ]
+    exact, long_lived = (_lasting(400, seconds) for seconds in (0, 1))
+    rows += [("400 days", None, None, exact, [], NOW), ("400 days and a second", "K1", None, long_lived, [], NOW)]
+    rows += [(name, "K1", None, data, [], NOW) for name, data in _unsound_keys()]
     cases = []
     for name, step, known, newest, chain, now in rows:
         case = {
@@ -77,6 +81,31 @@ def key_chains() -> Case:
     return {"cases": cases}
 
 
+def _lasting(days: int, seconds: int) -> bytes:
+    """Keys with `expires` that long after `issued`; the bytes are edited, for no such document can be made."""
+    plain = _keys(1)
+    until = format_time(plain.issued + timedelta(days=days, seconds=seconds))
+    return _sealed_bytes(plain.payload().replace(format_time(plain.expires).encode(), until.encode()))
+
+
+def _unsound_keys() -> Iterator[tuple[str, bytes]]:
+    """Every encoding of a point of small order, one that is not canonical, and one in each place of a key."""
+    plain = replace(_keys(1), log=role())
+    places = {
+        "root": _keys(1).root.keys[0].raw,
+        "publisher": PUBLISHER.public.raw,
+        "log": plain.log.log.public.raw if plain.log else b"",
+        "witness": plain.log.witnesses[1].public.raw if plain.log else b"",
+    }
+    weak = edwards.small_order_encodings()
+    for data in (*weak, edwards.not_canonical()[-1]):
+        payload = plain.payload().replace(places["publisher"].hex().encode(), data.hex().encode())
+        yield f"a publisher key of small order or not canonical: {data.hex()}", _sealed_bytes(payload)
+    for place in ("root", "log", "witness"):
+        payload = plain.payload().replace(places[place].hex().encode(), weak[0].hex().encode())
+        yield f"a key of small order: {place}", _sealed_bytes(payload)
+
+
 def _sealed_bytes(payload: bytes) -> bytes:
     return Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes()
 
@@ -86,9 +115,9 @@ def _walked(known: bytes | None, newest: bytes, chain: Sequence[bytes], now: dat
         document = walk(newest, known, lambda: chain, now)
     except DocumentRejected as error:
         assert step is not None, error
-        return {"version": None, "step": step, "code": error.code}
+        return {"version": None, "step": step, "code": error.code, "field": error.field}
     assert step is None
-    return {"version": document.version, "step": None, "code": None}
+    return {"version": document.version, "step": None, "code": None, "field": None}
 
 
 def log_proofs() -> Case:

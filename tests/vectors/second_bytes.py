@@ -13,7 +13,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-DEPTH, BYTES, LIMIT = 8, 4 * 2**20, 2**53
+DEPTH, BYTES, LIMIT = 9, 4 * 2**20, 2**53
 SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 LONG = {value: key for key, value in SHORT.items()}
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")

@@ -7,11 +7,13 @@ tests/frankly_protocol/audit/definitions.py. Nothing of the SDK's acceptance is 
 
 import base64
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
 from typing import Any
+from urllib.parse import urlsplit
 
 import jsonschema
 from cryptography.exceptions import InvalidSignature
@@ -20,6 +22,7 @@ from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 
 from tests.frankly_protocol.audit.definitions import needed, table
+from tests.frankly_protocol.trust import edwards
 from tests.vectors.second_bytes import Refused, digest, leaf, open_envelope, read, require_signed, root
 from tests.vectors.second_bytes import path as inclusion_path
 
@@ -34,8 +37,9 @@ def when(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def accepted(case: dict[str, Any], publisher: dict[str, Any], survey: str, schema: dict[str, Any]) -> None:
+def accepted(case: dict[str, Any], given: dict[str, Any], schema: dict[str, Any]) -> None:
     """Refused with the number of the first step that does not hold."""
+    publisher = given["publisher"]
     data = b" " * 6 * 2**20 if case["envelope"] is None else case["envelope"].encode()
     payload, signatures = open_envelope(data, case["payload_type"])
     keys = [bytes.fromhex(key) for key in publisher["public_keys"]]
@@ -46,7 +50,9 @@ def accepted(case: dict[str, Any], publisher: dict[str, Any], survey: str, schem
         raise Refused("4") from None
     _require_known(document)
     _require_form(document, schema)
-    assert document["survey"] == survey
+    assert document["survey"] == given["survey"]
+    if urlsplit(document["collect_url"]).hostname != urlsplit(given["origin"]).hostname:
+        raise Refused("4")
     if not when(document["opens"]) - SKEW <= when(case["now"]) <= when(document["closes"]) + SKEW:
         raise Refused("6")
     before = case["remembered"]
@@ -64,7 +70,7 @@ def _require_known(document: dict[str, Any]) -> None:
     blocks = document["blocks"]
     kinds = [block["kind"] for block in blocks]
     notions = [claim["notion"] for block in blocks for claim in block["claims"]]
-    known = document["type"] == "frankly.survey/1" and token.get("kind", "invite") in ("invite", "rsa-pss")
+    known = document["type"] == "frankly.survey/2" and token.get("kind", "invite") in ("invite", "rsa-pss")
     if not known or set(kinds) - set(KINDS) or set(notions) - set(NOTIONS):
         raise Refused("5")
 
@@ -86,9 +92,28 @@ def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
         or any(len({c["id"] for c in listed}) < len(listed) for listed in choices)
         or (document["token"] and (document["token"]["kind"] == "invite") != (document["token"]["key"] is None))
         or re.search("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]", document["title"]["en"])
+        or any(not _fits(prior, document["strata"]) for prior in _priors(document))
         or any(not _is_table(block) for block in document["blocks"] if block["kind"] == "dense")
     ):
         raise Refused("4")
+
+
+def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [claim["prior"] for block in document["blocks"] for claim in block["claims"] if "prior" in claim]
+
+
+def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:
+    """One table or one for each stratum, all of one shape, and somebody in each."""
+    tables, names = prior["tables"], len(prior["secrets"])
+    shapes = {tuple(map(len, rows)) for rows in tables}
+    (shape, *others) = shapes
+    return (
+        not others
+        and len(set(shape)) == 1
+        and (len(shape) == names or shape == (names,))
+        and (len(tables) == 1 or len(tables) == prod(len(q["choices"]) for q in strata))
+        and (len(tables) == 1 or all(any(map(any, rows)) for rows in tables))
+    )
 
 
 def _is_table(block: dict[str, Any]) -> bool:
@@ -110,7 +135,7 @@ def require_private(document: dict[str, Any]) -> None:
         ceiling = None if any(0 in q for q in columns) else max(max(q) / min(q) for q in columns)
         if (None if block["ceiling"] is None else Fraction(*block["ceiling"])) != ceiling:
             raise Refused("9")
-        for claim in map(claim_of, block["claims"]):
+        for claim in (claim for given in block["claims"] for claim in claims_of(given)):
             for name, ratio in needed(mechanism, claim).items():
                 level = getattr(claim, name)
                 if level is not None and (ratio is None or ratio > Fraction(*level)):
@@ -132,11 +157,22 @@ def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
     return DenseMechanism(bits, tuple(map(tuple, weights)))
 
 
-def claim_of(given: dict[str, Any]) -> Claim:
+def claims_of(given: dict[str, Any]) -> Iterator[Claim]:
+    """What a claim asks within every stratum: of the secrets that occur there, if there are two."""
+    tables = given["prior"]["tables"] if "prior" in given else [None]
+    for rows in tables:
+        if len(tables) == 1:
+            yield claim_of(given, rows)
+        elif len(present := [name for name, row in zip(given["prior"]["secrets"], rows, strict=True) if any(row)]) > 1:
+            prior = {"secrets": present, "tables": [[row for row in rows if any(row)]]}
+            yield claim_of({**given, "prior": prior}, prior["tables"][0])
+
+
+def claim_of(given: dict[str, Any], rows: Any) -> Claim:
     """A claim, only as a holder of numbers."""
     told: dict[str, Any] = {name: tuple(given[name]) for name in ("level", "low_level", "delta") if given.get(name)}
     if "prior" in given:
-        told["joint"] = tuple(map(tuple, given["prior"]["joint"]))
+        told["joint"] = tuple(map(tuple, rows))
     if "lower_bounds" in given:
         told["lower_bounds"] = tuple(tuple(map(tuple, row)) for row in given["lower_bounds"])
         told["diagonal"] = given["diagonal"]
@@ -179,13 +215,26 @@ def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:
         payload, signatures = open_envelope(text.encode(), KEYS_TYPE)
         document = read(payload)
         fields = {"type", "version", "issued", "expires", "root", "publisher", "log"}
-        if set(document) != fields or document["type"] != "frankly.keys/1":
+        if set(document) != fields or document["type"] != "frankly.keys/2":
             raise Refused("K1")
+        if when(document["expires"]) - when(document["issued"]) > timedelta(days=400):
+            raise Refused("K1")
+        _require_points(document)
     except Refused:
         raise Refused("K1") from None
     found = (document, payload, signatures)
     _require_root(found, document, "K2")
     return found
+
+
+def _require_points(document: dict[str, Any]) -> None:
+    """No key is of small order or written otherwise than RFC 8032 does: multiplied out on the curve."""
+    log = document["log"]
+    named = [] if log is None else [log, *log["witnesses"]]
+    for key in (*document["root"]["keys"], *document["publisher"]["keys"], *named):
+        y = int.from_bytes(bytes.fromhex(key["public"]), "little") % 2**255
+        if y >= edwards.P or any(edwards.times(8, (x, y)) == edwards.IDENTITY for x in edwards.roots(y)):
+            raise Refused("K1")
 
 
 def _require_root(step: tuple[dict[str, Any], bytes, dict[str, bytes]], of: dict[str, Any], name: str) -> None:

@@ -144,7 +144,7 @@ def test_acceptance_names_the_step(case: Any, root: Path) -> None:
     schema = json.loads((root / "docs" / "survey.schema.json").read_text())
     given = V["acceptance"]
     try:
-        second_documents.accepted(case, given["publisher"], given["survey"], schema)
+        second_documents.accepted(case, given, schema)
     except Refused as refused:
         assert str(refused) == str(case["step"])
         return

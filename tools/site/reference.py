@@ -30,7 +30,8 @@ Written by `python -m tools.site.reference` from `docs/openapi.json` and the doc
 - [Python](#python): what each public module offers.
 - Commands: `frankly --help`, and `--help` after every verb.
 
-Errors of HTTP are `application/problem+json`; codes and classes are in [Errors](errors.md).
+Errors of HTTP are `application/problem+json`; codes and classes are in [Errors](errors.md). Every route may refuse with
+{everywhere}; only further refusals are listed with a route.
 
 ## HTTP
 """
@@ -39,13 +40,22 @@ Errors of HTTP are `application/problem+json`; codes and classes are in [Errors]
 def page() -> str:
     """Return the whole page."""
     document = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
-    parts = [_HEAD, *_routes(document), "\n## Python\n"]
+    everywhere = _everywhere(document)
+    head = _HEAD.format(everywhere=", ".join(everywhere))
+    parts = [head, *_routes(document, everywhere), "\n## Python\n"]
     for name, words in MODULES.items():
         parts += [f"\n### {name}\n", f"\n{words}\n", *_module(name)]
     return re.sub(r"\n{3,}", "\n\n", "".join(parts)).rstrip() + "\n"
 
 
-def _routes(document: dict[str, Any]) -> Iterator[str]:
+def _everywhere(document: dict[str, Any]) -> list[str]:
+    """Return the refusals that every route lists."""
+    methods = [route for path in document["paths"].values() for name, route in path.items() if name != "parameters"]
+    listed = [{code for code in route.get("responses", {}) if code >= "400"} for route in methods]
+    return sorted(set.intersection(*listed))
+
+
+def _routes(document: dict[str, Any], everywhere: list[str]) -> Iterator[str]:
     for path, methods in document["paths"].items():
         shared = methods.get("parameters", [])
         for method, route in methods.items():
@@ -63,8 +73,9 @@ def _routes(document: dict[str, Any]) -> Iterator[str]:
                 yield f"\nBody: {', '.join(f'`{kind}`' for kind in body)}.\n"
             answers = route.get("responses", {})
             good = [code for code in answers if code < "400"]
-            bad = [code for code in answers if code >= "400"]
-            yield f"\nAnswers {', '.join(good)}; refusals {', '.join(bad)}.\n"
+            bad = [code for code in answers if code >= "400" and code not in everywhere]
+            refusals = f"; refusals {', '.join(bad)}" if bad else ""
+            yield f"\nAnswers {', '.join(good)}{refusals}.\n"
 
 
 def _resolved(document: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,12 @@ import * as sets from "./sets.js";
  * @property {number} [sensitive]
  */
 
-/** Multiplications that verifying one claim, and one document, may take. */
-export const MAX_WORK = 1e8;
+/** Units that verifying a claim, or a document and its report's level, may take; the figures are those of frankly_protocol/audit/work.py. */
+export const MAX_WORK = 1e9;
+/** Units that a page waits for: some milliseconds, of the 50 that nobody notices. */
+export const SHORT_WORK = 5e6;
+/** Counts that the priors of a document may hold together, with a row for each secret in each stratum. */
+export const MAX_COUNTS = 2 ** 21;
 /** The notions verified here; rare.js knows the others. */
 const COMMON = ["ldp", "secret-ldp", "lip", "alip"];
 const isRare = (/** @type {Claim} */ { notion }) => !COMMON.includes(notion);
@@ -47,8 +51,8 @@ export function requireSound(/** @type {Mechanism} */ { answers }, /** @type {Cl
   if (joint) {
     if (joint.length < 2) throw refuse(claim, "prior", "one_secret");
     for (const [s, row] of joint.entries()) {
-      if (row.length !== answers) throw refuse(claim, `prior.joint[${s}]`, "prior_columns", answers);
-      if (!row.some(Boolean)) throw refuse(claim, `prior.joint[${s}]`, "no_mass");
+      if (row.length !== answers) throw refuse(claim, `prior.tables[0][${s}]`, "prior_columns", answers);
+      if (!row.some(Boolean)) throw refuse(claim, `prior.tables[0][${s}]`, "no_mass");
     }
   }
   if (isRare(claim)) rare.requireSound(claim, answers);
@@ -56,27 +60,67 @@ export function requireSound(/** @type {Mechanism} */ { answers }, /** @type {Cl
 
 const isSet = (/** @type {Mechanism} */ { kind }) => kind === "unary" || kind === "subset";
 
-/** About how many multiplications verifying a sound claim takes. @returns {number} */
-export function work(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
-  const { notion, joint = [] } = claim, secrets = joint.length;
-  if (isRare(claim)) return rare.work(m, claim, isSet(m));
-  if (isSet(m)) return notion === "ldp" ? m.answers : 8 * m.answers * (notion === "secret-ldp" ? secrets ** 2 : 2 * secrets);
-  if (m.kind === "product" && notion === "ldp") return m.factors.reduce((all, f) => all + f.answers * Number(f.reports), 0);
-  return Number(m.reports) * m.answers * (1 + (secrets || 1));
+const factorsOf = (/** @type {any} */ m) => /** @type {import("./mechanisms.js").Dense[]} */ (m.factors ?? [m]);
+
+/** Quarters of what arithmetic on one word takes that arithmetic on a column's weights takes. */
+export const sizeOf = (/** @type {Mechanism} */ m) => 3 + Math.ceil((m.bits * factorsOf(m).length) / 64);
+
+/** Units of listing the columns. */
+export const listing = (/** @type {Mechanism} */ m) => Number(m.reports) * m.answers * 40 * (m.kind === "product" ? sizeOf(m) : 1);
+
+/** Units that verifying a claim takes as far as sizes tell; for (ε, δ) of a product those of counting its likelihoods. */
+function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
+  const { notion, joint = [], attributes = [] } = claim, a = m.answers;
+  const tables = 1e5 + joint.length * a * 100;
+  if (notion === "dp" || notion === "rldp") return tables + rare.workOfSizes(m, claim);
+  if (notion === "ldp") return tables + (isSet(m) ? 0 : factorsOf(m).reduce((all, f) => all + Number(f.reports) * (80 * f.answers + 1500), 0));
+  const secrets = notion === "dpv" ? 2 : joint.length, cells = attributes.reduce((all, size) => all * (size + 1), 1);
+  if (isSet(m)) {
+    if (notion === "dpv") return tables + 800 * a * sets.searchSteps(1);
+    const searches = secrets * (secrets - 1);
+    if (notion === "secret-ldp") return tables + 800 * a * sets.searchSteps(searches) + 8000 * searches;
+    const others = m.kind === "subset" ? a * cells * 120 : 0;
+    return tables + 2 * (51200 * a + secrets * (2 * (800 * a * 2 ** attributes.length + others) + 8000 * cells));
+  }
+  const size = sizeOf(m), counts = notion === "dpv" ? 2 * a : joint.reduce((all, row) => all + row.filter(Boolean).length, 0);
+  const margins = notion === "srlip" ? secrets * cells * 40 * size : 0;
+  const each = secrets * a * 8 + counts * 20 * size + margins + cells * (secrets * 190 + 800) * size;
+  return tables + listing(m) + Number(m.reports) * each;
 }
 
-/** Raise unless the mechanism keeps the claim, in exact arithmetic; the claim is sound. */
+/** Units of convolving the likelihoods of a product's factors, for (ε, δ). */
+const workOfLikelihoods = (/** @type {Mechanism} */ m, /** @type {Claim} */ { notion }) => (m.kind === "product" && notion === "dp" ? rare.workOfLikelihoods(m) : 0);
+
+/** Units that verifying claims and finding the level of a report on these blocks takes; if more than `most`, it need not be exact. */
+export function work(
+  /** @type {{mechanism: Mechanism, claim: Claim}[]} */ pairs, /** @type {{mechanism: Mechanism, promises: {secret: string | null}[]}[]} */ blocks = [], most = MAX_WORK,
+) {
+  const total = (/** @type {number[]} */ each) => each.reduce((a, b) => a + b, 0);
+  const promises = blocks.flatMap((block) => block.promises), secrets = new Set(promises.map(({ secret }) => secret).filter((name) => name !== null)).size;
+  const level = secrets * promises.length * 300 + (2 * secrets + blocks.length + 4) * blocks.length * (1000 + 60 * blocks.length);
+  const ceilings = total(blocks.map(({ mechanism }) => workOfSizes(mechanism, { notion: "ldp", level: null })));
+  const sizes = total(pairs.map(({ mechanism, claim }) => workOfSizes(mechanism, claim))) + ceilings + (blocks.length && level);
+  return sizes > most ? sizes : sizes + total(pairs.map(({ mechanism, claim }) => workOfLikelihoods(mechanism, claim)));
+}
+
+/** Raise unless the claim is sound and the mechanism keeps it, in exact arithmetic. */
 export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
+  requireSound(m, claim); // what is left of a claim within a stratum may say nothing
   const { notion, level, low_level } = claim, isDp = notion === "dp";
   if (m.kind === "product" && notion !== "ldp" && !isDp && m.reports > MAX_REPORTS) throw refuse(claim, "notion", "large_product", MAX_REPORTS);
-  if (work(m, claim) > MAX_WORK) throw refuse(claim, "notion", "too_long");
-  const found = [...candidates(m, claim)], isTwoSided = notion === "alip";
+  if (work([{ mechanism: m, claim }]) > MAX_WORK) throw new DocumentRejected("work_limit", "notion", "too_long", notion);
+  const isTwoSided = notion === "alip", least = isDp || notion === "dpv" ? 0n : 1n;
+  /** The largest ratio, and of two sides the largest P(y) over P(y|s). @type {[bigint, bigint][]} */
+  const found = [[least, 1n], [least, 1n]];
+  for (const [n, d, isLow] of candidates(m, claim)) {
+    const side = Number(isTwoSided && isLow), [p, q] = found[side];
+    if (n * q > p * d) found[side] = [n, d];
+  }
   /** The side that goes furthest beyond its level, and how far. @type {[Rational | null, Error] | undefined} */
   let worst;
   for (const [field, promised] of Object.entries(isDp ? { delta: claim.delta } : isTwoSided ? { level, low_level } : { level })) {
     if (!promised) continue;
-    const own = isTwoSided ? found.filter(([, , isLow]) => isLow === (field === "low_level")) : found;
-    const [n, d] = ratios.largest(own, isDp || notion === "dpv" ? 0n : 1n), [p, q] = promised.map(BigInt);
+    const [n, d] = ratios.lowest(found[Number(field === "low_level")]), [p, q] = promised.map(BigInt);
     if (n * q <= p * d) continue;
     const beyond = d ? rational(n * q, d * p) : null;
     if (!worst || compare(beyond, worst[0]) > 0) worst = [beyond, refuse(claim, field, "not_kept", n, d, p, q)];

@@ -4,7 +4,7 @@
 import { DocumentRejected } from "./errors.js";
 
 export const MAX_BYTES = 4 * 2 ** 20;
-const MAX_DEPTH = 8;
+const MAX_DEPTH = 9;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 

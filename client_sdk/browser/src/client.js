@@ -5,7 +5,7 @@ import { hex } from "./canonical.js";
 import { Delivery, closed, receiptOf } from "./delivery.js";
 import { questionsOf, reportBytes, reportLength, requireWindow } from "./documents.js";
 import { webcryptoVerify } from "./dsse.js";
-import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, UnknownChoice, part } from "./errors.js";
+import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, UnknownChoice, describe, part } from "./errors.js";
 import { Policy } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
@@ -65,15 +65,18 @@ export class Client {
     await this.delivery.flush(0); // whatever becomes of the survey: it may be closed by now, or be another one
     const opening = {
       link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
-      wantsLog: this.policy.wantsLog(link.digest),
+      wantsLog: this.policy.wantsLog(link.digest), collectHosts: this.policy.collectHosts,
+      announce: (/** @type {string} */ name) => this.#announce(name, link.survey, { code: name, detail: describe(name) }),
     };
     const opened = await openSurvey(opening, options.keys ?? null), { survey } = opened;
     this.survey = survey;
+    this.chain = opened.chain;
     this.signedBy = opened.signedBy;
     this.trust = opened.trust;
+    this.level = this.policy.level(survey); // once: whoever seals holds a lock
     if (survey.token) await tokens(); // while there is a network
-    if (!(await this.store.answer(survey.survey))) // (10); what has been answered is spent already
-      this.policy.check(survey.blocks, { ...this.trust, spent: await this.store.spent() });
+    if (!(await this.store.answer(this.chain, survey.survey))) // (10); what has been answered is spent already
+      this.policy.check(survey, this.#level, { ...this.trust, spent: await this.store.spent() });
     this.#announce("opened", survey.survey);
     const { signal } = this.#leaving;
     globalThis.addEventListener("online", () => this.#inBackground(0), { signal });
@@ -92,23 +95,40 @@ export class Client {
     return /** @type {Survey} */ (this.survey);
   }
 
+  /** @returns {import("./ledger.js").ReportLevel} */
+  get #level() {
+    return /** @type {import("./ledger.js").ReportLevel} */ (this.level);
+  }
+
+  /** The first root of the keys in force. @returns {string} */
+  get #chain() {
+    return /** @type {string} */ (this.chain);
+  }
+
   /** What this respondent has sealed for the survey: its receipt, null if nothing. */
   async answered(respondent = "") {
-    const kept = await this.store.answer(this.#accepted.survey, await this.store.respondentName(respondent));
+    const kept = await this.store.answer(this.#chain, this.#accepted.survey, await this.store.respondentNames(respondent));
     if (!kept) return null;
     return kept.state === "sealed" ? receiptOf("queued", "sealed", "sealed") : closed(kept);
+  }
+
+  /** What the survey costs a respondent, and what is left before and after; nothing is charged. */
+  async budget(respondent = "") {
+    const survey = this.#accepted, names = await this.store.respondentNames(respondent);
+    const { budgetOf } = await part(() => import("./budget.js"));
+    return budgetOf(this.policy, survey, this.#level, await this.store.spent(names), Boolean(await this.store.answer(this.#chain, survey.survey, names)));
   }
 
   /** Randomise, seal, then send; the answers themselves are not kept anywhere. */
   async answer(/** @type {Choices} */ choices, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
     const survey = this.#accepted, { strata = {}, token = null, patienceMs = 10_000 } = options;
     const truth = checked(choices, this.questions), open = checked(strata, survey.strata);
-    const respondent = await this.store.respondentName(options.respondent ?? "");
-    const before = await this.store.answer(survey.survey, respondent);
+    const names = await this.store.respondentNames(options.respondent ?? "");
+    const before = await this.store.answer(this.#chain, survey.survey, names);
     if (!before && (survey.token || token !== null)) await (await tokens()).checkToken(survey, token);
-    const sealed = before ? undefined : await this.store.seal(survey.survey, respondent, (spent) => this.#draw(truth, open, token, respondent, spent));
+    const sealed = before ? undefined : await this.store.seal(this.#chain, survey.survey, names, (spent) => this.#draw(truth, open, token, names[0], spent));
     if (!sealed) {
-      const kept = await this.store.answer(survey.survey, respondent);
+      const kept = await this.store.answer(this.#chain, survey.survey, names);
       throw new AlreadyAnswered(kept?.state === "sealed" ? await this.#deliver(kept, patienceMs) : closed(kept));
     }
     this.delivery.schedule(sealed);
@@ -126,7 +146,7 @@ export class Client {
     return this.store.evidence();
   }
 
-  /** Be told of `opened`, `sealed`, `sent`, `queued`, `refused`, or everything by `*`; returns what ends it. */
+  /** Be told of `opened`, `log_renamed`, `sealed`, `sent`, `queued`, `refused`, or everything by `*`; returns what ends it. */
   on(/** @type {string} */ name, /** @type {(event: import("../frankly.d.ts").FranklyEvent) => void} */ listener) {
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener));
@@ -149,7 +169,7 @@ export class Client {
     } catch (error) {
       throw now >= survey.closes ? new SurveyClosed(survey.closes, now) : error;
     }
-    const { level, ceiling, free, freeDelta } = this.policy.check(survey.blocks, { pinned: false, logged: false, ...this.trust, spent });
+    const charge = this.policy.check(survey, this.#level, { pinned: false, logged: false, ...this.trust, spent });
     let body, id;
     try {
       const y = survey.blocks.map(({ questions, mechanism }) => mechanism.sample(rowOf(questions, truth), this.draw));
@@ -158,7 +178,7 @@ export class Client {
     } catch {
       throw new RandomnessError(); // the source's own error is dropped: its frames hold the truth
     }
-    return { survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", level, ceiling, free, freeDelta };
+    return { chain: this.#chain, survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", ...charge };
   }
 
   async #deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {
@@ -179,7 +199,7 @@ export class Client {
     }, waitMs);
   }
 
-  #announce(/** @type {string} */ name, /** @type {string} */ survey, /** @type {Receipt | undefined} */ receipt = undefined) {
+  #announce(/** @type {string} */ name, /** @type {string} */ survey, /** @type {{code: string, detail: string} | undefined} */ receipt = undefined) {
     const event = { name, survey, code: receipt?.code ?? "", detail: receipt?.detail ?? "" };
     for (const listener of [...(this.#listeners.get(name) ?? []), ...(this.#listeners.get("*") ?? [])])
       try {

@@ -72,7 +72,7 @@ export class Delivery {
   /** Send until acknowledged or finally refused, for about `patienceMs`; one tab at a time. */
   async deliver(/** @type {Sealed} */ sealed, /** @type {number} */ patienceMs) {
     const receipt = await this.#alone(patienceMs, async () => {
-      const kept = await this.store.answer(sealed.survey, sealed.respondent);
+      const kept = await this.store.kept(sealed);
       return kept?.state === "sealed" ? this.#deliver(kept, patienceMs) : closed(kept);
     });
     if (receipt.status !== "queued") {

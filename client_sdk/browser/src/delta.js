@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** (ε, δ) for rare.js: the δ that a level needs, of tables and of products. */
 
-import { gcd, sum } from "./rational.js";
+import { order, sum } from "./rational.js";
 
 /** @typedef {import("./ratios.js").Candidate} Candidate */
 
@@ -21,10 +21,9 @@ export function* excesses(/** @type {import("./mechanisms.js").Dense} */ m, /** 
 
 /** The different likelihoods over pairs of a factor's answers. @returns {Likelihoods[]} */
 export function likelihoods(/** @type {import("./mechanisms.js").Dense} */ factor) {
-  const found = new Map();
-  for (const [i, ours] of factor.weights.entries())
-    for (const [j, theirs] of factor.weights.entries())
-      if (i !== j) keep(found, ours.map((w, y) => [BigInt(w), BigInt(theirs[y])]));
+  const found = new Map(), rows = factor.weights.map((row) => row.map(BigInt));
+  for (const [i, ours] of rows.entries())
+    for (const [j, theirs] of rows.entries()) if (i !== j) keep(found, ours.map((w, y) => [w, theirs[y]]));
   return [...found.values()];
 }
 
@@ -41,15 +40,15 @@ export function* productExcesses(/** @type {import("./mechanisms.js").Product} *
   for (const masses of found) yield [sum(masses.map(([a, b]) => (q * a > p * b ? q * a - p * b : 0n))), D, false];
 }
 
+/** Add masses of the same ratio up, and keep the likelihoods unless they are known. */
 function keep(/** @type {Map<string, Likelihoods>} */ found, /** @type {[bigint, bigint][]} */ masses) {
-  /** @type {Map<string, [bigint, bigint]>} */
-  const together = new Map();
-  for (const [a, b] of masses) {
-    const common = gcd(a, b);
-    if (!common) continue;
-    const key = `${a / common}:${b / common}`, [c, d] = together.get(key) ?? [0n, 0n];
-    together.set(key, [a + c, b + d]);
+  const sorted = masses.filter(([a, b]) => a || b).sort(([a, b], [c, d]) => order(a * d, c * b));
+  /** @type {Likelihoods} */
+  const all = [];
+  for (const [a, b] of sorted) {
+    const [c, d] = all.at(-1) ?? [0n, 0n];
+    if (all.length && a * d === c * b) all[all.length - 1] = [a + c, b + d];
+    else all.push([a, b]);
   }
-  const all = [...together.values()];
-  found.set(all.map(([a, b]) => `${a}:${b}`).sort().join(), all);
+  found.set(all.map(([a, b]) => `${a.toString(32)}:${b.toString(32)}`).join(), all);
 }

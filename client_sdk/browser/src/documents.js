@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `frankly.survey/1`: what its parts must look like, read in the order of the Python package (docs/protocol.md §3.2). */
+/** `frankly.survey/2`: what its parts must look like, read in the order of the Python package (docs/protocol.md §3.2). */
 
-import { prepare, requirePrivate, requireSound, statedCeiling, work, MAX_WORK } from "./audit.js";
+import { MAX_COUNTS, MAX_WORK, SHORT_WORK, prepare, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
 import { bytesOf, loads } from "./canonical.js";
-import { ClockError, DocumentRejected, UnsupportedDocument } from "./errors.js";
+import { ClockError, DocumentRejected, UnsupportedDocument, part } from "./errors.js";
 import { KINDS } from "./mechanisms.js";
 import { compare, rational } from "./rational.js";
 import { any, base64url, chosen, digest, flag, hex128, identifier, integer, language, list, moment, object, optional, ratio } from "./schema.js";
@@ -14,7 +14,9 @@ import { reject, requireDistinct, requireKeys, text, under, words } from "./sche
  * @typedef {import("./rational.js").Rational} Rational
  * @typedef {Record<string, string>} Words a text per language
  * @typedef {{id: string, text: Words, choices: {id: string, label: Words}[]}} Question
- * @typedef {{claim: Claim, secret: string | null, source: string | null, secrets: string[]}} Promised
+ * @typedef {number[][]} Table counts [s][x]; one row means that the answer itself is the secret, as does a diagonal, which is read so
+ * @typedef {{secret: string, secrets: string[], source: string, tables: Table[]}} Prior one table, or one for each stratum
+ * @typedef {{claim: Claim, secret: string | null, source: string | null, prior: Prior | null}} Promised the claim's joint is that of everybody
  * @typedef {{id: string, questions: Question[], mechanism: import("./mechanisms.js").Mechanism, promises: Promised[],
  *   ceiling: Rational | null, restsOnPrior: boolean}} Block
  * @typedef {{survey: string, version: number, opens: number, closes: number, expires: number, languages: string[],
@@ -24,7 +26,7 @@ import { reject, requireDistinct, requireKeys, text, under, words } from "./sche
  */
 
 export const CLOCK_SKEW = 600_000;
-const DAY = 86_400_000;
+export const LONGEST_VALID = 400 * 86_400_000;
 
 const idOf = (/** @type {{id: string}} */ entry) => entry.id;
 const itself = (/** @type {string} */ name) => name;
@@ -37,17 +39,42 @@ const question = object({
   text: words,
 });
 
-/** One row means that the answer itself is the secret: a diagonal. */
-const prior = object({
+/** Tables of one prior, at most: the strata of a document whose public questions have so many answers together. */
+const MAX_STRATA = 4096;
+const isDiagonal = (/** @type {Table} */ table) => table.length === table[0].length && table.every((row, s) => row.every((n, x) => s === x || !n));
+
+/** @type {Read} */
+const priorParts = object({
   secrets: list(2, 256, identifier, itself),
-  joint: (value, path, _root, { secrets: { length } }) => {
-    const joint = list(1, 256, counts)(value, path), [first] = joint;
-    if (joint.length > 1 ? joint.length !== length : first.length !== length) throw reject(path, "prior_rows", length);
-    return joint.length > 1 ? joint : first.map((n, s) => first.map((_, x) => (s === x ? n : 0)));
+  tables: (value, path, _root, { secrets: { length } }) => {
+    const tables = list(1, MAX_STRATA, list(1, 256, counts))(value, path), [[{ length: columns }]] = tables;
+    if (tables.length * length * columns > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
+    for (const [z, table] of tables.entries()) {
+      const place = `${path}[${z}]`, isOneRow = table.length === 1;
+      if (isOneRow ? table[0].length !== length : table.length !== length) throw reject(place, "prior_rows", length);
+      if (table.length !== tables[0].length || table.some((row) => row.length !== columns)) throw reject(place, "prior_columns_differ");
+      if (tables.length > 1 && !table.some((row) => row.some(Boolean))) throw reject(place, "empty_stratum");
+    }
+    return tables.map((table) => (isDiagonal(table) ? [table.map((row, s) => row[s])] : table));
   },
   secret: identifier,
   source: text(),
 });
+
+/** @returns {Prior & {joint: number[][]}} */
+function prior(/** @type {any} */ value, /** @type {string} */ path) {
+  const read = priorParts(value, path), joint = together(read.tables.map(rowsOf));
+  // A sum beyond 2^53 is never rounded to a number below it.
+  if (!joint.flat().every(Number.isSafeInteger)) throw reject(under(path, "tables"), "counts_too_large");
+  return { ...read, joint };
+}
+
+/** A table with one row per secret. @returns {number[][]} */
+const rowsOf = (/** @type {Table} */ table) => (table.length > 1 ? table : table[0].map((n, s) => table[0].map((_, x) => (s === x ? n : 0))));
+
+/** The counts of all strata. @returns {number[][]} */
+const together = (/** @type {number[][][]} */ [first, ...others]) =>
+  others.reduce((all, table) => all.map((row, s) => row.map((n, x) => n + table[s][x])), first);
 
 /** What a claim may say beside its notion. @type {Record<string, Read>} */
 const PARTS = {
@@ -87,7 +114,7 @@ function promised(/** @type {any} */ value, /** @type {string} */ path) {
     if (rest.sensitive < 0) throw reject(under(path, "sensitive"), "no_secret");
   }
   const claim = { notion, ...rest, ...(known && { joint: known.joint }) };
-  return { claim, secret, source, secrets: [], ...(known && { secret: known.secret, source: known.source, secrets: known.secrets }) };
+  return { claim, secret, source, prior: known ?? null, ...(known && { secret: known.secret, source: known.source }) };
 }
 
 /** @type {Read} */
@@ -108,6 +135,10 @@ const block = (value, path, root) => {
   if (answers > 256) throw reject(under(path, id), "too_many_answers");
   if (mechanism.answers !== answers) throw new DocumentRejected("weights", under(path, mechanism.shape), "rows_of_answers", answers);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
+  // What a prior of one row stands for is written out: 4 MiB of them would fill the memory.
+  root.counts = promises.reduce((/** @type {number} */ all, /** @type {Promised} */ { prior: known, claim }) =>
+    all + (known ? known.tables.length * known.secrets.length * /** @type {number[][]} */ (claim.joint)[0].length : 0), root.counts ?? 0);
+  if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
   if (compare(ceiling, statedCeiling(mechanism))) throw new DocumentRejected("privacy", under(path, "ceiling"), "ceiling_of_another");
   return { id, questions, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };
 };
@@ -144,14 +175,17 @@ const survey = object({
 /** Read exact payload bytes whose digest is known (steps 1, 4, 5). @returns {Survey} */
 export function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string} */ name) {
   const data = loads(payload);
-  if (data?.type !== "frankly.survey/1") throw new UnsupportedDocument("type", "no_survey");
+  if (data?.type !== "frankly.survey/2") throw new UnsupportedDocument("type", "no_survey");
   const found = survey(data, "");
   const { issued, opens, closes, expires, blocks, strata } = found;
   if (!(issued <= opens && opens < closes && closes <= expires)) throw reject("expires", "order_of_times");
-  if (expires > issued + 400 * DAY) throw reject("expires", "too_long_valid");
+  if (expires > issued + LONGEST_VALID) throw reject("expires", "too_long_valid");
   if ((found.prev === null) !== (found.version === 1)) throw reject("prev", "predecessor");
   requireDistinct(blocks.map(idOf), "blocks");
   requireDistinct([...questionsOf(found), ...strata].map(idOf), "blocks");
+  const cells = strata.reduce((/** @type {number} */ all, /** @type {Question} */ { choices }) => all * choices.length, 1);
+  for (const { prior: known, path } of promisesOf(found))
+    if (known && ![1, cells].includes(known.tables.length)) throw reject(`${path}.prior.tables`, "tables_of_strata", cells);
   return { ...found, digest: name, collectUrl: found.collect_url };
 }
 
@@ -164,21 +198,57 @@ export function requireWindow(/** @type {Survey} */ { opens, closes, expires }, 
     throw new ClockError(now < opens ? "opens" : "closes", "window", opens, closes, now);
 }
 
-/** Step 9: every promise of every block, exactly; what would take too long is refused before any work is done. */
-export async function requireAllPrivate(/** @type {Survey} */ { blocks }) {
-  const all = blocks.flatMap(({ mechanism, promises }, i) => promises.map(({ claim }, c) => ({ claim, mechanism, path: `blocks[${i}].claims[${c}]` })));
-  const each = (/** @type {(mechanism: import("./mechanisms.js").Mechanism, claim: Claim) => any} */ check) => {
-    for (const { claim, mechanism, path } of all)
+/** Every promise with its mechanism and its path. */
+const promisesOf = (/** @type {{blocks: Block[]}} */ { blocks }) =>
+  blocks.flatMap(({ mechanism, promises }, i) => promises.map((one, c) => ({ ...one, mechanism, path: `blocks[${i}].claims[${c}]` })));
+
+/** True if the claim is made within every stratum, given the public answers. */
+export const isStratified = (/** @type {Promised} */ { prior: known }) => known !== null && known.tables.length > 1;
+
+/**
+ * The claims that the mechanism must keep: the claim itself, or one within each stratum, without the secrets that nobody
+ * there has: they cannot occur, and where only one can, nothing is left to tell. @returns {Generator<Claim>}
+ */
+function* claimsOf(/** @type {Promised} */ promise) {
+  const { claim, prior: known } = promise, { sensitive } = claim;
+  if (!known || !isStratified(promise)) return yield claim;
+  for (const table of known.tables) {
+    const rows = rowsOf(table), present = [...rows.keys()].filter((s) => rows[s].some(Boolean)), joint = present.map((s) => rows[s]);
+    if (sensitive === undefined) {
+      if (present.length > 1) yield { ...claim, joint };
+    } else if (present.includes(sensitive)) yield { ...claim, joint, sensitive: present.indexOf(sensitive) }; // one row: a certainty, which is refused
+  }
+}
+
+/**
+ * Step 9: every promise of every block, exactly; what would take too long is refused before any work is done. Given the
+ * bytes that the survey was read from, a worker verifies them if that takes long.
+ * @returns {Promise<void>}
+ */
+export async function requireAllPrivate(/** @type {Survey} */ survey, /** @type {Uint8Array | null} */ payload = null) {
+  const all = promisesOf(survey);
+  const each = (/** @type {(promised: (typeof all)[number]) => void} */ check) => {
+    for (const one of all)
       try {
-        check(mechanism, claim);
+        check(one);
       } catch (error) {
-        throw error instanceof DocumentRejected ? error.at(under(path, /** @type {any} */ (error).field)) : error;
+        throw error instanceof DocumentRejected ? error.at(under(one.path, /** @type {any} */ (error).field)) : error;
       }
   };
   await prepare(all.map((one) => one.claim));
-  each(requireSound);
-  if (all.reduce((sum, one) => sum + work(one.mechanism, one.claim), 0) > MAX_WORK) throw new DocumentRejected("privacy", "blocks", "all_too_long");
-  each(requirePrivate);
+  const claims = all.flatMap((one) => [...claimsOf(one)].map((claim) => ({ mechanism: one.mechanism, claim })));
+  const units = work(claims, survey.blocks, payload ? SHORT_WORK : MAX_WORK);
+  if (units > MAX_WORK) throw new DocumentRejected("work_limit", "blocks", "all_too_long");
+  if (payload && units > SHORT_WORK) {
+    const { verifyBeside } = await part(() => import("./beside.js"));
+    const verdict = await verifyBeside(payload, survey.digest);
+    if (verdict) throw new DocumentRejected(...verdict);
+    return verdict === null ? undefined : requireAllPrivate(survey);
+  }
+  each(({ mechanism, claim }) => requireSound(mechanism, claim));
+  each((one) => {
+    for (const claim of claimsOf(one)) requirePrivate(one.mechanism, claim);
+  });
 }
 
 /**

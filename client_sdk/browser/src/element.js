@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `<frankly-survey link="https://host/s/ID#sha256=…">`: renders a survey accessibly, explains, randomises, submits,
- * confirms. Attributes: link, lang, cap, store, token, served (says that the collector served this page). Properties:
+ * confirms. Attributes: link, lang, cap, final-surveys, store, token, served (says that the collector served this page). Properties:
  * `options` for `Client.open`, `strings` for more languages, `token`. Events: `frankly-opened`, `-sealed`, `-sent`,
  * `-queued`, `-refused`, `-language` and `-error`; none tells what was answered.
  */
 
 import { Client } from "./client.js";
-import { AlreadyAnswered, FranklyError, NetworkError, speak } from "./errors.js";
+import { AlreadyAnswered, FranklyError, NetworkError, speak, unless } from "./errors.js";
 import { explain } from "./explain.js";
 import { percent } from "./shown.js";
 import { CSS } from "./styles.js";
@@ -34,6 +34,7 @@ export class FranklySurvey extends HTMLElement {
   /** @type {Client | undefined} */ #client;
   /** @type {AbortController | undefined} */ #shown;
   #root = this.attachShadow({ mode: "open" });
+  /** @type {import("../frankly.d.ts").Budget | undefined} */ #budget;
   #language = "";
   #attempt = 0;
 
@@ -97,8 +98,9 @@ export class FranklySurvey extends HTMLElement {
     const strings = stringsFor(first, this.strings);
     this.#show(first, make("p", { role: "status", part: "status" }, strings.loading));
     try {
-      const cap = this.getAttribute("cap"), store = this.getAttribute("store");
-      const options = { ...this.options, ...(store && { store }), policy: { ...this.options.policy, ...(cap && { cap }) } };
+      const cap = this.getAttribute("cap"), store = this.getAttribute("store"), finalSurveys = this.getAttribute("final-surveys")?.match(/\S+/g);
+      const policy = { ...this.options.policy, ...(cap && { cap }), ...(finalSurveys && { finalSurveys }) };
+      const options = { ...this.options, ...(store && { store }), policy };
       const client = await Client.open(link, { ...options, onEvent: (event) => {
         options.onEvent?.(event);
         this.#tell(event.name, event);
@@ -107,6 +109,9 @@ export class FranklySurvey extends HTMLElement {
       if (attempt !== this.#attempt) return client.close();
       this.#client = client;
       const before = await client.answered();
+      // A device that has lost the network since reads what the form costs without what is left.
+      this.#budget = before ? undefined : await unless(client.budget(), NetworkError, () => undefined);
+      if (attempt !== this.#attempt) return;
       if (before) this.#finish(before, true);
       else this.#ask();
     } catch (error) {
@@ -137,7 +142,7 @@ export class FranklySurvey extends HTMLElement {
   #ask() {
     const client = /** @type {Client} */ (this.#client), survey = /** @type {import("./documents.js").Survey} */ (client.survey);
     const language = choose(this.#wanted, survey.languages), strings = stringsFor(language, this.strings);
-    const told = explain(survey, client.signedBy ?? [], language, client.policy.allowed);
+    const told = explain(survey, /** @type {import("./ledger.js").ReportLevel} */ (client.level), client.signedBy ?? [], language, this.#budget);
     const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
     if (told.blocks.length === 1)
       promise.append(make("p", {}, strings.learns.replace("{guess}", percent(told.blocks[0].guess)).replace("{blind}", percent(told.blocks[0].blind))));
@@ -145,7 +150,8 @@ export class FranklySurvey extends HTMLElement {
       ...(survey.token ? [this.#invited(strings)] : []),
       ...survey.strata.map((question) => this.#question(question, language, strings.public)),
       ...client.questions.map((question) => this.#question(question, language, "")),
-      make("button", { part: "button", type: "submit" }, strings.send));
+      make("p", { class: "note", id: "final" }, strings.final),
+      make("button", { part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
     const details = make("details", { part: "explanation" }, make("summary", {}, strings.details),
       ...(strings.english ? [make("p", { class: "note" }, strings.english)] : []),
       make("div", { class: "words", lang: "en", dir: "ltr" }, ...isolated(told.words, survey, language)));

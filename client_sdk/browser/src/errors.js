@@ -85,12 +85,12 @@ export const LinkError = kind("LinkError", FranklyError, (/** @type {string} */ 
 /** The address, or the page itself, is not https, and not this machine's own. */
 export const InsecureTransport = kind("InsecureTransport", LinkError, (/** @type {string} */ field, /** @type {string} */ key) => [field, key, "insecure_transport"]);
 
-/** An honest document that asks for more than this app allows; reason: cap, ceiling, composition, unpinned, unlogged. */
+/** An honest document that asks for more than this app allows; reason: cap, ceiling, composition, final, unpinned, unlogged. */
 export const PolicyRefused = kind("PolicyRefused", FranklyError,
-  (/** @type {string} */ reason, /** @type {Field} */ field, /** @type {any[]} */ ...values) => [`policy_${reason}`, field, reason, ...values],
+  (/** @type {string} */ reason, /** @type {Field} */ field, /** @type {any[]} */ ...values) => [`policy_${reason}`, field, ...(reason === "budget" ? [] : [reason]), ...values],
   (error, [reason]) => void (error.reason = reason));
 /** Together with what this install has answered before, the survey would cost more than the cap. */
-export const BudgetExceeded = kind("BudgetExceeded", PolicyRefused, (/** @type {any[]} */ ...values) => ["budget", null, ...values]);
+export const BudgetExceeded = kind("BudgetExceeded", PolicyRefused, (/** @type {any[]} */ ...said) => ["budget", null, ...said]);
 
 /** An answer is missing, surplus or not one of the choices; `valid` lists what is. The answer is not repeated. */
 export const UnknownChoice = kind("UnknownChoice", FranklyError,

@@ -14,8 +14,9 @@ export class Client extends Core {
   }
 
   /** Plain words about what is asked, what leaves and what it can tell; show them before asking (step 11). */
-  explain(/** @type {string | undefined} */ language = undefined) {
-    return explain(/** @type {import("./documents.js").Survey} */ (this.survey), this.signedBy ?? [], language, this.policy.allowed);
+  explain(/** @type {string | undefined} */ language = undefined, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget = undefined) {
+    const survey = /** @type {import("./documents.js").Survey} */ (this.survey), level = /** @type {import("./ledger.js").ReportLevel} */ (this.level);
+    return explain(survey, level, this.signedBy ?? [], language, budget);
   }
 }
 export * from "./core.js"; // but for its Client

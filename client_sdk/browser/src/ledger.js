@@ -1,84 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What adds up (docs/protocol.md §6), and what the app allows (step 10): exact products of ratios, no sum of logarithms. */
+/** The level of a whole report, twin of frankly_protocol/audit/report.py, and the limits of an app (step 10). */
 
-import { BudgetExceeded, PolicyRefused } from "./errors.js";
-import { ONE, ZERO, compare, expLower, parseChance, parseDecimal, plus, product, rational } from "./rational.js";
+import { isStratified } from "./documents.js";
+import { BudgetExceeded, InvalidInput, PolicyRefused } from "./errors.js";
+import { ONE, ZERO, compare, expLower, parseChance, parseDecimal, plus, product, productWith, rational, sum } from "./rational.js";
+import * as ratios from "./ratios.js";
 
 /**
  * @typedef {import("./rational.js").Rational} Rational
  * @typedef {import("./documents.js").Block} Block
- * @typedef {{block: string, by: string, value: Rational | null, delta: Rational}} Line by its level, its ceiling, or its (ε, δ) "dp"
- * @typedef {object} Spent what a form costs
- * @property {Rational | null} level the smallest sound sum for every secret of the form
- * @property {Rational | null} ceiling the bound under every prior
- * @property {Rational | null} [free] the bound that rests on no prior, with its δ, within the app's cap on δ
- * @property {Rational} [freeDelta] absent from what an earlier version has kept: then the ceiling counts
- * @typedef {Spent & {delta: Rational, lines: Line[]}} FormLevel
+ * @typedef {import("./documents.js").Promised} Promised
+ * @typedef {import("./documents.js").Survey} Survey
+ * @typedef {import("./audit.js").Claim} Claim
+ * @typedef {{odds: Rational | null, delta: Rational}} Bound the largest ratio of odds, null if infinite, and the δ it holds up to
+ * @typedef {{cost: Rational | null, delta: Rational}} Charge the cost of answered surveys as it is kept, likewise
+ * @typedef {{block: string, countedBy: "ceiling" | "dp", odds: Rational | null, delta: Rational}} BlockCharge
+ * @typedef {object} SecretLevel what the whole report tells about one secret, given the public answers
+ * @property {Rational | null} level in the unit of the secret's notions
+ * @property {Rational | null} odds the bound as a ratio of odds
+ * @property {"odds" | "lift"} unit "odds" for secret-ldp and rldp
+ * @property {Rational} delta as in (ε, δ): P(T|s) ≤ odds·P(T|t) + δ for every set T of reports
+ * @property {string | null} counted id of the block that counts its promise for `odds`
+ * @property {Rational | null} strataLift what the public answers alone tell: the largest P(s|z)/P(s) or inverse; null if infinite or not known
+ * @property {Rational | null} strataOdds the largest change of the odds of two secrets by them
+ * @typedef {{block: string, secret: string, sensitive: number, bound: Rational}} Posterior
+ * @typedef {object} ReportLevel
+ * @property {Map<string, SecretLevel>} secrets
+ * @property {Bound & {level: Rational | null}} answers under every prior
+ * @property {Bound} cost what the ledger charges
+ * @property {Rational | null} ceiling the cost where the app allows no δ
+ * @property {BlockCharge[]} lines how each block counts for the cost
+ * @property {Posterior[]} posteriors
  */
 
-const total = (/** @type {Line[]} */ lines) => product(lines.map((line) => line.value));
-const deltaOf = (/** @type {Line[]} */ lines) => lines.map((line) => line.delta).reduce(plus, ZERO);
-const largest = (/** @type {Rational[]} */ bounds) => bounds.reduce((a, b) => (compare(b, a) > 0 ? b : a));
+const ODDS = ["secret-ldp", "rldp"];
+const largest = (/** @type {(Rational | null)[]} */ bounds) => bounds.reduce((a, b) => (compare(b, a) > 0 ? b : a));
 const least = (/** @type {Rational[]} */ bounds) => bounds.reduce((a, b) => (compare(b, a) < 0 ? b : a));
 
-/** The smallest sound sum over the blocks of one document; (ε, δ) promises count as stated while `cap` lasts. @returns {FormLevel} */
-export function formLevel(/** @type {Block[]} */ blocks, cap = ZERO) {
-  const free = linesOf(blocks, -1, null, cap);
-  const secrets = [...new Set(blocks.flatMap((b) => b.promises.flatMap(({ secret }) => secret ?? [])))].sort();
-  // Let each block about a secret be the one that counts its level; keep the cheapest choice, and the dearest secret.
-  const options = secrets.map((secret) => blocks.reduce((best, block, i) => {
-    const bound = about(block, secret), lines = bound && linesOf(blocks, i, bound, cap);
-    return lines && compare(total(lines), total(best)) < 0 ? lines : best;
-  }, free));
-  const lines = options.length ? options.reduce((a, b) => (compare(total(b), total(a)) > 0 ? b : a)) : free;
-  return { level: total(lines), delta: deltaOf(lines), ceiling: product(blocks.map((b) => b.ceiling)), free: total(free), freeDelta: deltaOf(free), lines };
-}
+const reduced = (/** @type {Rational | null} */ ratio) => ratio && rational(...ratio);
+const deltaOf = (/** @type {{delta: Rational}[]} */ charged) => rational(...charged.map((one) => one.delta).reduce(plus, ZERO));
 
-/**
- * What several documents cost together: across documents every block counts what rests on no prior; (ε, δ) bounds while
- * the cap lasts, first where the ceiling is infinite and the least δ first, the ceilings otherwise.
- */
-export function ledgerTotal(/** @type {(Spent & {delta?: Rational})[]} */ forms, cap = ZERO) {
-  if (forms.length === 1 && compare(forms[0].delta ?? ZERO, cap) <= 0) return forms[0].level;
-  let spent = ZERO;
-  const dearestFirst = forms.map(({ ceiling, free = null, freeDelta = ZERO }) => ({ ceiling, free, freeDelta }))
-    .sort((a, b) => Number(Boolean(a.ceiling)) - Number(Boolean(b.ceiling)) || compare(a.freeDelta, b.freeDelta));
-  return product(dearestFirst.map(({ ceiling, free, freeDelta }) => {
-    const more = plus(spent, freeDelta);
-    if (!freeDelta[0] || compare(more, cap) > 0) return ceiling;
-    spent = more;
-    return free;
-  }));
+/** The level of the whole report on a document whose promises hold; (ε, δ) promises count as stated while `deltaCap` lasts. @returns {ReportLevel} */
+export function reportLevel(/** @type {Pick<Survey, "blocks" | "strata">} */ { blocks, strata }, deltaCap = ZERO) {
+  const lines = charges(blocks, deltaCap), ceilings = blocks.map((block) => block.ceiling);
+  const cost = { odds: reduced(product(lines.map((line) => line.odds))), delta: deltaOf(lines) };
+  /** @type {Map<string, Map<number, Promised[]>>} */
+  const about = new Map();
+  for (const [i, { promises }] of blocks.entries())
+    for (const promise of promises) {
+      if (promise.secret === null) continue;
+      const own = about.get(promise.secret) ?? new Map();
+      about.set(promise.secret, own.set(i, [...(own.get(i) ?? []), promise]));
+    }
+  const levelOf = secretLevels(lines, cost, strata.length > 0);
+  const secrets = new Map([...about].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, own]) => [name, levelOf(own)]));
+  return {
+    secrets, cost, lines, answers: { level: cost.odds, ...cost }, ceiling: reduced(product(ceilings)),
+    posteriors: posteriorsOf(blocks, ceilings, strata.length > 0),
+  };
 }
 
 /** E with P(y|s) / P(y) within [1/E, E] under the claim; null if it promises no such thing. @returns {Rational | null} */
-function liftBound(/** @type {import("./audit.js").Claim} */ { notion, level, low_level: low = [1, 1] }) {
+function liftBound(/** @type {Claim} */ { notion, level, low_level: low = [1, 1] }) {
   return notion === "dpv" || !level || !low ? null : largest([rational(...level), rational(...low)]);
 }
 
-/** The bound a block promises about a secret: the least under each of its priors, the largest of those. */
-function about(/** @type {Block} */ { promises }, /** @type {string} */ secret) {
-  /** @type {Map<string, Rational[]>} */
-  const under = new Map();
-  for (const { claim, secret: own } of promises) {
-    if (own !== secret) continue;
-    const key = JSON.stringify([claim.joint, claim.lower_bounds]), bound = liftBound(claim);
-    under.set(key, [...(under.get(key) ?? []), ...(bound ? [bound] : [])]);
-  }
-  const each = [...under.values()];
-  return each.length && each.every((bounds) => bounds.length) ? largest(each.map(least)) : null;
+/** E with P(y|s) / P(y|t) ≤ E under the claim; null if it promises no such thing. @returns {Rational | null} */
+function oddsBound(/** @type {Claim} */ claim) {
+  const { notion, level, low_level: low } = claim, bound = liftBound(claim);
+  if (!bound || !level || ODDS.includes(notion)) return bound;
+  return product([rational(...level), rational(...(low ?? level))]);
 }
 
-/** @returns {Line[]} */
-function linesOf(/** @type {Block[]} */ blocks, /** @type {number} */ byLevel, /** @type {Rational | null} */ level, /** @type {Rational} */ cap) {
-  /** @type {Line[]} */
-  const lines = blocks.map(({ id, ceiling }, i) => ({ block: id, ...(i === byLevel ? { by: "level", value: level } : { by: "ceiling", value: ceiling }), delta: ZERO }));
+/** @returns {BlockCharge[]} */
+function charges(/** @type {Block[]} */ blocks, /** @type {Rational} */ cap) {
+  /** @type {BlockCharge[]} */
+  const lines = blocks.map(({ id, ceiling }) => ({ block: id, countedBy: "ceiling", odds: ceiling, delta: ZERO }));
   let spent = ZERO;
-  for (const { i, value, delta } of approximate(blocks)) {
+  for (const { i, odds, delta } of approximate(blocks)) {
     const more = plus(spent, delta);
-    if (i === byLevel || compare(more, cap) > 0) continue;
+    if (lines[i].countedBy === "dp" || compare(more, cap) > 0) continue;
     spent = more;
-    lines[i] = { block: blocks[i].id, by: "dp", value, delta };
+    lines[i] = { block: blocks[i].id, countedBy: "dp", odds, delta };
   }
   return lines;
 }
@@ -86,15 +89,102 @@ function linesOf(/** @type {Block[]} */ blocks, /** @type {number} */ byLevel, /
 /** The (ε, δ) promises below their block's ceiling: those of infinite ceilings first, then by δ, place and ε. */
 function approximate(/** @type {Block[]} */ blocks) {
   const found = blocks.flatMap(({ promises, ceiling }, i) => promises.flatMap(({ claim: { level, delta } }) => {
-    const value = delta && level && rational(...level);
-    return value && compare(value, ceiling) < 0 ? [{ i, value, delta: rational(...delta), isFinite: Number(Boolean(ceiling)) }] : [];
+    const odds = delta && level && rational(...level);
+    return odds && compare(odds, ceiling) < 0 ? [{ i, odds, delta: rational(...delta), isFinite: Number(Boolean(ceiling)) }] : [];
   }));
-  return found.sort((a, b) => a.isFinite - b.isFinite || compare(a.delta, b.delta) || a.i - b.i || compare(a.value, b.value));
+  return found.sort((a, b) => a.isFinite - b.isFinite || compare(a.delta, b.delta) || a.i - b.i || compare(a.odds, b.odds));
 }
 
-/** Limits of one app; InvalidInput for limits that are no plain decimals. */
+/** A function for the level of a secret by the promises about it, by their block's place. */
+function secretLevels(/** @type {BlockCharge[]} */ lines, /** @type {Bound} */ cost, /** @type {boolean} */ hasStrata) {
+  const costWith = productWith(lines.map((line) => line.odds));
+  const endless = lines.flatMap(({ odds }, i) => (odds ? [] : [i]));
+  /** The least sound product with its δ, and the place of the block that counts its promise for it; one small ratio is compared for each. */
+  const counting = (/** @type {Map<number, Rational>} */ bounds) => {
+    /** @type {{i: number, gain: Rational} | undefined} */
+    let best;
+    for (const [i, bound] of bounds) {
+      if (endless.some((j) => j !== i)) continue;
+      const [n, d] = lines[i].odds ?? ONE, gain = /** @type {Rational} */ ([bound[0] * d, bound[1] * n]);
+      if (endless.length ? true : compare(gain, best?.gain ?? ONE) < 0) best = { i, gain };
+    }
+    if (!best) return { ratio: cost.odds, delta: cost.delta, counted: null };
+    const { block, delta: [n, d] } = lines[best.i];
+    return { ratio: costWith(best.i, bounds.get(best.i)), delta: plus(cost.delta, [-n, d]), counted: block };
+  };
+  return (/** @type {Map<number, Promised[]>} */ about) => {
+    const promises = [...about.values()].flat();
+    const lift = counting(boundsOf(about, liftBound, hasStrata)), { ratio, delta, counted } = counting(boundsOf(about, oddsBound, hasStrata));
+    const [strataLift, strataOdds] = hasStrata ? toldByStrata(promises) : [ONE, ONE];
+    /** @type {SecretLevel} */
+    const secret = {
+      level: lift.ratio, odds: ratio, unit: promises.every(({ claim }) => ODDS.includes(claim.notion)) ? "odds" : "lift",
+      delta: compare(delta, lift.delta) < 0 ? lift.delta : delta, counted, strataLift, strataOdds,
+    };
+    return secret;
+  };
+}
+
+/**
+ * The bound each block promises about a secret: the least under each of its priors, the largest of those; no bound under
+ * one of them is none. Blocks that name different values mean two secrets by one name: none of their promises counts.
+ */
+function boundsOf(/** @type {Map<number, Promised[]>} */ about, /** @type {(claim: Claim) => Rational | null} */ boundOf, /** @type {boolean} */ hasStrata) {
+  /** @type {Map<number, Rational>} */
+  const found = new Map();
+  const values = [...about.values()].flat().map(({ prior }) => prior && String([...prior.secrets].sort()));
+  if (about.size > 1 && values.some((named) => !named || named !== values[0])) return found;
+  for (const [i, promises] of about) {
+    /** @type {Map<string, Rational[]>} */
+    const under = new Map();
+    for (const promise of promises) {
+      const bound = isStratified(promise) || !hasStrata ? boundOf(promise.claim) : null;
+      const key = promises.length > 1 ? JSON.stringify([promise.prior?.tables, promise.claim.lower_bounds]) : "";
+      under.set(key, [...(under.get(key) ?? []), ...(bound ? [bound] : [])]);
+    }
+    const each = [...under.values()];
+    if (each.every((bounds) => bounds.length)) found.set(i, /** @type {Rational} */ (largest(each.map(least))));
+  }
+  return found;
+}
+
+/** The largest lift and the largest change of odds by the public answers alone; null if infinite or not known. @returns {(Rational | null)[]} */
+function toldByStrata(/** @type {Promised[]} */ promises) {
+  if (!promises.every(isStratified)) return [null, null];
+  const told = promises.map(({ prior }) => toldBy(/** @type {import("./documents.js").Prior} */ (prior).tables
+    .map((table) => (table.length > 1 ? table.map((row) => sum(row.map(BigInt))) : table[0].map(BigInt)))));
+  return [0, 1].map((k) => largest(told.map((both) => both[k])));
+}
+
+/** max P(s|z)/P(s) or inverse, and max (P(s|z)/P(t|z)) / (P(s)/P(t)), from counts [z][s]. @returns {(Rational | null)[]} */
+function toldBy(/** @type {bigint[][]} */ masses) {
+  if (masses.some((row) => row.includes(0n))) return [null, null];
+  const everybody = masses[0].map((_, s) => sum(masses.map((row) => row[s]))), secrets = [...everybody.keys()];
+  const lifts = masses.map((row) => [...ratios.aroundAverage(row, everybody, secrets)]);
+  return [ratios.largest(lifts.flat()), ratios.largest(lifts.map(([[a, b], [c, d]]) => [a * c, b * d, false]))];
+}
+
+/** @returns {Posterior[]} */
+function posteriorsOf(/** @type {Block[]} */ blocks, /** @type {(Rational | null)[]} */ ceilings, /** @type {boolean} */ hasStrata) {
+  const others = productWith(ceilings);
+  return blocks.flatMap(({ id, promises }, i) => promises.flatMap((promise) => {
+    const { secret, claim: { sensitive, level } } = promise;
+    if (sensitive === undefined || secret === null || !level) return [];
+    const isBounded = isStratified(promise) || !hasStrata;
+    const bound = isBounded ? others(i, rational(...level)) : null;
+    return [{ block: id, secret, sensitive, bound: bound && compare(bound, ONE) < 0 ? bound : ONE }];
+  }));
+}
+
+/** What several answered surveys cost together. @returns {Charge} */
+export const totalCharge = (/** @type {Charge[]} */ charged) =>
+  ({ cost: product(charged.map((one) => one.cost)), delta: deltaOf(charged) });
+
+/** Limits of one app; InvalidInput for limits that are no plain decimals, and for ids that are none. */
 export class Policy {
-  constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ { cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0" } = {}) {
+  constructor(/** @type {import("../frankly.d.ts").PolicyOptions} */ {
+    cap = "5", maxCeiling = null, allowUnpinned = false, requireLog = false, deltaCap = "0", finalSurveys = [], collectHosts = [],
+  } = {}) {
     this.cap = cap;
     this.limit = expLower(parseDecimal(cap, "cap"));
     this.most = maxCeiling === null ? null : expLower(parseDecimal(maxCeiling, "max_ceiling"));
@@ -102,6 +192,8 @@ export class Policy {
     this.allowed = parseChance(deltaCap, "delta_cap");
     this.allowUnpinned = allowUnpinned;
     this.requireLog = requireLog;
+    this.finalSurveys = idsOf(finalSurveys);
+    this.collectHosts = collectHosts;
   }
 
   /** Whether a survey with this pin (null: without) needs a log's word. */
@@ -109,21 +201,83 @@ export class Policy {
     return this.requireLog || (pin === null && !this.allowUnpinned);
   }
 
-  /** Step 10: PolicyRefused or BudgetExceeded unless the survey may be answered on top of what was spent. */
-  check(/** @type {Block[]} */ blocks, /** @type {{pinned: boolean, logged: boolean, spent: Spent[]}} */ { pinned, logged, spent }) {
-    const { most, allowed, limit, cap, deltaCap } = this;
-    for (const [i, { restsOnPrior, ceiling }] of blocks.entries())
+  /** The level of a document's whole report, with as much δ as the app allows. */
+  level(/** @type {Survey} */ survey) {
+    return reportLevel(survey, this.allowed);
+  }
+
+  /**
+   * Step 10: what the ledger charges for the survey, by `level` as this policy gives it, on top of what was spent;
+   * PolicyRefused or BudgetExceeded unless it may be answered. It only compares.
+   */
+  check(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {{pinned: boolean, logged: boolean, spent: Charge[]}} */ { pinned, logged, spent }) {
+    const { most } = this;
+    for (const [i, { restsOnPrior, ceiling }] of survey.blocks.entries())
       if (restsOnPrior && (most ? compare(ceiling, most) > 0 : !pinned)) throw new PolicyRefused("ceiling", `blocks[${i}].ceiling`, ceiling);
     if (this.requireLog && !logged) throw new PolicyRefused("unlogged", null);
     if (!(pinned || logged || this.allowUnpinned)) throw new PolicyRefused("unpinned", null);
-    const form = formLevel(blocks, allowed), { delta } = formLevel(blocks, ONE);
-    if (compare(form.level, limit) > 0)
-      throw new PolicyRefused(blocks.filter((b) => b.restsOnPrior).length > 1 ? "composition" : "cap", "blocks", form.level, cap, delta, deltaCap);
-    // What was answered before has used up some of the δ: the blocks of this form have the rest.
-    const rest = spent.reduce((all, { freeDelta: [n, d] = ZERO }) => plus(all, [-n, d]), allowed);
-    const left = formLevel(blocks, rest[0] > 0n ? rest : ZERO);
-    const together = ledgerTotal([...spent, left], allowed);
-    if (compare(together, limit) > 0) throw new BudgetExceeded(together, cap, delta, deltaCap);
-    return left;
+    this.#requireLevel(survey, level);
+    const before = totalCharge(spent), charge = this.charge(level, before);
+    if (!this.hasRoom(survey, charge, before)) throw this.#overBudget(survey, charge, before);
+    return charge;
   }
+
+  /** What the ledger charges after what was charged before: the cost, or the ceilings where too little δ is left. @returns {Charge} */
+  charge(/** @type {ReportLevel} */ { cost, ceiling }, /** @type {Charge} */ { delta: [n, d] }) {
+    const left = plus(this.allowed, [-n, d]);
+    return compare(cost.delta, left[0] > 0n ? left : ZERO) <= 0 ? { cost: cost.odds, delta: cost.delta } : { cost: ceiling, delta: ZERO };
+  }
+
+  /** True if a charge fits on top of what was charged before, or may use up the budget for ever. */
+  hasRoom(/** @type {Survey} */ { survey }, /** @type {Charge} */ charge, /** @type {Charge} */ before) {
+    if (this.exceeds(charge.cost)) return this.finalSurveys.includes(survey) && !compare(before.cost, ONE) && !before.delta[0];
+    const { cost, delta } = totalCharge([before, charge]);
+    return !this.exceeds(cost) && compare(delta, this.allowed) <= 0;
+  }
+
+  exceeds(/** @type {Rational | null} */ odds) {
+    return compare(odds, this.limit) > 0;
+  }
+
+  /** Refuse a report that tells more about a secret, or the answers if none is declared, than the cap, or costs more than it. */
+  #requireLevel(/** @type {Survey} */ survey, /** @type {ReportLevel} */ { secrets, answers, cost }) {
+    /** @type {[string | null, {odds: Rational | null}][]} */
+    const bounds = secrets.size ? [...secrets] : [[null, answers]];
+    for (const [secret, { odds }] of bounds)
+      if (this.exceeds(odds)) {
+        const cause = notCounted(survey, secret);
+        throw new PolicyRefused(cause ? "composition" : "cap", "blocks", cause, secret, ...this.#said(survey, odds));
+      }
+    if (this.exceeds(cost.odds) && !this.finalSurveys.includes(survey.survey)) throw new PolicyRefused("final", "blocks", ...this.#said(survey, cost.odds));
+  }
+
+  #overBudget(/** @type {Survey} */ survey, /** @type {Charge} */ charge, /** @type {Charge} */ before) {
+    if (compare(before.delta, this.allowed) > 0) return new BudgetExceeded("budget_delta", before.delta, this.deltaCap);
+    if (this.finalSurveys.includes(survey.survey) && this.exceeds(charge.cost)) return new BudgetExceeded("budget_final");
+    return new BudgetExceeded("budget", ...this.#said(survey, totalCharge([before, charge]).cost));
+  }
+
+  /** What a refusal is about: the level, the cap, and the δ that the promises need and the app allows. */
+  #said(/** @type {Survey} */ { blocks }, /** @type {Rational | null} */ odds) {
+    const deltas = blocks.flatMap(({ promises }) => {
+      const own = promises.flatMap(({ claim: { delta } }) => (delta ? [rational(...delta)] : []));
+      return own.length ? [least(own)] : [];
+    });
+    return [odds, this.cap, deltas.reduce(plus, ZERO), this.deltaCap];
+  }
+}
+
+/** @returns {string[]} */
+function idsOf(/** @type {unknown} */ surveys) {
+  if (!Array.isArray(surveys)) throw new InvalidInput("field_type", "final_surveys", "no_survey_ids"); // a text would hold parts of ids
+  const wrong = surveys.findIndex((id) => typeof id !== "string" || !/^[0-9a-f]{32}$/.test(id));
+  if (wrong >= 0) throw new InvalidInput("field_type", `final_surveys[${wrong}]`, "no_survey_id");
+  return [...surveys];
+}
+
+/** The key of why a promise about a secret does not count as stated; null if all that could count do. */
+function notCounted(/** @type {Survey} */ { blocks, strata }, /** @type {string | null} */ secret) {
+  const about = blocks.flatMap(({ promises }) => promises.filter((promise) => promise.secret === secret));
+  if (secret !== null && strata.length && !about.every(isStratified)) return "prior_without_strata";
+  return blocks.filter((block) => block.restsOnPrior).length > 1 ? "one_prior_counts" : null;
 }

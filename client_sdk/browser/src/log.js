@@ -140,19 +140,23 @@ export async function treeRoot(/** @type {Uint8Array[]} */ leaves) {
 }
 
 /**
- * Step 8 by the log: the document is in a log that witnesses watch and that only grows.
- * @param {{role: import("./keys.js").LogRole, store: import("./store.js").Store, now: number, verify: import("./dsse.js").Verify,
- *   fetch: (path: string, most: number, type: string) => Promise<Uint8Array>}} rule
+ * @typedef {object} Rule
+ * @property {string} [chain] the first root of the keys, which what is remembered belongs to
+ * @property {import("./keys.js").LogRole} role @property {import("./store.js").Store} store @property {number} now
+ * @property {import("./dsse.js").Verify} verify @property {(name: string) => void} announce
+ * @property {(path: string, most: number, type: string) => Promise<Uint8Array>} fetch
  */
-export async function requireLogged(/** @type {string} */ digest, /** @type {boolean} */ preferKept, rule) {
-  const { role, store, now, verify, fetch } = rule;
+
+/** Step 8 by the log: the document is in a log that witnesses watch and that only grows. */
+export async function requireLogged(/** @type {string} */ digest, /** @type {boolean} */ preferKept, /** @type {Rule} */ rule) {
+  const { chain = "", role, store, now, verify, fetch, announce } = rule;
   const prove = async (/** @type {Uint8Array} */ data) => {
     const proof = readProof(data);
     await requireWatched(proof.head, role, now, verify); // (8.1) (8.2)
     await requireInclusion(await documentLeaf(digest), proof.index, proof.head, proof.path); // (8.3)
     return proof;
   };
-  const kept = (await store.get("proofs", digest))?.proof;
+  const { proof: kept } = (await store.get("proofs", [chain, digest])) ?? (await store.get("proofs", ["", digest])) ?? {};
   const keptIsGood = async () => kept && unless(prove(kept).then(Boolean), DocumentRejected, () => false);
   if (preferKept && (await keptIsGood())) return;
   const data = await unless(fetch(`/v1/log/proof/${digest}`, MAX_PROOF, "text/plain"), NetworkError, async (error) => {
@@ -161,18 +165,27 @@ export async function requireLogged(/** @type {string} */ digest, /** @type {boo
   });
   if (!data) return;
   const { head, note } = await prove(data);
-  await requireGrowth(head, note, role.log.name, store, fetch); // (8.4)
-  await store.change("checkpoints", role.log.name, (now) => (!now || head.size >= now.size) && { size: head.size, note });
-  await store.change("proofs", digest, () => ({ proof: data }));
+  const before = await lastHead(rule);
+  if (before) await requireGrowth(head, note, before, rule); // (8.4)
+  // The first head of this log, and others there are already: these keys named a log otherwise before.
+  const others = before ? [] : (await store.all("checkpoints")).filter((one) => one.chain === chain);
+  if (others.length) await store.keepEvidence(chain, await Promise.all(others.map(async (one) => [await digestOf(one.note), one.note])));
+  await store.change("checkpoints", [chain, role.log.name], (now) => (!now || head.size >= now.size) && { chain, size: head.size, note });
+  await store.change("proofs", [chain, digest], () => ({ proof: data }));
+  if (others.length) announce("log_renamed");
+}
+
+/** The head remembered last of this log; one from before chains were known counts if this log's key signed it. */
+async function lastHead(/** @type {Rule} */ { chain, role: { log }, store, verify }) {
+  const own = await store.get("checkpoints", [chain, log.name]), old = await store.get("checkpoints", ["", log.name]);
+  const isOurs = !own && old && (await unless(valid(readNote(old.note), log, LOG, verify), LogError, () => [])).length;
+  return (isOurs ? old : own)?.note;
 }
 
 /** (8.4): the head remembered last is a beginning of this one. All leaves are asked for: a proof "since M" would name M. */
 async function requireGrowth(
-  /** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {string} */ name, /** @type {import("./store.js").Store} */ store,
-  /** @type {(path: string, most: number, type: string) => Promise<Uint8Array>} */ fetch,
+  /** @type {Checkpoint} */ head, /** @type {Uint8Array} */ note, /** @type {Uint8Array} */ before, /** @type {Rule} */ { chain = "", store, fetch },
 ) {
-  const before = (await store.get("checkpoints", name))?.note;
-  if (!before) return;
   const last = readNote(before);
   if (head.size < last.size) throw new RollbackDetected("log", `the log shows ${head.size} entries, ${last.size} have been seen before`);
   if (head.size === last.size && sameBytes(head.root, last.root)) return;
@@ -184,6 +197,6 @@ async function requireGrowth(
     if (!sameBytes(await treeRoot(leaves), head.root)) throw new LogError("leaves", "the log's leaves do not lead to its head");
     if (sameBytes(await treeRoot(leaves.slice(0, last.size)), last.root)) return;
   }
-  await store.keepEvidence([[await digestOf(before), before], [await digestOf(note), note]]);
+  await store.keepEvidence(chain, [[await digestOf(before), before], [await digestOf(note), note]]);
   throw new Equivocation("log", "the log has forked: it shows another past than before");
 }

@@ -8,6 +8,7 @@ export function memory() {
   let last = Promise.resolve();
   return {
     close: () => kept.clear(),
+    persist: () => undefined,
     run: (_stores, _write, work) => {
       const done = last.then(async () => {
         /** @type {Map<string, any>} */

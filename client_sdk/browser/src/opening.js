@@ -5,15 +5,15 @@ import { MAX_BYTES, digestOf, sameBytes } from "./canonical.js";
 import { readSurvey, requireAllPrivate, requireWindow } from "./documents.js";
 import { MAX_ENVELOPE_BYTES, SURVEY_TYPE, readEnvelope, requireSigned } from "./dsse.js";
 import { DocumentRejected, Equivocation, NetworkError, RollbackDetected, part, unless } from "./errors.js";
-import { acceptKeys, walk } from "./keys.js";
-import { requireSecure } from "./link.js";
+import { acceptKeys, ownRoot, proveChain, readChain, walk } from "./keys.js";
+import { requireCollector } from "./link.js";
 
 /**
  * @typedef {import("./documents.js").Survey} Survey
- * @typedef {{survey: Survey, signedBy: string[], trust: {pinned: boolean, logged: boolean}}} Opened
+ * @typedef {{survey: Survey, chain: string, signedBy: string[], trust: {pinned: boolean, logged: boolean}}} Opened chain: the first root of the keys
  * @typedef {{version: number, digest: string, envelope: Uint8Array}} Remembered
  * @typedef {{link: import("./link.js").SurveyLink, store: import("./store.js").Store, transport: import("./transport.js").Transport,
- *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean}} Opening
+ *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean, collectHosts: string[], announce: (name: string) => void, chain?: string}} Opening chain: the first root of the keys, once it is known
  * @typedef {import("./keys.js").Keys} Keys
  */
 
@@ -27,21 +27,39 @@ async function fetchBytes(/** @type {Opening} */ { transport, link }, /** @type 
   return body;
 }
 
-/** The survey that the link names; `shipped` is the keys document that came with the app. @returns {Promise<Opened>} */
+/**
+ * The survey that the link names; `shipped` is the keys document that came with the app. The newest keys are remembered
+ * by the server's origin, or that and the keys shipped; all else by their first root. Where that is not known yet, the
+ * whole chain is asked for instead of its newest keys.
+ * @returns {Promise<Opened>}
+ */
 export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint8Array | null} */ shipped) {
   const { link, store, now, verify } = opening;
-  const chain = shipped ? `${link.origin}#${await digestOf(shipped)}` : link.origin;
-  const known = (await store.get("keys", chain)) ?? shipped;
-  const remembered = await store.get("surveys", link.survey);
-  const trusted = known && (await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null));
-  if (trusted && (await isCached(opening, remembered, trusted))) return withKeys(opening, remembered, trusted);
-  const newest = await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, (error) => {
-    if (known) return known; // out of reach: those at hand count as long as they last
-    throw error;
-  });
-  const keys = await walk(newest, known, async (read) => read(await fetchBytes(opening, "/v1/keys/chain", MAX_BYTES)), now, verify);
-  if (newest !== known) await store.rememberKeys(chain, newest, known);
-  return withKeys(opening, remembered, keys);
+  const alias = shipped ? `${link.origin}#${await digestOf(shipped)}` : link.origin;
+  const kept = (await store.get("keys", alias)) ?? (shipped && { chain: await ownRoot(shipped, verify), envelope: shipped });
+  const known = kept && kept.envelope;
+  if (kept?.chain) {
+    const scoped = { ...opening, chain: kept.chain }, trusted = await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null);
+    if (trusted && (await isCached(opening, await recall(scoped, trusted), trusted))) return withKeys(scoped, trusted);
+  }
+  const whole = async () => readChain(await fetchBytes(opening, "/v1/keys/chain", MAX_BYTES));
+  const { chain, newest, keys } = kept?.chain ? await follow(opening, kept, whole) : await proveChain(await whole(), known, now, verify);
+  if (newest !== known) await store.rememberKeys(alias, { chain, envelope: newest }, known);
+  return withKeys({ ...opening, chain }, keys);
+}
+
+/** The newest keys of a chain that is known; out of reach, those at hand count as long as they last. */
+async function follow(
+  /** @type {Opening} */ opening, /** @type {{chain: string, envelope: Uint8Array}} */ { chain, envelope }, /** @type {() => Promise<Uint8Array[]>} */ whole,
+) {
+  const newest = await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, () => envelope);
+  return { chain, newest, keys: await walk(newest, envelope, whole, opening.now, opening.verify) };
+}
+
+/** What is remembered of the survey; without a chain, from before chains were known, only what the publisher's present keys signed. */
+async function recall(/** @type {Opening} */ opening, /** @type {Keys} */ keys) {
+  const { chain, store, link } = opening, old = await store.get("surveys", ["", link.survey]);
+  return (await store.get("surveys", [chain, link.survey])) ?? ((await stands(opening, old, keys)) ? old : undefined);
 }
 
 /** Whether the publisher's present keys signed what is remembered. @returns {Promise<boolean>} */
@@ -53,8 +71,8 @@ const isCached = async (/** @type {Opening} */ opening, /** @type {Remembered | 
   remembered?.digest === opening.link.digest && stands(opening, remembered, keys);
 
 /** @returns {Promise<Opened>} */
-async function withKeys(/** @type {Opening} */ opening, /** @type {Remembered | undefined} */ remembered, /** @type {Keys} */ keys) {
-  const { link, store } = opening;
+async function withKeys(/** @type {Opening} */ opening, /** @type {Keys} */ keys) {
+  const { link, store, chain = "" } = opening, remembered = await recall(opening, keys);
   const path = `/v1/surveys/${link.survey}/document${link.digest ? `?digest=${link.digest}` : ""}`;
   const envelope = (await isCached(opening, remembered, keys))
     ? /** @type {Remembered} */ (remembered).envelope
@@ -64,7 +82,7 @@ async function withKeys(/** @type {Opening} */ opening, /** @type {Remembered | 
       });
   const keepEvidence = async () => {
     const other = await digestOf(readEnvelope(envelope, SURVEY_TYPE).payload);
-    if (remembered && other !== remembered.digest) await store.keepEvidence([[remembered.digest, remembered.envelope], [other, envelope]]);
+    if (remembered && other !== remembered.digest) await store.keepEvidence(chain, [[remembered.digest, remembered.envelope], [other, envelope]]);
   };
   const { survey, signedBy, logged, withdrawn } = await unless(accept(opening, envelope, remembered, keys), Equivocation, async (error) => {
     await keepEvidence();
@@ -72,8 +90,8 @@ async function withKeys(/** @type {Opening} */ opening, /** @type {Remembered | 
   });
   if (withdrawn && withdrawn !== survey.digest) await keepEvidence();
   if (!remembered || !sameBytes(remembered.envelope, envelope))
-    await store.remember(link.survey, { version: survey.version, digest: survey.digest, envelope }, withdrawn);
-  return { survey, signedBy, trust: { pinned: link.digest !== null, logged } };
+    await store.remember(chain, link.survey, { version: survey.version, digest: survey.digest, envelope }, withdrawn);
+  return { survey, chain, signedBy, trust: { pinned: link.digest !== null, logged } };
 }
 
 /** Steps (1) to (9) for the bytes of an envelope. */
@@ -86,14 +104,14 @@ export async function accept(
   const digest = await digestOf(envelope.payload);
   const survey = readSurvey(envelope.payload, digest), { version } = survey; // (4) (5)
   if (survey.survey !== link.survey) throw new DocumentRejected("pin", "survey", "other_survey");
-  requireSecure(survey.collectUrl, "collect_url");
+  requireCollector(survey.collectUrl, link.origin, opening.collectHosts);
   requireWindow(survey, now); // (6)
   const binding = (await stands(opening, remembered, keys)) && remembered;
   if (binding && version < binding.version) throw new RollbackDetected("version", "rollback", version, binding.version); // (7)
   if (binding && version === binding.version && digest !== binding.digest) throw new Equivocation("version", "equivocation", version);
   if (link.digest && digest !== link.digest) throw new DocumentRejected("pin", "digest", "other_digest", link.digest, digest); // (8)
   const logged = await isLogged(opening, keys, digest); // (8)
-  await requireAllPrivate(survey); // (9)
+  await requireAllPrivate(survey, envelope.payload); // (9)
   return { survey, signedBy, logged, withdrawn: remembered && !binding ? remembered.digest : null };
 }
 

@@ -5,10 +5,10 @@
  * frankly_protocol/audit.
  */
 
-import { MAX_WORK } from "./audit.js";
+import { listing, sizeOf } from "./audit.js";
 import { excesses, likelihoods, productExcesses } from "./delta.js";
 import { DocumentRejected } from "./errors.js";
-import { gcd, sum } from "./rational.js";
+import { gcd, order, sum } from "./rational.js";
 import { aroundAverage, columnsOf, dot } from "./ratios.js";
 import { Search, aroundAverageOfSets, shapeOf } from "./sets.js";
 
@@ -33,18 +33,23 @@ export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ a
   }
 }
 
-/** About how many multiplications verifying a sound claim takes. @returns {number} */
-export function work(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, joint, attributes, lower_bounds: bounds }, /** @type {boolean} */ isSet) {
-  const secrets = (joint ?? bounds ?? []).length, cells = product((attributes ?? []).map((size) => size + 1)), reports = Number(m.reports);
-  if (notion === "dp") {
-    if (isSet) return m.answers;
-    if (m.kind !== "product") return m.answers ** 2 * reports;
-    if (m.factors.reduce((all, f) => all + f.answers ** 2 * Number(f.reports), 0) > MAX_WORK / 80) return MAX_WORK + 1;
-    return 80 * product(m.factors.map((f) => likelihoods(f).reduce((all, own) => all + own.length, 0)));
+/** Units of verifying (ε, δ) or RLDP as far as sizes tell; of a product's (ε, δ) those of counting likelihoods. @returns {number} */
+export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, lower_bounds: bounds = [] }) {
+  const a = m.answers, secrets = bounds.length, isSet = m.kind === "unary" || m.kind === "subset";
+  const scale = [...new Set(bounds.flat().map(([, d]) => d))].reduce((all, d) => all + d.toString(2).length, 0), words = Math.ceil(scale / 64);
+  if (notion === "rldp" && isSet) return a * 300 * (3 + words) + secrets * 2000 + a * a * 40;
+  if (isSet) return 0;
+  if (notion === "rldp") {
+    const large = sizeOf(m) + words;
+    return listing(m) + a * 300 * large + Number(m.reports) * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large * large);
   }
-  if (isSet) return 8 * m.answers * (notion === "rldp" ? secrets ** 2 : 2 * secrets * cells);
-  return reports * (m.answers + (attributes ? cells : m.answers) * (secrets || 1));
+  const [factors, each] = m.kind === "product" ? [m.factors, 2000] : [[m], 120];
+  return factors.reduce((all, f) => all + f.answers ** 2 * (5000 + each * Number(f.reports)), 0);
 }
+
+/** Units of convolving the likelihoods of a product's factors. */
+export const workOfLikelihoods = (/** @type {import("./mechanisms.js").Product} */ m) =>
+  650 * sizeOf(m) * product(m.factors.map((f) => likelihoods(f).reduce((all, own) => all + own.length, 0)));
 
 /** The ratios to compare with what is claimed. @returns {Iterable<Candidate>} */
 export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim, /** @type {bigint[][]} */ joint) {
@@ -74,11 +79,11 @@ function scaledBounds(/** @type {[number, number][][]} */ bounds) {
 function* sideChannelRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigint[][]} */ joint, /** @type {number[]} */ attributes) {
   const masses = joint.map((row) => margins(row, attributes));
   const cells = masses[0].map((_, i) => masses.map((row) => row[i]));
-  const present = cells.map((sizes) => [...sizes.keys()].filter((s) => sizes[s]));
+  const present = cells.map((sizes) => [...sizes.keys()].filter((s) => sizes[s])), everyone = cells.map(sum);
   for (const column of columns) {
     const sums = joint.map((row) => margins(row.map((n, x) => n * column[x]), attributes));
-    for (const [i, sizes] of cells.entries())
-      if (present[i].length > 1) yield* aroundAverage(sums.map((row) => row[i]), sizes, present[i]);
+    for (let i = 0; i < cells.length; i++)
+      if (present[i].length > 1) yield* aroundAverage(sums.map((row) => row[i]), cells[i], present[i], everyone[i]);
   }
 }
 
@@ -86,11 +91,11 @@ function* sideChannelRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type
 function* robustRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {[number, number][][]} */ bounds, /** @type {boolean} */ diagonal) {
   const [scale, fixed] = scaledBounds(bounds);
   const width = fixed[0].length, free = fixed.map((row) => scale - sum(row));
-  const order = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a < b ? -1 : Number(a > b));
   for (const column of columns) {
     const ends = fixed.map((row, s) => {
-      const own = column.slice(s * width, (s + 1) * width), rising = [...own].sort(order), known = dot(own, row);
-      return [known + free[s] * rising[width - 1], known + free[s] * rising[0]];
+      const own = column.slice(s * width, (s + 1) * width), known = dot(own, row);
+      const [low, high] = own.reduce(([least, most], w) => [w < least ? w : least, w > most ? w : most], [own[0], own[0]]);
+      return [known + free[s] * high, known + free[s] * low];
     });
     const ranked = (/** @type {number} */ end) => [...ends.keys()].sort((s, t) => order(ends[s][end], ends[t][end]));
     for (const s of ranked(0).slice(-2)) for (const t of ranked(1).slice(0, 2)) if (diagonal || s !== t) yield [ends[s][0], ends[t][1], false];
@@ -102,11 +107,14 @@ function margins(/** @type {bigint[]} */ cells, /** @type {number[]} */ attribut
   let inner = 1;
   for (const size of [...attributes].reverse()) {
     /** @type {bigint[]} */
-    const table = [];
-    for (let start = 0; start < cells.length; start += size * inner) {
-      const block = cells.slice(start, start + size * inner);
-      table.push(...block);
-      for (let i = 0; i < inner; i++) table.push(sum(block.filter((_, k) => k % inner === i)));
+    const table = [], step = size * inner;
+    for (let start = 0; start < cells.length; start += step) {
+      for (let i = start; i < start + step; i++) table.push(cells[i]);
+      for (let i = start; i < start + inner; i++) {
+        let total = cells[i];
+        for (let k = i + inner; k < start + step; k += inner) total += cells[k];
+        table.push(total);
+      }
     }
     [cells, inner] = [table, inner * (size + 1)];
   }
@@ -121,14 +129,16 @@ function* posteriors(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigin
 
 /** @returns {Generator<Candidate>} */
 function* sideChannelRatiosOfSets(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint, /** @type {number[]} */ attributes) {
-  const upper = new Search(sets), lower = new Search(sets);
-  const all = (/** @type {any[][]} */ axes) => axes.reduce((/** @type {any[][]} */ done, axis) => done.flatMap((head) => axis.map((v) => [...head, v])), [[]]);
-  const axes = attributes.map((size) => /** @type {(number | null)[]} */ ([...Array(size).keys()]));
-  const values = all(axes);
-  for (const condition of all(axes.map((axis) => [...axis, null]))) {
-    const fits = values.map((v) => condition.every((k, j) => k === null || k === v[j]));
-    const inside = [...fits.keys()].filter((x) => fits[x]);
-    upper.spare = lower.spare = [...fits.keys()].filter((x) => !fits[x]);
+  const searches = joint.length * product(attributes.map((size) => size + 1));
+  const upper = new Search(sets, searches), lower = new Search(sets, searches);
+  // The answers beside every condition: of each attribute one value, or all of them.
+  const conditions = attributes.reduce((/** @type {number[][]} */ known, size) => {
+    const values = [...Array(size).keys()];
+    return known.flatMap((found) => [...values.map((k) => [k]), values].map((some) => found.flatMap((x) => some.map((k) => x * size + k))));
+  }, [[0]]);
+  for (const inside of conditions) {
+    const known = new Set(inside);
+    if (sets.size !== null) upper.spare = lower.spare = [...joint[0].keys()].filter((x) => !known.has(x));
     yield* aroundAverageOfSets(upper, lower, joint, inside);
   }
 }
@@ -139,11 +149,13 @@ function* robustRatiosOfSets(/** @type {Shape} */ sets, /** @type {[number, numb
   const width = fixed[0].length, low = sets.low * scale, g = sets.high - sets.low;
   const h = sets.size ?? width;
   const j = Math.min(h, width), l = Math.max(0, h - (sets.answers - width));
-  const rising = fixed.map((row) => [...row].sort((a, b) => (a < b ? -1 : Number(a > b))));
+  const rising = fixed.map((row) => [...row].sort(order));
   const most = (/** @type {bigint[]} */ row) => sum(row.slice(width - j)) + (j ? scale - sum(row) : 0n);
   const least = (/** @type {bigint[]} */ row) => (l === width ? scale : sum(row.slice(0, l)));
-  for (const [s, ours] of rising.entries())
-    for (const [t, theirs] of rising.entries()) if (s !== t) yield [low + g * most(ours), low + g * least(theirs), false];
+  // As for listed reports: the two largest and the two least hold the largest ratio of two different secrets.
+  const ends = rising.map((row) => [most(row), least(row)]);
+  const ranked = (/** @type {number} */ end) => [...ends.keys()].sort((s, t) => order(ends[s][end], ends[t][end]));
+  for (const s of ranked(0).slice(-2)) for (const t of ranked(1).slice(0, 2)) if (s !== t) yield [low + g * ends[s][0], low + g * ends[t][1], false];
   const few = Math.max(1, sets.size === null ? 0 : l);
   if (diagonal && few < width)
     for (const row of rising) {
@@ -163,6 +175,6 @@ function* posteriorsOfSets(/** @type {Shape} */ sets, /** @type {bigint[][]} */ 
   const own = joint[sensitive], everybody = own.map((_, x) => sum(joint.map((row) => row[x])));
   const mass = sum(own), total = sum(everybody);
   yield [mass, total, false];
-  const found = new Search(sets).better(own.map((a, x) => [x, a, everybody[x]]), mass, total);
+  const found = new Search(sets, 1).better(own.map((a, x) => [x, a, everybody[x]]), mass, total);
   if (found) yield [found[0] * mass, found[1] * total, false];
 }

@@ -3,7 +3,7 @@
 
 import { InvalidInput } from "./errors.js";
 
-/** @typedef {[bigint, bigint]} Rational in lowest terms, the second above 0 */
+/** @typedef {[bigint, bigint]} Rational the second above 0; sums and products are not in lowest terms, as reducing long ones takes longest */
 
 export const MAX_INT = 2n ** 53n - 1n;
 const abs = (/** @type {bigint} */ n) => (n < 0n ? -n : n);
@@ -20,7 +20,8 @@ export function rational(/** @type {bigint | number} */ n, /** @type {bigint | n
   return [a / common, b / common];
 }
 
-export const ZERO = rational(0), ONE = rational(1);
+export const ZERO = rational(0);
+export const ONE = rational(1);
 
 /** Negative, zero or positive as a is less than, equal to or greater than b; null is infinite. */
 export function compare(/** @type {Rational | null} */ a, /** @type {Rational | null} */ b) {
@@ -30,17 +31,29 @@ export function compare(/** @type {Rational | null} */ a, /** @type {Rational | 
 }
 
 /** The product; null if any factor is infinite. @returns {Rational | null} */
-export function product(/** @type {(Rational | null)[]} */ factors) {
-  return factors.reduce((/** @type {Rational | null} */ all, next) => all && next && rational(all[0] * next[0], all[1] * next[1]), ONE);
+export const product = (/** @type {(Rational | null)[]} */ factors) => productWith(factors)();
+
+/** The product as a function of one factor's place and of what stands there instead; null if any other is infinite. */
+export function productWith(/** @type {(Rational | null)[]} */ factors) {
+  const infinite = factors.flatMap((factor, i) => (factor ? [] : [i]));
+  const all = factors.reduce((/** @type {Rational} */ [n, d], factor) => (factor ? [n * factor[0], d * factor[1]] : [n, d]), ONE);
+  return (i = -1, instead = ONE) => {
+    if (infinite.some((j) => j !== i)) return null;
+    const [n, d] = factors[i] ?? ONE;
+    return /** @type {Rational} */ ([all[0] / n * instead[0], all[1] / d * instead[1]]);
+  };
 }
+
+/** What sorts whole numbers: negative, zero or positive as a is less than, equal to or greater than b. */
+export const order = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a < b ? -1 : Number(a > b));
 
 export const sum = (/** @type {bigint[]} */ values) => values.reduce((a, b) => a + b, 0n);
 
 /** n/d rounded up. */
 export const ceilDiv = (/** @type {bigint} */ n, /** @type {bigint} */ d) => -(-n / d) + BigInt(n > 0n && n % d !== 0n);
 
-/** The sum. */
-export const plus = (/** @type {Rational} */ a, /** @type {Rational} */ b) => rational(a[0] * b[1] + b[0] * a[1], a[1] * b[1]);
+/** The sum. @returns {Rational} */
+export const plus = (/** @type {Rational} */ a, /** @type {Rational} */ b) => [a[0] * b[1] + b[0] * a[1], a[1] * b[1]];
 
 /** A number from `low` to `high` hundredths, read exactly from a plain decimal string. @returns {Rational} */
 export function parseDecimal(/** @type {any} */ value, /** @type {string} */ field, low = 1, high = 6400) {

@@ -10,10 +10,15 @@ import { rational, sum } from "./rational.js";
 /** @typedef {[bigint, bigint, boolean]} Candidate n, d (0: infinite), and whether it is P(y) over P(y|s) */
 /** @typedef {import("./mechanisms.js").Dense | import("./mechanisms.js").Product} Listed */
 
-/** The columns of a table, or of a product with the last part fastest. @returns {Generator<bigint[]>} */
-export function* columnsOf(/** @type {Listed} */ m) {
-  if (m.kind === "dense") for (const y of m.weights[0].keys()) yield m.weights.map((row) => BigInt(row[y]));
-  else yield* productColumns(m.factors, [1n]);
+/** The columns of tables: every claim on a table looks at the same ones. @type {WeakMap<number[][], bigint[][]>} */
+const known = new WeakMap();
+
+/** The columns of a table, or of a product with the last part fastest. @returns {Iterable<bigint[]>} */
+export function columnsOf(/** @type {Listed} */ m) {
+  if (m.kind === "product") return productColumns(m.factors, [1n]);
+  const columns = known.get(m.weights) ?? m.weights[0].map((_, y) => m.weights.map((row) => BigInt(row[y])));
+  known.set(m.weights, columns);
+  return columns;
 }
 
 /** @returns {Generator<bigint[]>} */
@@ -44,13 +49,16 @@ export function* answerRatios(/** @type {Listed} */ m) {
   }
 }
 
-/** The largest ratio from `least` on, d = 0 if infinite. @returns {[bigint, bigint]} */
-export function largest(/** @type {Iterable<Candidate>} */ candidates, least = 1n) {
+/** The largest ratio from 1 on, d = 0 if infinite. @returns {[bigint, bigint]} */
+export function largest(/** @type {Iterable<Candidate>} */ candidates) {
   /** @type {[bigint, bigint]} */
-  let best = [least, 1n];
+  let best = [1n, 1n];
   for (const [n, d] of candidates) if (n * best[1] > best[0] * d) best = [n, d];
-  return best[1] ? rational(...best) : best;
+  return lowest(best);
 }
+
+/** A ratio in lowest terms, unless it is infinite. @returns {[bigint, bigint]} */
+export const lowest = (/** @type {[bigint, bigint]} */ [n, d]) => (d ? rational(n, d) : [n, d]);
 
 /** @returns {Generator<Candidate>} */
 export function* secretRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigint[][]} */ joint) {
@@ -65,12 +73,13 @@ export function* secretRatios(/** @type {Iterable<bigint[]>} */ columns, /** @ty
 /** @returns {Generator<Candidate>} */
 export function* averageRatios(/** @type {Iterable<bigint[]>} */ columns, /** @type {bigint[][]} */ joint) {
   const sizes = joint.map(sum), everybody = [...sizes.keys()];
-  for (const column of columns) yield* aroundAverage(joint.map((row) => dot(column, row)), sizes, everybody);
+  const everyone = sum(sizes);
+  for (const column of columns) yield* aroundAverage(joint.map((row) => dot(column, row)), sizes, everybody, everyone);
 }
 
 /** @returns {Generator<Candidate>} */
-export function* aroundAverage(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /** @type {number[]} */ secrets) {
-  const total = sum(sums), everyone = sum(sizes), [high, low] = extremes(sums, sizes, secrets);
+export function* aroundAverage(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /** @type {number[]} */ secrets, everyone = sum(sizes)) {
+  const total = sum(sums), [high, low] = extremes(sums, sizes, secrets);
   yield [sums[high] * everyone, total * sizes[high], false];
   yield [total * sizes[low], sums[low] * everyone, true];
 }
@@ -78,9 +87,10 @@ export function* aroundAverage(/** @type {bigint[]} */ sums, /** @type {bigint[]
 /** The secrets with the largest and the least sums[s] / sizes[s]. */
 function extremes(/** @type {bigint[]} */ sums, /** @type {bigint[]} */ sizes, /** @type {number[]} */ secrets) {
   let high = secrets[0], low = high;
-  for (const s of secrets) {
+  for (let i = 1; i < secrets.length; i++) {
+    const s = secrets[i];
     if (sums[s] * sizes[high] > sums[high] * sizes[s]) high = s;
-    if (sums[s] * sizes[low] < sums[low] * sizes[s]) low = s;
+    else if (sums[s] * sizes[low] < sums[low] * sizes[s]) low = s;
   }
   return [high, low];
 }

@@ -2,10 +2,15 @@
 /** Several people on one device, for apps that name them: loaded when one does. */
 
 import { bytesOf, hex } from "./canonical.js";
-import { RandomnessError } from "./errors.js";
+import { InvalidInput, RandomnessError } from "./errors.js";
 
-/** The name a respondent's ledger is kept under: a hash keyed with this store's own salt. */
-export async function nameOf(/** @type {string} */ key, /** @type {import("./store.js").Store} */ store) {
+/**
+ * The names a respondent's ledger is kept under, each a hash keyed with this store's own salt: of the key in NFC without
+ * space around it, and, for what was kept before keys were normalised, of the key as it is.
+ */
+export async function namesOf(/** @type {string} */ key, /** @type {import("./store.js").Store} */ store) {
+  if (typeof key !== "string") throw new InvalidInput("field_type", "respondent", "no_respondent");
+  if (!key.trim()) throw new InvalidInput("field_missing", "respondent", "no_respondent");
   const fresh = new Uint8Array(32);
   try {
     crypto.getRandomValues(fresh);
@@ -14,5 +19,6 @@ export async function nameOf(/** @type {string} */ key, /** @type {import("./sto
   }
   const salt = await store.change("salt", 0, (known) => !known && fresh);
   const hmac = await crypto.subtle.importKey("raw", salt, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-  return hex(new Uint8Array(await crypto.subtle.sign("HMAC", hmac, bytesOf(key))));
+  const spellings = [...new Set([key.normalize("NFC").trim(), key])];
+  return Promise.all(spellings.map(async (one) => hex(new Uint8Array(await crypto.subtle.sign("HMAC", hmac, bytesOf(one))))));
 }

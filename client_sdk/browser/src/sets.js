@@ -4,6 +4,7 @@
  * of answers and `low` off it. The argument, and why the search ends at the maximum, is in frankly_protocol/audit/sets.py.
  */
 
+import { DocumentRejected } from "./errors.js";
 import { gcd, sum } from "./rational.js";
 
 /**
@@ -29,14 +30,18 @@ export function shapeOf(/** @type {import("./mechanisms.js").Unary | import("./m
   return { answers: a, high: off, low: on, size: size === null ? null : a - size, scale };
 }
 
+/** Steps that so many searches may take together: to find the first ratio, and for each search. */
+export const searchSteps = (/** @type {number} */ searches) => 64 + 2 * searches;
+
 /** The largest ratio so far, from which every further search begins (Dinkelbach). */
 export class Search {
   n = 1n;
   d = 1n;
   /** @type {number[]} */ spare = [];
 
-  constructor(/** @type {Shape} */ sets) {
+  constructor(/** @type {Shape} */ sets, /** @type {number} */ searches) {
     this.sets = sets;
+    this.steps = searchSteps(searches);
   }
 
   /** The largest ratio of averages if it exceeds all before; A and C are the totals of the counts. @returns {Candidate | null} */
@@ -44,10 +49,9 @@ export class Search {
     let found = false;
     const { low: off, high } = this.sets, g = high - off;
     while (this.d) {
-      const H = this.#best(cells, A, C);
-      const inside = cells.filter(([x]) => H.has(x));
-      const n = (off * A + g * sum(inside.map((cell) => cell[1]))) * C;
-      const d = (off * C + g * sum(inside.map((cell) => cell[2]))) * A;
+      if (this.steps-- === 0) throw new DocumentRejected("work_limit", "prior", "long_search");
+      const [a, c] = this.#best(cells, A, C);
+      const n = (off * A + g * a) * C, d = (off * C + g * c) * A;
       if (n * this.d <= this.n * d) break;
       const common = gcd(n, d);
       [this.n, this.d, found] = [n / common, d / common, true];
@@ -55,18 +59,24 @@ export class Search {
     return found ? [this.n, this.d, low] : null;
   }
 
+  /** The counts on the set H that gains most over the ratio so far. @returns {[bigint, bigint]} */
   #best(/** @type {Cell[]} */ cells, /** @type {bigint} */ A, /** @type {bigint} */ C) {
-    const p = C * this.d, q = A * this.n;
-    if (this.sets.size === null) return new Set(cells.filter(([, a, c]) => a * p > c * q).map(([x]) => x));
-    const gains = [...cells.map(([x, a, c]) => /** @type {[bigint, number]} */ ([c * q - a * p, x])), ...this.spare.map((x) => /** @type {[bigint, number]} */ ([0n, x]))];
-    gains.sort(([v, x], [w, z]) => (v < w ? -1 : v > w ? 1 : x - z));
-    return new Set(gains.slice(0, this.sets.size).map(([, x]) => x));
+    const p = C * this.d, q = A * this.n, { size } = this.sets;
+    let inside = cells;
+    if (size === null) inside = cells.filter(([, a, c]) => a * p > c * q);
+    else {
+      const all = [...cells, ...this.spare.map((x) => /** @type {Cell} */ ([x, 0n, 0n]))];
+      const losses = all.map(([x, a, c]) => /** @type {[bigint, number, Cell]} */ ([c * q - a * p, x, [x, a, c]]));
+      losses.sort(([v, x], [w, z]) => (v < w ? -1 : v > w ? 1 : x - z));
+      inside = losses.slice(0, size).map(([, , cell]) => cell);
+    }
+    return inside.reduce(([a, c], cell) => [a + cell[1], c + cell[2]], [0n, 0n]);
   }
 }
 
 /** @returns {Generator<Candidate>} */
 export function* secretRatios(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint) {
-  const search = new Search(sets);
+  const search = new Search(sets, joint.length * (joint.length - 1));
   for (const [s, ours] of joint.entries())
     for (const [t, theirs] of joint.entries()) {
       const found = s !== t && search.better(ours.map((a, x) => [x, a, theirs[x]]), sum(ours), sum(theirs));
@@ -76,7 +86,7 @@ export function* secretRatios(/** @type {Shape} */ sets, /** @type {bigint[][]} 
 
 /** @returns {Generator<Candidate>} */
 export function* averageRatios(/** @type {Shape} */ sets, /** @type {bigint[][]} */ joint) {
-  yield* aroundAverageOfSets(new Search(sets), new Search(sets), joint, [...Array(sets.answers).keys()]);
+  yield* aroundAverageOfSets(new Search(sets, joint.length), new Search(sets, joint.length), joint, [...Array(sets.answers).keys()]);
 }
 
 /** @returns {Generator<Candidate>} */

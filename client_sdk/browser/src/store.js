@@ -5,17 +5,46 @@
  */
 
 import { FranklyError, StoreError, part } from "./errors.js";
+import { ZERO } from "./rational.js";
 
 /**
- * @typedef {{survey: string, respondent: string, digest: string, url: string, id: string, body: Uint8Array | null,
- *   state: "sealed" | "sent" | "refused", code: string} & import("./ledger.js").Spent} Sealed
+ * @typedef {{chain: string, survey: string, respondent: string, digest: string, url: string, id: string, body: Uint8Array | null,
+ *   state: "sealed" | "sent" | "refused", code: string} & import("./ledger.js").Charge} Sealed chain: the first root of the keys it was answered under
  * @typedef {{get: (store: string, key: any) => Promise<any>, all: (store: string) => Promise<any[]>,
  *   put: (store: string, value: any, key: any) => Promise<any>}} Door
- * @typedef {{run: <T>(stores: string[], write: boolean, work: (door: Door) => Promise<T>) => Promise<T>, close: () => void}} Backend
+ * @typedef {{run: <T>(stores: string[], write: boolean, work: (door: Door) => Promise<T>) => Promise<T>,
+ *   persist: () => void, close: () => void}} Backend
  */
 
 const STORES = ["keys", "surveys", "answers", "checkpoints", "proofs", "evidence", "salt"];
-const MAX_EVIDENCE = 16;
+const MAX_EVIDENCE = 16, OWNER = [""];
+
+/**
+ * What version 1 kept, by store: what it is now, and its key. It knew no chains of keys: all of it is kept under none, ''.
+ * Its keys are of `frankly.keys/1`, which nothing reads any more.
+ * @type {Record<string, (value: any, key: any) => [any, any]>}
+ */
+const FROM_1 = {
+  surveys: (document, survey) => [document, ["", survey]],
+  answers: ({ level: _, ceiling, free = null, freeDelta: delta = ZERO, ...rest }, [respondent, survey]) =>
+    [{ ...rest, chain: "", cost: delta[0] ? free : ceiling, delta }, [respondent, "", survey]],
+  checkpoints: (head, name) => [head, ["", name]],
+  proofs: (proof, digest) => [proof, ["", digest]],
+  evidence: (piece, digest) => [{ ...piece, chain: "" }, ["", digest]],
+};
+
+/** Make what there is not yet, and bring what version 1 kept up to date. */
+function upgrade(/** @type {IDBOpenDBRequest} */ { result, transaction }, /** @type {number} */ from) {
+  if (!from) return STORES.forEach((store) => result.createObjectStore(store));
+  /** @type {IDBTransaction} */ (transaction).objectStore("keys").clear();
+  for (const [name, renewed] of Object.entries(FROM_1)) {
+    const store = /** @type {IDBTransaction} */ (transaction).objectStore(name), keys = store.getAllKeys(), values = store.getAll();
+    values.onsuccess = () => {
+      store.clear();
+      values.result.forEach((value, i) => store.put(...renewed(value, keys.result[i])));
+    };
+  }
+}
 
 /** What a request gives; StoreError if it fails. */
 const answered = (/** @type {IDBRequest} */ request) => new Promise((resolve, reject) => {
@@ -28,8 +57,8 @@ async function indexedDatabase(/** @type {string} */ name) {
   /** @type {IDBDatabase} */
   let db;
   try {
-    const request = indexedDB.open(name, 1);
-    request.onupgradeneeded = () => STORES.forEach((store) => request.result.createObjectStore(store));
+    const request = indexedDB.open(name, 2);
+    request.onupgradeneeded = ({ oldVersion }) => upgrade(request, oldVersion);
     db = await answered(request);
   } catch {
     throw new StoreError(); // indexedDB is missing, or looking at it is forbidden
@@ -38,6 +67,7 @@ async function indexedDatabase(/** @type {string} */ name) {
   db.onversionchange = close;
   return {
     close,
+    persist: () => void Promise.resolve().then(() => navigator.storage.persist()).catch(() => undefined),
     run: (stores, write, work) => new Promise((resolve, reject) => {
       const fail = (/** @type {unknown} */ error) => reject(error instanceof FranklyError ? error : new StoreError());
       /** @type {IDBTransaction} */
@@ -105,22 +135,25 @@ export class Store {
   }
 
   /** Keep accepted keys, unless others than those they follow have been kept meanwhile. */
-  rememberKeys(/** @type {string} */ chain, /** @type {Uint8Array} */ keys, /** @type {Uint8Array | null} */ follows) {
-    return this.change("keys", chain, (now) => (!now || String(now) === String(follows)) && keys);
+  rememberKeys(/** @type {string} */ alias, /** @type {{chain: string, envelope: Uint8Array}} */ keys, /** @type {Uint8Array | null} */ follows) {
+    return this.change("keys", alias, (now) => (!now || String(now.envelope) === String(follows)) && keys);
   }
 
   /** Keep an accepted document; a version never gives way to a lower one, except to replace `insteadOf`. */
-  remember(/** @type {string} */ survey, /** @type {{version: number, digest: string, envelope: Uint8Array}} */ document, /** @type {string | null} */ insteadOf) {
-    return this.change("surveys", survey, (now) => (!now || document.version > now.version || now.digest === insteadOf) && document);
+  remember(
+    /** @type {string} */ chain, /** @type {string} */ survey, /** @type {{version: number, digest: string, envelope: Uint8Array}} */ document,
+    /** @type {string | null} */ insteadOf,
+  ) {
+    return this.change("surveys", [chain, survey], (now) => (!now || document.version > now.version || now.digest === insteadOf) && document);
   }
 
-  /** Keep what contradicts each other, by digest; the first pieces, if there are very many. */
-  keepEvidence(/** @type {[string, Uint8Array][]} */ pieces) {
+  /** Keep what contradicts each other, by digest; the first pieces of a chain, if there are very many. */
+  keepEvidence(/** @type {string} */ chain, /** @type {[string, Uint8Array][]} */ pieces) {
     return this.backend.run(["evidence"], true, async (door) => {
-      const kept = new Set((await door.all("evidence")).map((one) => one.digest));
+      const kept = new Set((await door.all("evidence")).filter((one) => one.chain === chain).map((one) => one.digest));
       for (const [digest, data] of pieces)
         if (kept.size < MAX_EVIDENCE && !kept.has(digest)) {
-          await door.put("evidence", { digest, data }, digest);
+          await door.put("evidence", { chain, digest, data }, [chain, digest]);
           kept.add(digest);
         }
     });
@@ -130,14 +163,19 @@ export class Store {
     return this.all("evidence");
   }
 
-  /** The name a respondent's ledger is kept under; '' is the install's owner. */
-  async respondentName(/** @type {string} */ key) {
-    return key && (await part(() => import("./respondents.js"))).nameOf(key, this);
+  /** The names a respondent's ledger is kept under, the one for what is new first; '' is the install's owner. @returns {Promise<string[]>} */
+  async respondentNames(/** @type {string} */ key) {
+    return key ? (await part(() => import("./respondents.js"))).namesOf(key, this) : OWNER;
   }
 
   /** What was sealed for a survey. @returns {Promise<Sealed | undefined>} */
-  answer(/** @type {string} */ survey, respondent = "") {
-    return this.get("answers", [respondent, survey]);
+  answer(/** @type {string} */ chain, /** @type {string} */ survey, names = OWNER) {
+    return this.backend.run(["answers"], false, (door) => answerOf(door, chain, survey, names));
+  }
+
+  /** What has become of something sealed. @returns {Promise<Sealed | undefined>} */
+  kept(/** @type {Sealed} */ sealed) {
+    return this.get("answers", placeOf(sealed));
   }
 
   /** Every sealed report that is not acknowledged yet, in an order that tells nothing. @returns {Promise<Sealed[]>} */
@@ -146,28 +184,43 @@ export class Store {
     return sealed.sort((a, b) => (a.survey + a.id < b.survey + b.id ? -1 : 1));
   }
 
-  /** The cost of every survey this respondent answered here; it never renews itself. @returns {Promise<Sealed[]>} */
-  async spent(respondent = "") {
-    return spentBy(await this.all("answers"), respondent);
+  /** What every survey this respondent answered here has cost, over all chains; it never renews itself. @returns {Promise<Sealed[]>} */
+  async spent(names = OWNER) {
+    return spentBy(await this.all("answers"), names);
   }
 
   /**
    * Draw and keep in one transaction: `make` gets what was spent, and draws; undefined if there is an answer already.
+   * The browser is asked once, at the first seal, not to evict what is kept; whatever it says, the seal stands.
    * @returns {Promise<Sealed | undefined>}
    */
-  seal(/** @type {string} */ survey, /** @type {string} */ respondent, /** @type {(spent: Sealed[]) => Sealed} */ make) {
-    return this.backend.run(["answers"], true, async (door) => {
-      if (await door.get("answers", [respondent, survey])) return undefined;
-      const sealed = make(spentBy(await door.all("answers"), respondent));
-      await door.put("answers", sealed, [respondent, survey]);
-      return sealed;
+  async seal(/** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {(spent: Sealed[]) => Sealed} */ make) {
+    let isFirst = false;
+    const sealed = await this.backend.run(["answers"], true, async (door) => {
+      if (await answerOf(door, chain, survey, names)) return undefined;
+      const all = await door.all("answers"), made = make(spentBy(all, names));
+      isFirst = !all.length;
+      await door.put("answers", made, placeOf(made));
+      return made;
     });
+    if (isFirst) this.backend.persist();
+    return sealed;
   }
 
   /** Erase bytes and id of an acknowledged or finally refused report; its cost stays, and that there was one. */
-  closeAnswer(/** @type {Sealed} */ { survey, respondent }, /** @type {string} */ state, /** @type {string} */ code) {
-    return this.change("answers", [respondent, survey], (kept) => kept?.state === "sealed" && { ...kept, state, code, body: null, id: "" });
+  closeAnswer(/** @type {Sealed} */ sealed, /** @type {string} */ state, /** @type {string} */ code) {
+    return this.change("answers", placeOf(sealed), (kept) => kept?.state === "sealed" && { ...kept, state, code, body: null, id: "" });
   }
 }
 
-const spentBy = (/** @type {Sealed[]} */ all, /** @type {string} */ respondent) => all.filter((one) => one.respondent === respondent);
+const placeOf = (/** @type {Sealed} */ { respondent, chain, survey }) => [respondent, chain, survey];
+const spentBy = (/** @type {Sealed[]} */ all, /** @type {string[]} */ names) => all.filter((one) => names.includes(one.respondent));
+
+/** An answer of this chain; or without one, from before chains were known: whose it is cannot be told, so it counts for all. */
+async function answerOf(/** @type {Door} */ door, /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names) {
+  for (const name of names)
+    for (const root of [chain, ""]) {
+      const found = await door.get("answers", [name, root, survey]);
+      if (found) return found;
+    }
+}

@@ -8,17 +8,18 @@ import { compare, parseChance } from "./rational.js";
 import { time } from "./schema.js";
 import { chanceUp, lnUp } from "./shown.js";
 
-/** @typedef {import("./rational.js").Rational} Rational */
-
 const UPDATE = "update the app";
 const NAMES = { notion: "unknown notion", kind: "unknown kind of mechanism", token: "unknown kind of token" };
 const STRANGER = "what answered was not the survey's server";
 
-const costs = (/** @type {[Rational | null, string, Rational, string]} */ ...[level, cap, delta, allowed]) => {
+/** A level, the cap, and the δ that the promises need and the app allows. */
+const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
   const isSure = compare(delta, parseChance(allowed, "")) <= 0;
-  const but = isSure ? "" : ` (its promises fail with a chance of up to ${chanceUp(delta)}, and this app allows ${allowed})`;
+  const but = isSure ? "" : ` (its promises need a δ of ${chanceUp(delta)}, and this app allows ${allowed})`;
   return `${lnUp(level)} nats${but}, this app allows ${cap}`;
 };
+const tells = (/** @type {string | null} */ secret, /** @type {any[]} */ given) =>
+  `its report can move the odds about ${secret === null ? "the answers" : `“${secret}”`} by ${nats(given)}`;
 const about = (/** @type {string} */ text) => (/** @type {string} */ notion) => `${notion}: ${text}`;
 const outside = (/** @type {string} */ what) => (/** @type {number[]} */ ...[from, to, now]) =>
   `${what} from ${time(from)} to ${time(to)}, this device's clock says ${time(now)}`;
@@ -30,7 +31,7 @@ const TEXTS = {
   too_large: "a payload has at most 4 MiB, an envelope a third more",
   surrogates: "a text holds characters that UTF-8 cannot carry",
   not_whole: "numbers must be whole and below 2^53",
-  too_deep: "the body is nested deeper than 8 levels",
+  too_deep: "the body is nested deeper than 9 levels",
   key_not_ascii: "object keys must be ASCII strings",
   not_json_utf8: "the payload is not valid JSON in UTF-8",
   not_canonical: "the payload is not in canonical form",
@@ -43,13 +44,18 @@ const TEXTS = {
   threshold_0: "a threshold is at least 1",
   signatures: (good, needed) => `${good} of the ${needed} trusted signatures needed are valid`,
   no_ed25519: "this browser does not know Ed25519: give Client.open a `verify` function",
-  no_keys: `expected a document of type frankly.keys/1: ${UPDATE}`,
+  no_keys: `expected a document of type frankly.keys/2: ${UPDATE}`,
   unknown_scheme: `only ed25519 keys are known: ${UPDATE}`,
   no_name: "a name has no spaces, no plus, and at most 255 characters",
   threshold_of_keys: "a threshold lies between 1 and the number of distinct keys",
   log_of_its_own: "the log and its witnesses have a key and a name each of their own",
   threshold_of_witnesses: "a threshold lies between 1 and the number of witnesses",
   expire_after_issue: "keys expire after they were issued",
+  weak_key: "anybody could sign for this key, or it is not written in its canonical form: make another one",
+  chain_start: "a whole chain of keys begins with version 1",
+  no_chain: "a chain of keys is an object with exactly the field chain",
+  too_many_steps: `more than 256 rotations of the keys have been missed: ${UPDATE}`,
+  missing_step: (version) => `version ${version} of the keys is missing from the chain`,
   log_key_alone: "a key of the log or a witness serves no other role",
   rollback: (version, known) => `version ${version} is older than version ${known}, seen before`,
   equivocation: (version) => `version ${version} has been seen here with other content`,
@@ -75,8 +81,12 @@ const TEXTS = {
   no_language: "expected a language tag such as en",
   no_key: "expected a public key in base64url",
   no_time: "a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC",
-  no_survey: `expected a document of type frankly.survey/1: ${UPDATE}`,
+  no_survey: `expected a document of type frankly.survey/2: ${UPDATE}`,
   prior_rows: (rows) => `expected ${rows} rows, or one row if the answer is the secret`,
+  prior_columns_differ: "every row of every table has as many columns as the first",
+  empty_stratum: "a stratum that nobody is in has no prior: add counts, or merge strata",
+  counts_too_large: "the counts of all strata together are below 2^53",
+  tables_of_strata: (strata) => `expected one table, or one for each of the ${strata} strata`,
   open_levels: "two infinite levels promise nothing",
   open_level: "only alip may leave a level open",
   no_secret: "this is not one of the prior's secrets",
@@ -108,10 +118,14 @@ const TEXTS = {
   large_product: (notion, most) => `${notion}: a product of more than ${most} reports can be verified for ldp and dp only`,
   too_long: about("verifying this takes too long at its size"),
   all_too_long: "verifying all that is promised would take too long",
+  long_search: "this prior takes too long to verify",
+  many_counts: "the priors hold too many counts, written out for every secret and stratum",
   not_kept: (notion, n, d, p, q) => `${notion}: ${d ? `${n}/${d} is needed` : "no finite ratio can be promised"}, ${p}/${q} is promised`,
   // Acceptance and policy.
   link_form: "a survey link looks like https://host/s/ID#sha256=…: copy it whole",
   link_user: "an address with a user name in it could tell devices apart",
+  own_machine: "reports for a survey on the network do not go to this machine itself",
+  other_host: (host, own) => `reports would go to ${host}, the link names ${own}: an app allows that by its policy's collectHosts`,
   not_https: "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
   insecure_page: "this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)",
   other_survey: "this is another survey's document",
@@ -124,11 +138,19 @@ const TEXTS = {
     `${lnUp(level)} nats is more than this app allows`,
   unlogged: "no log that somebody watches vouches for this survey, as this app demands",
   unpinned: "use the link that ends in #sha256=…, so that everyone gets the same survey",
-  cap: (...given) => `the survey costs ${costs(.../** @type {Parameters<typeof costs>} */ (given))}`,
-  composition: (...given) => "only one promise per secret that rests on a prior counts as stated, so the survey costs " +
-    costs(.../** @type {Parameters<typeof costs>} */ (given)),
-  budget: (...given) => `with what was answered before it would cost ${costs(.../** @type {Parameters<typeof costs>} */ (given))}`,
+  no_survey_ids: "expected a list of survey ids",
+  no_survey_id: "a survey id is 32 lower-case hex digits, as in its link after /s/",
+  cap: (_cause, secret, ...given) => `${tells(secret, given)}: ask for smaller levels, or allow more`,
+  composition: (cause, secret, ...given) => `${tells(secret, given)}: ${inWords([cause])}, or give them lower ceilings`,
+  prior_without_strata: "beside public questions a promise that rests on a prior counts only with counts for every stratum",
+  one_prior_counts: "only one block's promise that rests on a prior counts; ask these questions in one block",
+  final: (...given) => `it costs ${nats(given)}: nothing could ever be answered here after it; ` +
+    "publish it with lower ceilings, or let the app name this survey in finalSurveys",
+  budget: (...given) => `with what was answered before it would cost ${nats(given)}`,
+  budget_final: "it uses up the whole budget, so that it can only be answered first; something was answered before",
+  budget_delta: (delta, allowed) => `what was answered before has used up a δ of ${chanceUp(delta)}, this app allows ${allowed}`,
   // Answering.
+  no_respondent: "a respondent's key is a text that is not blank; without one, the answer is the owner's of this install",
   no_answers: choices("answers are given as an object of question id to choice id"),
   no_answer: choices("this question has no answer"),
   answer_no_text: choices("a choice is named by its id, a text"),
@@ -140,6 +162,7 @@ const TEXTS = {
   store: "this browser keeps nothing for this page (private window, blocked storage, or a full disk); nothing was sent",
   // On the way.
   network: "the server could not be reached; it will be tried again",
+  log_renamed: "the survey's log has another name now; the last head of its old one is kept as evidence",
   no_part: "a part of the SDK could not be loaded; reload the page when the network is back",
   not_found: "the server does not know this survey; check that the link is whole",
   status: (status) => `the server answered with status ${status}; try again later`,

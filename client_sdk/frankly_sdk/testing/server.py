@@ -11,6 +11,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem, problem_body
 from frankly_protocol.report import Report
+from frankly_protocol.trust import write_chain
 from frankly_protocol.trust.tokens import check_token
 
 from frankly_sdk.client import Client
@@ -89,6 +90,8 @@ class FakeServer:
         path = url.removeprefix(ORIGIN).partition("?")[0]
         if path == "/v1/keys" and self.authority is not None:
             return Reply(200, JSON, None, self.authority.keys)
+        if path == "/v1/keys/chain" and self.authority is not None:
+            return Reply(200, JSON, None, write_chain([self.authority.keys]))
         if path == f"/v1/surveys/{self.document.survey}/document":
             return Reply(200, JSON, None, self._envelope)
         return _problem(Problem.NOT_FOUND)

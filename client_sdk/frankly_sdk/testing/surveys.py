@@ -13,6 +13,7 @@ from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningK
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import KeysDocument, Role
+from frankly_protocol.trust.keys import MAX_VALIDITY
 
 from frankly_sdk.testing.time import FakeClock
 
@@ -58,7 +59,7 @@ def make_survey(
 
 
 class Authority:
-    """A root and a publisher key, valid for 400 days around the clock's now."""
+    """A root and a publisher key, valid for 400 days from the day before the clock's now."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         now = (clock or FakeClock()).now()
@@ -66,7 +67,7 @@ class Authority:
         document = KeysDocument(
             version=1,
             issued=now - timedelta(days=1),
-            expires=now + timedelta(days=400),
+            expires=now - timedelta(days=1) + MAX_VALIDITY,
             root=Role((self._root.public,), 1),
             publisher=Role((self._publisher.public,), 1),
         )

@@ -16,7 +16,7 @@ from functools import reduce
 from math import sqrt
 
 import numpy as np
-from frankly_protocol.blocks import Block
+from frankly_protocol.blocks import Block, Question
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_protocol.problems import Problem
@@ -44,12 +44,14 @@ class Part:
     """What one document says: its blocks, the symbols together, and the wanted targets over the joint answers.
 
     tally : symbols together -> how many of the n reports; for one block of large sets, pairs of positions x ≤ z.
+    strata : the document's public questions, beside which counts of everybody promise nothing.
     """
 
     blocks: tuple[Block, ...]
     n: int
     tally: Tally
     targets: Targets
+    strata: tuple[Question, ...] = ()
 
     @property
     def mechanism(self) -> Source:

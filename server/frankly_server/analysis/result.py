@@ -224,7 +224,7 @@ def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
     blocks = tuple(source.document.blocks[i] for i in positions)
     cells = cell_weights(blocks, table)
     targets = cells if table.shares else rational.product(part_targets(table), cells)
-    return Part(blocks, n_reports, tally, targets)
+    return Part(blocks, n_reports, tally, targets, source.document.strata)
 
 
 def _is_read(table: Table) -> bool:

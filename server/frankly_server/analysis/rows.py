@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 from frankly_protocol.audit import ln_up
+from frankly_protocol.blocks import Block
 
 from frankly_server.analysis.parts import Part, Pooled, pool
 from frankly_server.analysis.request import Request
@@ -14,6 +15,7 @@ from frankly_server.analysis.tables import Table, Target
 from frankly_server.estimate.contrasts import ratio
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.target_ends import row_flags
+from frankly_server.surveys.devices import is_unstated
 
 BETA: Final = "1/100"
 """The share of fakes that the poisoning columns are about; they grow as β/(1−β)."""
@@ -30,7 +32,7 @@ def table_json(table: Table, parts: Sequence[Part], request: Request, digests: S
         "n": pooled.n,
         "mechanism": _joined(block.mechanism_name for part in parts for block in part.blocks),
         "notion": _joined(block.notion for part in parts for block in part.blocks),
-        "epsilon": _joined(_nats(block.ratio) for part in parts for block in part.blocks),
+        "epsilon": _joined(_nats(block, part) for part in parts for block in part.blocks),
         "ceiling": _joined(ln_up(block.ceiling) for part in parts for block in part.blocks),
         "documents": list(digests),
     }
@@ -159,8 +161,9 @@ def _products(pooled: Pooled, table: Table, told: Sequence[str]) -> dict[str, An
     }
 
 
-def _nats(ratio_: Any) -> str:
-    return "none" if ratio_ is None else ln_up(ratio_)
+def _nats(block: Block, part: Part) -> str:
+    """Return a block's level; "none" where it bounds no ratio, or public answers void the promise."""
+    return "none" if block.ratio is None or is_unstated(block, part) else ln_up(block.ratio)
 
 
 def _joined(values: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import click
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.surveys.csv_prior import MAX_BYTES, CountTable, read_counts
+from frankly_server.surveys.csv_prior import MAX_BYTES, CountTable, PublicQuestion, public_questions, read_counts
 from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition, parse_value
 from frankly_server.surveys.yaml import read_yaml
 
@@ -17,7 +17,8 @@ option = click.option(
     "--counts",
     multiple=True,
     metavar="BLOCK=FILE",
-    help="Take this block's prior from a CSV: answers in the first line, then a secret and its counts in each.",
+    help="Take this block's prior from a CSV: answers in the first line, then a secret and its counts in each; "
+    "for counts by stratum, a column for each public question in front.",
 )
 
 
@@ -28,14 +29,15 @@ def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
     answers, in their order. Raises InvalidInput naming the block, or the line of the table.
     """
     value = read_yaml(data)
-    tables = dict(map(_table, counts))
+    public = public_questions(value.get("strata") if isinstance(value, Mapping) else None)
+    tables = dict(_table(asked, public) for asked in counts)
     for block in _blocks(value):
         if block.get("id") in tables and isinstance(block.get("prior"), dict):
-            block["prior"] |= _counted(tables[block["id"]], with_secrets="secret" in block["prior"])
+            block["prior"] = _counted(block["prior"], tables[block["id"]])
     try:
         found = parse_value(value)
     except InvalidInput as refused:
-        if tables and refused.problem is Problem.PRIOR_SHAPE:
+        if tables and refused.problem is Problem.PRIOR_SHAPE and "columns" in refused.detail:
             words = f"line 1: the columns are not the answers of the block ({refused.detail})"
             raise InvalidInput(Problem.PRIOR_SHAPE, words, "counts") from None
         raise
@@ -45,13 +47,13 @@ def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
     return found
 
 
-def _table(asked: str) -> tuple[str, CountTable]:
+def _table(asked: str, public: Sequence[PublicQuestion]) -> tuple[str, CountTable]:
     block, equals, path = asked.partition("=")
     if not (block and equals and path):
         raise InvalidInput(Problem.USAGE, "write a block's id, an equals sign and the path of a CSV", "counts")
     try:
         with Path(path).open("rb") as file:
-            return block, read_counts(file.read(MAX_BYTES + 1))
+            return block, read_counts(file.read(MAX_BYTES + 1), public)
     except OSError as error:
         raise InvalidInput(Problem.USAGE, f"the table cannot be read: {error.strerror}", "counts") from None
 
@@ -61,9 +63,14 @@ def _blocks(value: Any) -> list[dict[str, Any]]:
     return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
 
 
-def _counted(table: CountTable, *, with_secrets: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"joint": [list(row) for row in table.joint]}
-    return found | ({"secrets": list(table.secrets)} if with_secrets else {})
+def _counted(prior: Mapping[str, Any], table: CountTable) -> dict[str, Any]:
+    """Return the prior with the table's counts in place of its own."""
+    found = {name: value for name, value in prior.items() if name not in ("joint", "strata")}
+    if table.strata:
+        found["strata"] = [{"when": dict(when), "joint": [list(row) for row in rows]} for when, rows in table.strata]
+    else:
+        found["joint"] = [list(row) for row in table.joint]
+    return found | ({"secrets": list(table.secrets)} if "secret" in prior else {})
 
 
 def _check(block: BlockDefinition | None, table: CountTable) -> None:

@@ -15,7 +15,7 @@ OK, FAULT, USAGE, BAD_INPUT, PRIVACY, NETWORK, INTEGRITY, INTERRUPTED = 0, 1, 2,
 
 _PRIVACY_CODES = frozenset({
     Problem.IDENTITY_MECHANISM.code, Problem.BUDGET_EXCEEDED.code, Problem.MECHANISM_NOT_CERTIFIED.code,
-    Problem.PRIOR_SMALL_CELLS.code, Problem.CHOICE_UNPROTECTED.code, "document_privacy",
+    Problem.PRIOR_SMALL_CELLS.code, Problem.CHOICE_UNPROTECTED.code, "document_privacy", "document_work_limit",
 })  # fmt: skip
 _NETWORK_CODES = frozenset({"network", Problem.UNAVAILABLE.code, Problem.TIMED_OUT.code, Problem.TOO_MANY.code})
 _INTEGRITY_CODES = frozenset({"integrity", "receipt"})

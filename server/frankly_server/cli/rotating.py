@@ -72,7 +72,9 @@ def status(as_json: bool) -> None:
 @click.option("--root-threshold", type=click.IntRange(1, 32), help="How many root keys must sign.")
 @click.option("--publisher-threshold", type=click.IntRange(1, 32), help="How many publisher keys must sign.")
 @click.option("--witness-threshold", type=click.IntRange(1, 32), help="How many witnesses a device needs.")
-@click.option("--days", type=click.IntRange(1, 3650), default=730, help="How long the new version lasts [730].")
+@click.option(
+    "--days", type=click.IntRange(1, 400), default=400, help="How long the new version lasts, 1 to 400 [400]."
+)
 @_root_option
 @passphrase_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -188,7 +190,10 @@ def _witness(text: str) -> tuple[str, PublicKey]:
     if not separator or len(public) != 64 or public.strip("0123456789abcdef"):
         words = "write NAME=KEY, the key as the 64 hex digits that `frankly witness --show` prints"
         raise InvalidInput(Problem.USAGE, words, "--witness")
-    return name, PublicKey(bytes.fromhex(public))
+    key = PublicKey(bytes.fromhex(public))
+    if not key.is_sound:
+        raise InvalidInput(Problem.USAGE, "this is no sound Ed25519 key: copy the witness' own", "--witness")
+    return name, key
 
 
 def _only(known: Sequence[str], start: str) -> str:

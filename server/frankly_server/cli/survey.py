@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 import click
+from frankly_protocol.audit import ReportLevel
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from frankly_server.cli import counted, moving
@@ -15,6 +17,7 @@ from frankly_server.cli.opening import open_services
 from frankly_server.surveys import Published, PublishedBlock, files
 from frankly_server.surveys.definition import file_schema
 from frankly_server.surveys.drafting import Progress as Report
+from frankly_server.surveys.whole_report import cost_words, report_json, telling_rows
 
 MAX_FILE_BYTES = 8 * 2**20
 _COUNTED = {"level": "its level", "ceiling": "its ceiling"}
@@ -42,14 +45,18 @@ for moving_command in moving.commands():
 @json_option
 def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -> None:
     """Make the stored draft equal to a survey FILE (YAML); repeating it changes nothing."""
+    definition = counted.definition(file.read(MAX_FILE_BYTES), counts)
     with open_services() as services:
-        change = services.surveys.apply(counted.definition(file.read(MAX_FILE_BYTES), counts), dry_run=dry_run)
+        change = services.surveys.apply(definition, dry_run=dry_run)
     if as_json:
         write_json({"status": change.status, "survey": change.survey_id, "name": change.name, "dry_run": dry_run,
-                    "diff": list(change.diff), "warnings": list(change.warnings)})  # fmt: skip
+                    "diff": list(change.diff), "report": report_json(change.level),
+                    "warnings": list(change.warnings)})  # fmt: skip
         return
     for line in change.diff:
         click.echo(line)
+    strata = bool(definition.strata)
+    _tell(remarks(), change.level, has_strata=strata, title="By everything that is sent, at most")
     _warn(change.warnings)
     verb = f"would be {change.status}" if dry_run and change.status != "unchanged" else f"is {change.status}"
     remarks().print(f"Survey {change.name} {verb}.", markup=False)
@@ -160,6 +167,13 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
         remarks().print(f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.", markup=False)
 
 
+def _tell(out: Console, level: ReportLevel, *, has_strata: bool, title: str) -> None:
+    """Print what the whole report tells of each secret, and what answering costs."""
+    columns, rows = telling_rows(level, has_strata=has_strata)
+    out.print(table(title, columns, rows))
+    out.print(cost_words(level), markup=False)
+
+
 def _warn(warnings: Sequence[str]) -> None:
     for words in warnings:
         click.echo(f"Warning: {words}", err=True)
@@ -193,7 +207,7 @@ def _published(found: Published) -> dict[str, object]:
         "version": found.version,
         "digest": found.digest,
         "link": found.link,
-        "form_epsilon": found.form_epsilon,
+        "report": report_json(found.level),
         "budget": found.budget,
         "blocks": blocks,
         "warnings": list(found.warnings),
@@ -203,9 +217,10 @@ def _published(found: Published) -> dict[str, object]:
 def _show(found: Published) -> None:
     out = results()
     title = f"{found.name}, version {found.version} ({found.status})"
-    columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "the form counts")
+    columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "counts by")
     out.print(table(title, columns, [_row(block) for block in found.blocks]))
-    out.print(f"The whole form: {found.form_epsilon} of a budget of {found.budget} nats.", markup=False)
+    _tell(out, found.level, has_strata=found.has_strata, title="By everything that is sent")
+    out.print(f"What is protected stays within the budget of {found.budget} nats of log-odds.", markup=False)
     if any(block.rules_out for block in found.blocks):
         out.print(_ENDLESS, markup=False)
     if unchanged := [block.id for block in found.blocks if block.answers_unchanged]:

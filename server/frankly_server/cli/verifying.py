@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly verify --json`: what the exact verifier says of a mechanism and a claim, or of a whole survey document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,11 +13,13 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
+from frankly_protocol.promises import Promise
 
 from frankly_server.design.ldp_polytope import is_extreme, loose_entries
 from frankly_server.design.prior import Prior
 from frankly_server.estimate.interface import read_mechanism
 from frankly_server.records import flag, record, whole
+from frankly_server.surveys.whole_report import report_json
 
 _CLAIM = frozenset("level low_level prior lower_bounds attributes delta diagonal sensitive".split())
 _MOST_ENTRIES = 150
@@ -33,8 +35,10 @@ def verify_json(obj: Any) -> dict[str, Any]:
 
     Out: holds, `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) as [p, q] or "inf", ceiling
     likewise, worst with report and pair, and for srlip the condition; for ldp of a table of at most 150 entries also
-    extreme and loose, its loose entries [row, column] there  [Thesis Def 5.5]. Of a document: holds, digest, and
-    each block's claims; signatures are not looked at.
+    extreme and loose, its loose entries [row, column] there  [Thesis Def 5.5]. Of a document: holds, digest, and each
+    block's claims, where a prior is by stratum one claim within each `stratum` (its position) among the `secrets` that
+    occur there; report, the level of the whole report in nats, null unless every claim holds. Signatures are not looked
+    at.
 
     Raises InvalidInput, naming the field; DocumentRejected for a document that is none.
     """
@@ -64,14 +68,23 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
         {
             "id": block.id,
             "ceiling": _pair(ceiling(block.mechanism)),
-            "claims": [
-                {"notion": promise.claim.notion} | _judged(block.mechanism, promise.claim) for promise in block.promises
-            ],
+            "claims": [claim for promise in block.promises for claim in _claims(block.mechanism, promise)],
         }
         for block in document.blocks
     ]
     holds = all(claim["holds"] for block in blocks for claim in block["claims"])
-    return {"holds": holds, "digest": document.digest, "blocks": blocks, "signatures": "not checked"}
+    report = report_json(document.report_level) if holds else None
+    return {"holds": holds, "digest": document.digest, "blocks": blocks, "report": report, "signatures": "not checked"}
+
+
+def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
+    """Yield the verdict on each claim of a promise; secrets : the rows that are left within a stratum."""
+    for z, claim in promise.numbered_claims:
+        verdict = {"notion": claim.notion} | _judged(mechanism, claim)
+        if z is not None and promise.prior is not None:
+            named = zip(promise.prior.secrets, promise.prior.by_stratum[z], strict=True)
+            verdict |= {"stratum": z, "secrets": [name for name, row in named if any(row)]}
+        yield verdict
 
 
 def _claim(given: Mapping[str, Any]) -> Claim:

@@ -2,7 +2,6 @@
 """The server's keys: an offline root, publisher keys, a log key, and the keys documents that tie them together."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, accept_keys, require_step
 from frankly_protocol.trust.chain import MAX_STEPS
+from frankly_protocol.trust.keys import MAX_VALIDITY
 from frankly_protocol.trust.notes import LOG
 
 from frankly_server.keys.files import (
@@ -24,7 +24,7 @@ from frankly_server.keys.files import (
 )
 
 ROOT, PUBLISHER, LOG_KEY, DOCUMENT = "root.pem", "publisher.pem", "log.pem", "keys.json"
-VALIDITY: Final = timedelta(days=730)
+VALIDITY: Final = MAX_VALIDITY
 MAX_KEYS: Final = 32
 
 
@@ -114,7 +114,7 @@ class Keyring:
 
     def chain(self) -> list[bytes]:
         """Return the newest versions, oldest first: as many as a device may walk."""
-        newest = self.trusted().version
+        newest = self.trusted_or_expired().version  # whether they are in force is for devices to judge
         return [self.document(version) for version in range(max(1, newest - MAX_STEPS), newest + 1)]
 
     def publishers(self) -> list[SigningKey]:

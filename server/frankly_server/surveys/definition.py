@@ -20,18 +20,17 @@ from frankly_server.surveys.explicit import OwnParameters
 from frankly_server.surveys.fields import (
     Budget,
     Ceiling,
-    Cell,
     Flag,
     Language,
     Moment,
     Part,
     Slug,
-    Text,
     Whole,
     Words,
     custom,
     folded,
 )
+from frankly_server.surveys.known import PriorDefinition, in_strata_order
 from frankly_server.surveys.notions import Levels, NotionDefinition
 from frankly_server.surveys.yaml import read_yaml
 
@@ -73,29 +72,6 @@ class QuestionDefinition(Part):
         AfterValidator(_choices),
         Field(json_schema_extra={"minItems": 2, "maxItems": 64}),
     ]
-
-
-class PriorDefinition(Part):
-    """What is publicly known beforehand: joint[s][x], all counts or all shares; one row means the answer itself.
-
-    public : the admin's word that the counts come from public data; needed if any lies between 1 and 4.
-    """
-
-    joint: Annotated[tuple[tuple[Cell, ...], ...], Field(min_length=1, max_length=64)]
-    source: Text
-    secret: Slug | None = None
-    secrets: tuple[Slug, ...] | None = None
-    public: Flag = False
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if (self.secret is None) != (self.secrets is None):
-            raise custom(Problem.FIELD_MISSING, "name the secret and its values together: secret and secrets")
-        if self.secrets is not None and len(self.secrets) != len(self.joint):
-            words = f"{len(self.secrets)} secrets need as many rows, there are {len(self.joint)}"
-            raise custom(Problem.PRIOR_SHAPE, words)
-        _no_collision([("secret", secret, secret) for secret in self.secrets or ()])
-        return self
 
 
 def _mechanism(name: Any) -> str:
@@ -164,12 +140,15 @@ class BlockDefinition(OwnParameters, Levels):
         return self.mechanism in PAIRS or any(asked.notion == "rldp" for asked in self.protections)
 
     def _check_prior(self, prior: PriorDefinition, *, named: bool) -> None:
-        columns = self.answers // len(prior.joint) if self.in_pairs else self.answers
-        for s, row in enumerate(prior.joint):
-            if len(row) != columns:
-                words = f"row {s} of the prior has {len(row)} columns, the questions need {columns}"
-                raise custom(Problem.PRIOR_SHAPE, words)
-        if named and prior.secrets is None and (len(prior.joint) > 1 or self.in_pairs):
+        rows = len(prior.tables[0])
+        columns = self.answers // rows if self.in_pairs else self.answers
+        for table, place in zip(prior.tables, prior.places, strict=True):
+            for s, row in enumerate(table):
+                if len(row) != columns:
+                    whose = f", {place}," if place else ""
+                    words = f"row {s} of the prior{whose} has {len(row)} columns, the questions need {columns}"
+                    raise custom(Problem.PRIOR_SHAPE, words)
+        if named and prior.secrets is None and (rows > 1 or self.in_pairs):
             raise custom(Problem.FIELD_MISSING, "a prior with several rows needs the names secret and secrets")
 
 
@@ -296,9 +275,23 @@ def parse_value(value: Any) -> SurveyDefinition:
     if not isinstance(value, dict):
         raise InvalidInput(Problem.DEFINITION_INVALID, "a survey is a map of fields, beginning with name: …")
     try:
-        return SurveyDefinition.model_validate(value)
+        found = SurveyDefinition.model_validate(value)
     except ValidationError as error:
         raise invalid(faults_of(error, Problem.DEFINITION_INVALID)) from None
+    return found.model_copy(update={"blocks": tuple(_in_order(found, i) for i in range(len(found.blocks)))})
+
+
+def _in_order(survey: SurveyDefinition, i: int) -> BlockDefinition:
+    """Return a block whose counts for each stratum stand in the document's order. Raises InvalidInput(prior_shape)."""
+    block, questions = survey.blocks[i], [(q.id, [choice.id for choice in q.choices]) for q in survey.strata]
+    if block.prior is None:
+        return block
+    return block.model_copy(update={
+        "prior": in_strata_order(block.prior, questions, f"blocks[{i}].prior"),
+        "priors": tuple(
+            in_strata_order(prior, questions, f"blocks[{i}].priors[{k}]") for k, prior in enumerate(block.priors)
+        ),
+    })  # fmt: skip
 
 
 def _distinct(kind: str, names: Sequence[str]) -> None:

@@ -1,66 +1,111 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What devices with the usual limit make of a survey: told before anybody is sent a link that nobody can use.
+"""The level of a survey's whole report before it is designed, and what devices with the usual cap make of a survey.
 
-These are warnings, not refusals: an app may allow more, and a survey may be the only one that its people ever answer.
+Warnings are told before anybody is sent a link that nobody can use. They are no refusals: an app may allow more, and a
+survey may be the only one that its people ever answer. A promise that a public answer voids is refused.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from frankly_protocol.audit import DEVICE_CAP, FormLevel, exp_lower, form_level, is_endless, ln_up
-from frankly_protocol.audit.ledger import LedgerPromise
+from frankly_protocol.audit import DEVICE_CAP, ReportLevel, exp_lower, is_endless, ln_up, report_level
+from frankly_protocol.audit.report import LevelBlock, LevelDocument
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_protocol.promises import Promise
 
 from frankly_server.surveys.definition import SurveyDefinition
-from frankly_server.surveys.priors import asked_of, promises_of
+from frankly_server.surveys.priors import asked_of
+
+_CAP = exp_lower(Fraction(DEVICE_CAP))
 
 
 @dataclass(frozen=True, slots=True)
-class _Expected:
-    """A block before it is designed: its promises, and a ceiling if one of them is prior-free."""
+class _ExpectedBlock:
+    """A block before it is designed: its promises, and the ceiling that its prior-free ones set; None if unknown."""
 
     id: str
-    promises: Sequence[LedgerPromise]
+    promises: Sequence[Promise]
     ceiling: Fraction | None
 
 
-def warnings_of(document: SurveyDocument) -> tuple[str, ...]:
-    """Return what to know of a document before its link is given out: a sentence each, none if all is well."""
-    endless = [block.id for block in document.blocks if is_endless(block.ceiling)]
-    return _warnings(document.form_level, endless)
+@dataclass(frozen=True, slots=True)
+class ExpectedForm:
+    """A form before it is designed. A ceiling that no prior-free notion bounds counts as infinite."""
+
+    blocks: Sequence[_ExpectedBlock]
+    strata: Sequence[object]
+
+    @property
+    def report_level(self) -> ReportLevel:
+        """An upper bound on the level of the whole report."""
+        return report_level(self)
 
 
-def expected_warnings(definition: SurveyDefinition) -> tuple[str, ...]:
-    """Return the same of a definition, as far as it can be told before mechanisms are designed.
+def expected_form(definition: SurveyDefinition) -> ExpectedForm:
+    """Return the form of a definition. Raises InvalidInput for one that cannot be designed, or not be published."""
+    form = ExpectedForm([_expected(definition, i) for i in range(len(definition.blocks))], definition.strata)
+    require_stated(form)
+    return form
 
-    Raises InvalidInput for a definition that cannot be designed.
+
+def require_stated(form: LevelDocument) -> None:
+    """Raise InvalidInput(unsupported) for a promise that public answers void, where no ceiling within the cap is left.
+
+    A public answer and a report together can tell a secret although the counts of everybody are true.
     """
-    blocks = [_expected(definition, i) for i in range(len(definition.blocks))]
-    return _warnings(form_level(blocks), [block.id for block in blocks if block.ceiling is None])
+    for i, block in enumerate(form.blocks):
+        if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
+            words = (
+                f"beside public questions, the counts of everybody promise nothing, and the ceiling of {block.id} is "
+                f"not within {DEVICE_CAP} nats. {_way_out(block)}set ceiling_cap to {DEVICE_CAP} or less"
+            )
+            raise InvalidInput(Problem.UNSUPPORTED, words, f"blocks[{i}].prior")
 
 
-def _expected(definition: SurveyDefinition, i: int) -> _Expected:
-    block = definition.blocks[i]
-    claims = asked_of(block, f"blocks[{i}]").claims
-    free = [Fraction(*claim.level) for claim in claims if claim.notion == "ldp" and claim.level is not None]
-    return _Expected(block.id, promises_of(block, claims), min(free, default=None))
+def is_unstated(block: LevelBlock, form: LevelDocument) -> bool:
+    """Return True if the block states its ceiling only: a promise under counts of everybody beside public questions."""
+    return bool(form.strata) and any(p.secret is not None and not p.is_stratified for p in block.promises)
 
 
-def _warnings(form: FormLevel, endless: Sequence[str]) -> tuple[str, ...]:
-    most, found = exp_lower(Fraction(DEVICE_CAP)), []
+def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
+    """Return what to know of a survey before its link is given out: a sentence each, none if all is well."""
+    level, found = form.report_level, []
     usual = f"{DEVICE_CAP} nats, the limit of devices whose app sets no other"
-    dear = form.level is not None and form.level > most
-    if dear:
-        found.append(f"The form costs {ln_up(form.level)} nats, more than {usual}: there nobody can answer it.")
-    if endless:
-        found.append(
-            f"No backstop: {', '.join(endless)}. Between surveys every block counts its ceiling; without one, whoever "
-            "answers can answer no other survey from the same device. Set ceiling_cap."
+    final = (
+        "There an app refuses the survey unless it names it in final_surveys, and whoever answers can never answer "
+        "another."
+    )
+    if level.odds is not None and level.odds > _CAP:
+        words = f"The whole report tells up to {ln_up(level.odds)} nats, more than {usual}: there nobody can answer it."
+        found.append(words)
+    elif endless := [block.id for block in form.blocks if is_endless(block.ceiling)]:
+        words = f"No backstop: {', '.join(endless)}. Answering costs more than {usual}. {final} Set ceiling_cap."
+        found.append(words)
+    elif level.cost.odds is None or level.cost.odds > _CAP:
+        words = (
+            f"Answering costs {ln_up(level.cost.odds)} nats, more than {usual}. {final} Lower a level or ceiling_cap."
         )
-    elif not dear and (form.ceiling is None or form.ceiling > most):
-        found.append(
-            f"Between surveys every block counts its ceiling, together {ln_up(form.ceiling)} nats, more than "
-            f"{usual}: whoever answers there can answer no other survey. Lower a level or ceiling_cap."
-        )
+        found.append(words)
+    found += [
+        f"Beside public questions, the counts of everybody promise nothing: of {block.id}, only the ceiling of "
+        f"{ln_up(block.ceiling)} nats is stated. {_way_out(block)}protect the answer itself (ldp)."
+        for block in form.blocks
+        if is_unstated(block, form)
+    ]
     return tuple(found)
+
+
+def _way_out(block: LevelBlock) -> str:
+    robust = any(promise.claim.notion == "rldp" for promise in block.promises)
+    return "Take another notion, or " if robust else "Give counts for each stratum (prior.strata), or "
+
+
+def _expected(definition: SurveyDefinition, i: int) -> _ExpectedBlock:
+    block = definition.blocks[i]
+    promises = asked_of(block, f"blocks[{i}]").promises
+    claims = [promise.claim for promise in promises]
+    free = [Fraction(*claim.level) for claim in claims if claim.notion == "ldp" and claim.level is not None]
+    return _ExpectedBlock(block.id, promises, min(free, default=None))

@@ -14,13 +14,13 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.asked import Asked
 from frankly_server.design.engine import INSTEAD, Design, DesignRequest, design
 from frankly_server.design.families import FAMILIES
 from frankly_server.design.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
-from frankly_server.surveys.priors import asked_of, named, promises_of
+from frankly_server.surveys.devices import expected_form, require_stated
+from frankly_server.surveys.priors import BlockRequest, asked_of, named
 
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
 _SEARCH_S = 60.0
@@ -54,8 +54,9 @@ def draft_blocks(
 ) -> list[DraftedBlock]:
     """Design the mechanism of every block, each for at most a minute of search: its certificate tells how far it got.
 
-    Raises InvalidInput with the path of the block at fault: whatever `asked_of` and `design` refuse.
+    Raises InvalidInput with the path of the block at fault: whatever `expected_form` and `design` refuse.
     """
+    expected_form(definition)  # before any search
     drafted = []
     for i, block in enumerate(definition.blocks):
         if progress:
@@ -69,8 +70,8 @@ def draft_blocks(
 def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock], place: Place) -> SurveyDocument:
     """Return the verified document: every promise re-checked from the integers, the ledger within the budget.
 
-    Raises InvalidInput: mechanism_not_certified, budget_exceeded, optimiser_limit for tables too large to be sent to a
-    device, or definition_invalid for times that have passed.
+    Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers void, budget_exceeded,
+    optimiser_limit for tables too large to be sent to a device, or definition_invalid for times that have passed.
     """
     opens, closes, expires = _window(definition, place.issued)
     try:
@@ -97,8 +98,10 @@ def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock],
     except DocumentRejected as error:
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
-        problem = Problem.MECHANISM_NOT_CERTIFIED if error.reason == "privacy" else Problem.DEFINITION_INVALID
+        named = {"privacy": Problem.MECHANISM_NOT_CERTIFIED, "work_limit": Problem.OPTIMISER_LIMIT}
+        problem = named.get(error.reason, Problem.DEFINITION_INVALID)
         raise InvalidInput(problem, error.detail, error.field) from None
+    require_stated(document)
     require_budget(document, definition.budget)
     return document
 
@@ -110,12 +113,17 @@ def _too_large(blocks: Sequence[DraftedBlock]) -> str:
 
 
 def require_budget(document: SurveyDocument, budget: str) -> None:
-    """Raise InvalidInput(budget_exceeded) if answering the whole form costs more than `budget` nats (DESIGN §3.6)."""
-    form = document.form_level
-    if form.level is not None and form.level <= exp_lower(Fraction(budget)):
+    """Raise InvalidInput(budget_exceeded) if the report tells more than `budget` nats of anything protected."""
+    level = document.report_level
+    if level.odds is not None and level.odds <= exp_lower(Fraction(budget)):
         return
-    parts = ", ".join(f"{line.block} {ln_up(line.value)} (its {line.counted_by})" for line in form.lines)
-    words = f"the form costs {ln_up(form.level)} nats, the budget is {budget}; its parts: {parts}"
+    about = {name: secret.odds for name, secret in level.secrets.items()} or {"the answers": level.answers.odds}
+    parts = ", ".join(f"{ln_up(odds)} of {name}" for name, odds in about.items())
+    blocks = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
+    words = (
+        f"the whole report tells more than the budget of {budget} nats of log-odds: up to {parts}; the bounds of its "
+        f"blocks whatever is known: {blocks}"
+    )
     raise InvalidInput(Problem.BUDGET_EXCEEDED, words, "budget")
 
 
@@ -144,7 +152,7 @@ def in_turns(timer: Callable[[], float], seconds: float, searches: int) -> Itera
         yield a_while(timer, max(0.0, deadline - timer()) / left)
 
 
-def request_of(block: BlockDefinition, asked: Asked, limits: Limits) -> DesignRequest:
+def request_of(block: BlockDefinition, asked: BlockRequest, limits: Limits) -> DesignRequest:
     """Return what the engine is asked for a block."""
     return DesignRequest(
         prior=asked.prior,
@@ -167,6 +175,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
         request = replace(request, accept_unidentifiable=True)
     with named(field):
         found = design(request)
+        promises = asked.kept(found.claims)
     certificate = Certificate(
         found.objective, _decimal(found.value), None if found.bound is None else _decimal(found.bound)
     )
@@ -174,7 +183,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
         id=block.id,
         questions=tuple(_question(question) for question in block.questions),
         mechanism=found.mechanism,
-        promises=promises_of(block, found.claims),
+        promises=promises,
         design_prior=asked.prior.shares,
         ceiling=stated_ceiling(found.mechanism),
         mechanism_name=found.mechanism_name,

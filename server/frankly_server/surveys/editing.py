@@ -6,13 +6,19 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any, Final
 
+from frankly_protocol.audit import exp_lower, ln_up
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys.devices import expected_form
+
 Draft = dict[str, Any]
-_LEVEL: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,30})?", re.ASCII)
+_MOST: Final = "60"
+_LEAST: Final = Decimal("0.01")
 _NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
 
 
@@ -66,18 +72,19 @@ def block_of(draft: Draft, block_id: str) -> Draft:
 
 
 def with_budget(draft: Draft) -> Draft:
-    """Set the form's budget to the most its blocks can be counted at: their level, or the ceiling beside a prior."""
-    total = Decimal(0)
-    for block in draft["blocks"]:
-        level = block.get("ceiling_cap") or block.get("epsilon") or block.get("epsilon_high") or "3"
-        # What is no plain number is refused by `parse_value`, in better words than could be found here.
-        total += Decimal(level) if _LEVEL.fullmatch(level) else Decimal(3)
-    draft["budget"] = str(min(total, Decimal(60)))
+    """Set the form's budget to the most that its whole report can tell of anything protected, at most 60 nats."""
+    draft["budget"] = _MOST
+    try:
+        odds = expected_form(parse_value(draft)).report_level.odds
+    except InvalidInput:  # refused in the same words where the draft is kept
+        return draft
+    if odds is not None and odds <= exp_lower(Fraction(_MOST)):
+        draft["budget"] = f"{max(Decimal(ln_up(odds)), _LEAST).normalize():f}"
     return draft
 
 
 def nats_of_factor(text: str, field: str = "factor") -> str:
-    """Return ln of "at most so many times as likely", rounded down to ten-thousandths; `field` is where it was written.
+    """Return ln of the factor in "at most … times as likely", rounded down to ten-thousandths; `field` names its input.
 
     Raises InvalidInput(eps_format, eps_out_of_range).
     """

@@ -31,7 +31,8 @@ _OWN_LEVELS: Final = {"alip": ("epsilon_low", "epsilon_high")}
 class Protection:
     """What the protection step asks for.
 
-    secret : None if the answer itself is protected; else the name of what is, with `counts` of it by answer.
+    secret : None if the answer itself is protected; else the name of what is, with `counts` of it by answer, of
+    everybody or for each stratum.
     other : the id of the question that is the secret, None for something that is not asked. notion : of NOTIONS, with
     its levels in nats as decimal texts: epsilon, or for alip epsilon_low and epsilon_high ("inf" for no promise).
     sample, beta : for rldp, of how many people the counts are, and the risk that the truth lies outside their ball.
@@ -175,12 +176,13 @@ def _prior(block: Draft, wanted: Protection, questions: Mapping[str, Draft]) -> 
         asked = questions[wanted.other]
         rows = _order(counts.secrets, _names([asked]), "first column", "secrets")
         secrets = [choice["id"] for choice in asked["choices"]]
-    prior: Draft = {
-        "secret": wanted.other or slug(wanted.secret or ""),
-        "secrets": secrets,
-        "joint": [[counts.joint[s][x] for x in order] for s in rows],
-        "source": wanted.source,
-    }
+    prior: Draft = {"secret": wanted.other or slug(wanted.secret or ""), "secrets": secrets, "source": wanted.source}
+    if counts.strata:
+        prior["strata"] = [
+            {"when": dict(when), "joint": [[joint[s][x] for x in order] for s in rows]} for when, joint in counts.strata
+        ]
+    else:
+        prior["joint"] = [[counts.joint[s][x] for x in order] for s in rows]
     return prior | ({"public": True} if wanted.public else {})
 
 

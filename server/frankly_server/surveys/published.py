@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What publishing tells: the promise of every block, the cost of the form, the link, and what keeps devices away."""
+"""What publishing tells: the promise of every block, the level of the whole report, the link, and any hindrance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from frankly_protocol.audit import is_endless, ln_up
+from frankly_protocol.audit import ReportLevel, is_endless, ln_up
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
@@ -17,6 +17,7 @@ from frankly_protocol.trust import Role
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.store import DocumentRow, Transaction
 from frankly_server.store.standings import StandingRow
+from frankly_server.surveys.devices import is_unstated
 
 _PAUSED: Final = "The survey is paused: whoever answers now has the report kept on the device until you resume it."
 _RETIRED: Final = (
@@ -36,6 +37,7 @@ _MET: Final = "the survey has the {} reports at which it closes itself: raise th
 class PublishedBlock:
     """What a published block promises; epsilon and ceiling are nats as text, ``inf`` if there is no finite bound.
 
+    epsilon : of the first promise; ``inf`` also where public answers void it, and only the ceiling is stated.
     rules_out : some reports all but rule some answers out; the ceiling is infinite or as good as that.
     estimable, untold : in words, what can be estimated, and which shares no number of reports tells apart.
     """
@@ -56,8 +58,8 @@ class PublishedBlock:
 class Published:
     """A published version; ``status`` is ``published``, or ``unchanged`` if this very definition was already out.
 
-    form_epsilon : what answering the whole form costs, in nats as text; at most `budget`. warnings : what devices will
-    make of it, in sentences.
+    level : what the whole report tells of each secret, within `budget`, and what answering costs a device. warnings :
+    what devices will make of it, in sentences.
     """
 
     status: str
@@ -66,7 +68,8 @@ class Published:
     version: int
     digest: str
     link: str
-    form_epsilon: str
+    level: ReportLevel
+    has_strata: bool
     budget: str
     blocks: Sequence[PublishedBlock]
     warnings: Sequence[str] = ()
@@ -74,13 +77,15 @@ class Published:
 
 def promised(document: SurveyDocument) -> list[PublishedBlock]:
     """Return what every block of a document promises."""
-    counted = {line.block: line.counted_by for line in document.form_level.lines}
+    level = document.report_level
+    by_level = {secret.counted for secret in level.secrets.values()}
+    counted = {line.block: "level" if line.block in by_level else line.counted_by for line in level.lines}
     return [
         PublishedBlock(
             id=block.id,
             mechanism=block.mechanism_name,
             notion=block.notion,
-            epsilon=ln_up(block.ratio),
+            epsilon=ln_up(None if is_unstated(block, document) else block.ratio),
             ceiling=ln_up(block.ceiling),
             counted_by=counted[block.id],
             answers_unchanged=block.mechanism.sends_unchanged,

@@ -9,7 +9,7 @@ from datetime import datetime
 from json import loads
 
 from frankly_protocol import canonical
-from frankly_protocol.audit import ln_up
+from frankly_protocol.audit import ReportLevel
 from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
@@ -21,7 +21,7 @@ from frankly_server.settings import Settings
 from frankly_server.store import Database, DocumentRow, SurveyRow
 from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
-from frankly_server.surveys.devices import expected_warnings, warnings_of
+from frankly_server.surveys.devices import expected_form, warnings_of
 from frankly_server.surveys.drafting import Place, Progress, draft_blocks, draft_document
 from frankly_server.surveys.published import (
     KEYS_UNUSABLE,
@@ -38,13 +38,15 @@ from frankly_server.surveys.published import (
 class Change:
     """What `apply` did, or would do: ``created``, ``updated`` or ``unchanged``, and the differing fields.
 
-    survey_id : None for a survey that a dry run would create. warnings : what devices will make of it, in sentences.
+    survey_id : None for a survey that a dry run would create. level : an upper bound, before mechanisms are designed.
+    warnings : what devices will make of it, in sentences.
     """
 
     status: str
     survey_id: str | None
     name: str
     diff: Sequence[str]
+    level: ReportLevel
     warnings: Sequence[str] = ()
 
 
@@ -88,7 +90,8 @@ class Surveys:
         seen : digest of the draft that the new one was made from; None to replace whatever is there.
         Raises InvalidInput: immutable if the draft is not the one `seen`, and for a prior that cannot be used.
         """
-        warnings = expected_warnings(definition)
+        expected = expected_form(definition)
+        warnings, level = warnings_of(expected), expected.report_level
         new = definition.to_json()
         with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
             row = tx.surveys.by_name(definition.name)
@@ -96,15 +99,17 @@ class Surveys:
                 survey_id = None if dry_run else secrets.token_hex(16)
                 if survey_id is not None:
                     tx.surveys.add(SurveyRow(survey_id, definition.name, new))
-                return Change("created", survey_id, definition.name, differences({}, loads(new)), warnings)
+                diff = differences({}, loads(new))
+                return Change("created", survey_id, definition.name, diff, level, warnings)
             if seen is not None and SurveyDefinition.from_json(row.definition).digest != seen:
                 words = "somebody changed this draft meanwhile: look at it in another tab before you keep yours"
                 raise InvalidInput(Problem.IMMUTABLE, words)
             if row.definition == new:
-                return Change("unchanged", row.id, row.name, [], warnings)
+                return Change("unchanged", row.id, row.name, [], level, warnings)
             if not dry_run:
                 tx.surveys.redefine(row.id, new)
-            return Change("updated", row.id, row.name, differences(loads(row.definition), loads(new)), warnings)
+            diff = differences(loads(row.definition), loads(new))
+            return Change("updated", row.id, row.name, diff, level, warnings)
 
     def publish(
         self, name_or_id: str, progress: Progress | None = None, timer: Callable[[], float] = time.monotonic
@@ -259,7 +264,8 @@ class Surveys:
             version=stored.version,
             digest=stored.digest,
             link=self._link(stored),
-            form_epsilon=ln_up(document.form_level.level),
+            level=document.report_level,
+            has_strata=bool(document.strata),
             budget=budget,
             blocks=promised(document),
             warnings=(*warnings_of(document), *self._hindrances(stored)),

@@ -17,7 +17,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/health/live")
     @declare(routes, "alive", answers={200: ("The process answers.", reading.JSON, models.Health)})
     def alive() -> Response:
-        """Tell that the process answers, asking nothing else: if this fails, restart it."""
+        """Tell that the process answers; the database is not asked. If this fails, restart the process."""
         reading.query(())
         return Response(_OK, content_type=reading.JSON)
 

@@ -26,9 +26,12 @@ _HERE: Final = Path(__file__).resolve()
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 _SECONDS: Final = 300
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self' '{hash}'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "default-src 'none'; script-src 'self' '{hash}'; style-src 'self'; connect-src 'self'; worker-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types frankly"
 )
+_WORKER: Final = "default-src 'none'; script-src 'self'"
+"""The policy of the script that verifies beside the page; a worker keeps to its own script's policy."""
 _PAGE: Final = """<!doctype html>
 <html lang="en">
 <head>
@@ -133,6 +136,8 @@ def blueprint(services: Services) -> APIBlueprint:
             raise InvalidInput(Problem.NOT_FOUND, "the SDK has no such file; begin with /sdk/v1/index.js")
         response = Response(served[name], content_type=_TYPES[Path(name).suffix])
         response.headers["Cache-Control"] = f"public, max-age={_SECONDS}"
+        if name == "verifier.js":
+            response.headers["Content-Security-Policy"] = _WORKER
         return response
 
     return routes

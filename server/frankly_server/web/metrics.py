@@ -131,7 +131,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
         problems=(Problem.UNAUTHENTICATED, Problem.NOT_FOUND),
     )
     def metrics() -> Response:
-        """Return counters for monitoring, to who sends `Authorization: Bearer` and the token of FRANKLY_METRICS_TOKEN.
+        """Return monitoring counters to callers with `Authorization: Bearer` and the token of FRANKLY_METRICS_TOKEN.
 
         A server without such a token has no metrics.
         """

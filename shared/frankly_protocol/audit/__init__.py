@@ -12,18 +12,21 @@ from frankly_protocol.audit.bounds import (
     parse_nats,
 )
 from frankly_protocol.audit.claims import NOTIONS, PRIOR_BASED, PRIOR_FREE, Claim
-from frankly_protocol.audit.ledger import (
-    DEVICE_CAP,
-    FormLevel,
-    LedgerLine,
-    Posterior,
-    form_level,
-    ledger_total,
-    lift_bound,
-    odds_bound,
-)
 from frankly_protocol.audit.notions import Worst, ceiling, is_endless, require_private, stated_ceiling, worst
 from frankly_protocol.audit.ratios import AVERAGE
+from frankly_protocol.audit.report import (
+    DEVICE_CAP,
+    AnswersLevel,
+    BlockCharge,
+    Charge,
+    Posterior,
+    ReportLevel,
+    SecretLevel,
+    lift_bound,
+    odds_bound,
+    report_level,
+    total_charge,
+)
 from frankly_protocol.audit.work import MAX_WORK, require_verifiable, work
 
 __all__ = [
@@ -33,18 +36,19 @@ __all__ = [
     "NOTIONS",
     "PRIOR_BASED",
     "PRIOR_FREE",
+    "AnswersLevel",
+    "BlockCharge",
+    "Charge",
     "Claim",
-    "FormLevel",
-    "LedgerLine",
     "Posterior",
+    "ReportLevel",
+    "SecretLevel",
     "Worst",
     "ceiling",
     "chance_up",
     "exp_lower",
     "exp_upper",
-    "form_level",
     "is_endless",
-    "ledger_total",
     "level_for",
     "lift_bound",
     "ln_up",
@@ -52,9 +56,11 @@ __all__ = [
     "parse_chance",
     "parse_epsilon",
     "parse_nats",
+    "report_level",
     "require_private",
     "require_verifiable",
     "stated_ceiling",
+    "total_charge",
     "work",
     "worst",
 ]

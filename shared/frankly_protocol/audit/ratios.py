@@ -53,9 +53,9 @@ def secret_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
 def average_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
     """Yield max_s P(y|s) / P(y), and P(y) / min_s P(y|s) as `low`  [Funnel, Definition 2; Lift, Definition 3]."""
     sizes, weighted = [sum(row) for row in joint], _weighted(joint)
-    everybody = range(len(sizes))
+    everybody, everyone = range(len(sizes)), sum(sizes)
     for y, column in enumerate(columns):
-        yield from _around_average(weighted(column), sizes, everybody, y, None)
+        yield from _around_average(weighted(column), sizes, everyone, everybody, y, None)
 
 
 def side_channel_ratios(columns: Columns, joint: Joint, attributes: Sequence[int]) -> Iterator[Candidate]:
@@ -66,14 +66,14 @@ def side_channel_ratios(columns: Columns, joint: Joint, attributes: Sequence[int
     masses = list(zip(*(_margins(row, attributes) for row in joint), strict=True))
     conditions = product(*((*range(size), None) for size in attributes))
     cells = [
-        (i, sizes, [s for s, size in enumerate(sizes) if size], condition)
+        (i, sizes, sum(sizes), [s for s, size in enumerate(sizes) if size], condition)
         for i, (sizes, condition) in enumerate(zip(masses, conditions, strict=True))
     ]
     for y, column in enumerate(columns):
         sums = list(zip(*(_margins(list(map(mul, column, row)), attributes) for row in joint), strict=True))
-        for i, sizes, present, condition in cells:
+        for i, sizes, everyone, present, condition in cells:
             if len(present) > 1:  # a secret that x_J determines is told by x_J, not by the report
-                yield from _around_average(sums[i], sizes, present, y, condition)
+                yield from _around_average(sums[i], sizes, everyone, present, y, condition)
 
 
 def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
@@ -147,9 +147,14 @@ def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
 
 
 def _around_average(
-    sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int], y: int, condition: Condition | None
+    sums: Sequence[int],
+    sizes: Sequence[int],
+    everyone: int,
+    secrets: Sequence[int],
+    y: int,
+    condition: Condition | None,
 ) -> Iterator[Candidate]:
-    total, everyone = sum(sums), sum(sizes)
+    total = sum(sums)
     high, low = _extremes(sums, sizes, secrets)
     yield Candidate(sums[high] * everyone, total * sizes[high], y, (high, AVERAGE), False, condition)
     yield Candidate(total * sizes[low], sums[low] * everyone, y, (AVERAGE, low), True, condition)
@@ -158,10 +163,10 @@ def _around_average(
 def _extremes(sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int]) -> tuple[int, int]:
     """Return the secrets with the largest and the least sums[s] / sizes[s]."""
     high = low = secrets[0]
-    for s in secrets:
+    for s in secrets[1:]:
         if sums[s] * sizes[high] > sums[high] * sizes[s]:
             high = s
-        if sums[s] * sizes[low] < sums[low] * sizes[s]:
+        elif sums[s] * sizes[low] < sums[low] * sizes[s]:
             low = s
     return high, low
 

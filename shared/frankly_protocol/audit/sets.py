@@ -21,11 +21,13 @@ prefix (for lift: Funnel, eq. 27-29, where the paper lists 2^a subsets). If some
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, product
-from math import gcd
+from math import gcd, prod
 from typing import NamedTuple
 
 from frankly_protocol.audit.claims import Joint, LowerBounds
 from frankly_protocol.audit.ratios import AVERAGE, Candidate, Condition, scaled_bounds
+from frankly_protocol.audit.work import search_steps
+from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
 
@@ -81,9 +83,10 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True)
 class _Search:
-    """The largest ratio so far, from which every further search begins."""
+    """The largest ratio so far, from which every further search begins, and how many steps all may still take."""
 
     sets: Sets
+    steps: int
     n: int = 1
     d: int = 1
     spare: Sequence[int] = field(default_factory=list)
@@ -96,6 +99,9 @@ class _Search:
         found = None
         low, g = self.sets.low, self.sets.high - self.sets.low
         while self.d:  # nothing is beyond infinity
+            self.steps -= 1
+            if self.steps < 0:
+                raise DocumentRejected("work_limit", "this prior takes too long to verify", "prior")
             H = self._best_set(cells, A, C)
             inside = set(H)
             a = sum(cell.a for cell in cells if cell.x in inside)
@@ -131,7 +137,7 @@ def excesses(sets: Sets, p: int, q: int) -> Iterator[Candidate]:
 
 def secret_ratios(sets: Sets, joint: Joint) -> Iterator[Candidate]:
     """Yield max_s P(B|s) / min_s P(B|s)  [Funnel, Definition 1]."""
-    search = _Search(sets)
+    search = _Search(sets, search_steps(len(joint) * (len(joint) - 1)))
     for s, t in permutations(range(len(joint)), 2):
         cells = [_Cell(x, a, c) for x, (a, c) in enumerate(zip(joint[s], joint[t], strict=True))]
         if found := search.better(cells, sum(joint[s]), sum(joint[t])):
@@ -140,18 +146,22 @@ def secret_ratios(sets: Sets, joint: Joint) -> Iterator[Candidate]:
 
 def average_ratios(sets: Sets, joint: Joint) -> Iterator[Candidate]:
     """Yield P(B|s) / P(B), and P(B) / P(B|s) as `low`  [Funnel, Definition 2; Lift, Definition 3]."""
-    upper, lower = _Search(sets), _Search(sets)
+    upper, lower = (_Search(sets, search_steps(len(joint))) for _ in range(2))
     yield from _around_average(upper, lower, joint, range(sets.answers), None)
 
 
 def side_channel_ratios(sets: Sets, joint: Joint, attributes: Sequence[int]) -> Iterator[Candidate]:
     """Yield the ratios of `average_ratios` given x_J, for every subset J of attributes and every x_J that occurs."""
-    upper, lower = _Search(sets), _Search(sets)
-    values = list(product(*map(range, attributes)))
+    searches = len(joint) * prod(size + 1 for size in attributes)
+    upper, lower = (_Search(sets, search_steps(searches)) for _ in range(2))
+    strides = [prod(attributes[j + 1 :]) for j in range(len(attributes))]
     for condition in product(*((*range(size), None) for size in attributes)):
-        inside = [x for x, v in enumerate(values) if all(k in (None, w) for k, w in zip(condition, v, strict=True))]
-        known = set(inside)
-        upper.spare = lower.spare = [x for x in range(sets.answers) if x not in known]
+        steps = zip(condition, attributes, strides, strict=True)
+        parts = ([k * n] if k is not None else range(0, size * n, n) for k, size, n in steps)
+        inside = [sum(part) for part in product(*parts)]
+        if sets.size is not None:
+            known = set(inside)
+            upper.spare = lower.spare = [x for x in range(sets.answers) if x not in known]
         yield from _around_average(upper, lower, joint, inside, condition)
 
 
@@ -185,11 +195,14 @@ def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterato
     width, low, g = len(fixed[0]), sets.low * scale, sets.high - sets.low
     h = width if sets.size is None else sets.size
     j, l = min(h, width), max(0, h - (sets.answers - width))  # noqa: E741 - the letters of the docstring
-    for s, t in permutations(range(len(fixed)), 2):
+    # As for listed reports: the two largest suprema and the two least infima hold the largest ratio of two secrets.
+    most, least = ([bound(row, scale, k) for row in fixed] for bound, k in ((_most, j), (_least, l)))
+    highs = sorted(range(len(fixed)), key=lambda s: -most[s])[:2]
+    lows = sorted(range(len(fixed)), key=lambda s: least[s])[:2]
+    for s, t in ((s, t) for s, t in product(highs, lows) if s != t):
         ours, theirs = _places(fixed[s], s, j, largest=True), _places(fixed[t], t, l, largest=False)
         shut = [x for x in range(t * width, (t + 1) * width) if x not in theirs]
-        n, d = low + g * _most(fixed[s], scale, j), low + g * _least(fixed[t], scale, l)
-        yield Candidate(n, d, sets.some([*ours, *theirs], shut), (s, t))
+        yield Candidate(low + g * most[s], low + g * least[t], sets.some([*ours, *theirs], shut), (s, t))
     few = max(1, 0 if sets.size is None else l)
     if diagonal and few < width:
         for s, row in enumerate(fixed):
@@ -209,7 +222,7 @@ def posteriors(sets: Sets, joint: Joint, sensitive: int) -> Iterator[Candidate]:
     # people with mass under the prior send has it, for example one that speaks for an answer with mass.
     likely = next(x for x, n in enumerate(everybody) if n)
     yield Candidate(mass, total, sets.some([likely]), (sensitive, AVERAGE))
-    if found := _Search(sets).better(cells, mass, total):
+    if found := _Search(sets, search_steps(1)).better(cells, mass, total):
         n, d, symbol = found
         yield Candidate(n * mass, d * total, symbol, (sensitive, AVERAGE))
 

@@ -1,60 +1,172 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much arithmetic a claim takes to verify, known before it is done: no document may keep a device busy for long."""
+"""How long a document takes to verify, known before it is verified: none may keep a device busy for long.
 
+One unit is about a nanosecond on one core of a machine of 2020, in the slower of Python and JavaScript and with the
+slowest data of that size (`run.py bench verify` measures it). The estimate depends on sizes, and for (ε, δ) of products
+on how many different likelihoods their factors have. Both SDKs compute the same figure, so both accept the same
+documents.
+"""
+
+from collections.abc import Sequence
 from math import prod
+from typing import Protocol
 
 from frankly_protocol.audit import products
-from frankly_protocol.audit.claims import Claim
+from frankly_protocol.audit.claims import Claim, LowerBounds
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.mechanisms.base import MAX_REPORTS
 
-MAX_WORK = 10**8
-"""Multiplications that the verification of one claim, and of one document, may take: seconds on one core."""
-_SEARCH = 8
-"""Multiplications of whole numbers that one step of the search over sets stands for."""
-_LIKELIHOOD = 80
+MAX_WORK = 10**9
+"""Units that verifying a claim, or a document with all its claims and its report's level, may take: about a second."""
+MAX_COUNTS = 1 << 21
+"""Counts that the priors of a document may hold together, written out with a row for each secret in each stratum."""
+_FIRST_STEPS, _STEPS = 64, 2
+"""Steps of a search for the worst set: to find the first ratio, and for each pair that may exceed it."""
 
 
-def work(mechanism: Mechanism, claim: Claim) -> int:
-    """Return about how many multiplications verifying a well-formed claim takes, from sizes alone."""
-    if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
-        return _of_sets(mechanism.answers, claim)
-    if isinstance(mechanism, ProductMechanism):
-        if claim.notion == "ldp":
-            return sum(factor.answers * factor.reports for factor in mechanism.factors)
-        if claim.notion == "dp":
-            return _of_likelihoods(mechanism)
-    if claim.notion == "dp":
-        return mechanism.answers**2 * mechanism.reports
-    cells = prod(size + 1 for size in claim.attributes) if claim.attributes else mechanism.answers
-    return mechanism.reports * (mechanism.answers + cells * len(claim.joint or ((),)))
+class WorkPromise(Protocol):
+    """The part of a promise that its cost depends on."""
+
+    @property
+    def claims(self) -> Sequence[Claim]:
+        """The claims that the mechanism must keep."""
+        ...
+
+    @property
+    def secret(self) -> str | None:
+        """The secret, if there is one."""
+        ...
+
+
+class WorkBlock(Protocol):
+    """The part of a block that its cost depends on."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism."""
+        ...
+
+    @property
+    def promises(self) -> Sequence[WorkPromise]:
+        """Everything that is promised of the block."""
+        ...
+
+
+def require_affordable(blocks: Sequence[WorkBlock]) -> None:
+    """Raise DocumentRejected("work_limit") unless a document can be verified, and its level found, within MAX_WORK."""
+    total = level_work(blocks)
+    pairs = [(block.mechanism, claim) for block in blocks for promise in block.promises for claim in promise.claims]
+    total += sum(_of_ceiling(block.mechanism) for block in blocks)
+    total += sum(_of_sizes(mechanism, claim) for mechanism, claim in pairs)
+    # Likelihoods are counted, at a cost that the sizes tell, so only where that is affordable.
+    if total <= MAX_WORK:
+        total += sum(_of_likelihoods(mechanism, claim) for mechanism, claim in pairs)
+    if total > MAX_WORK:
+        raise DocumentRejected("work_limit", "verifying all that is promised would take too long", "blocks")
 
 
 def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
-    """Raise DocumentRejected("privacy") if verifying the claims together would take too long, or cannot be done."""
+    """Raise DocumentRejected unless the claims together can be verified; reason work_limit if that takes too long."""
     for claim in claims:
         listed = isinstance(mechanism, ProductMechanism) and claim.notion not in ("ldp", "dp")
         if listed and mechanism.reports > MAX_REPORTS:
             words = f"a product of more than {MAX_REPORTS} reports can be verified for ldp and dp only"
             raise DocumentRejected("privacy", f"{claim.notion}: {words}", "notion")
     if sum(work(mechanism, claim) for claim in claims) > MAX_WORK:
-        notions = ", ".join(claim.notion for claim in claims)
-        raise DocumentRejected("privacy", f"{notions}: verifying this takes too long at its size", "notion")
+        raise too_long(*claims)
 
 
-def _of_sets(answers: int, claim: Claim) -> int:
-    secrets = len(claim.joint or claim.lower_bounds or ())
+def too_long(*claims: Claim) -> DocumentRejected:
+    """Return the error for claims whose verification would take too long."""
+    notions = ", ".join(claim.notion for claim in claims)
+    return DocumentRejected("work_limit", f"{notions}: verifying this takes too long at its size", "notion")
+
+
+def search_steps(searches: int) -> int:
+    """Return how many steps so many searches for the worst set may take together."""
+    return _FIRST_STEPS + _STEPS * searches
+
+
+def work(mechanism: Mechanism, claim: Claim) -> int:
+    """Return the units that verifying a claim takes; more than MAX_WORK if it is known to exceed that."""
+    sizes = _of_sizes(mechanism, claim)
+    return sizes if sizes > MAX_WORK else sizes + _of_likelihoods(mechanism, claim)
+
+
+def level_work(blocks: Sequence[WorkBlock]) -> int:
+    """Return the units that the level of the whole report takes."""
+    promises = [promise for block in blocks for promise in block.promises]
+    secrets = len({promise.secret for promise in promises if promise.secret is not None})
+    products_made = 2 * secrets + len(blocks) + 4
+    return secrets * len(promises) * 300 + products_made * len(blocks) * (1000 + 60 * len(blocks))
+
+
+def _of_ceiling(mechanism: Mechanism) -> int:
+    return _of_sizes(mechanism, Claim("ldp", (1, 1)))
+
+
+def _of_sizes(mechanism: Mechanism, claim: Claim) -> int:
+    """Return the units as far as sizes tell; for (ε, δ) of a product those of counting its likelihoods."""
+    tables = len(claim.joint or ()) * mechanism.answers * 100
+    if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
+        return 100_000 + tables + _of_sets(mechanism, claim)
+    return 100_000 + tables + _of_columns(mechanism, claim)
+
+
+def _of_columns(mechanism: DenseMechanism | ProductMechanism, claim: Claim) -> int:
+    factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
+    a, b, joint = mechanism.answers, mechanism.reports, claim.joint or ()
+    if claim.notion == "ldp":
+        return sum(80 * factor.answers * factor.reports + 1500 * factor.reports for factor in factors)
+    if claim.notion == "dp":
+        each = 2000 if len(factors) > 1 else 120
+        return sum(factor.answers**2 * (5000 + each * factor.reports) for factor in factors)
+    size = 3 + _words(mechanism.bits * len(factors))
+    listed = a * b * (40 if len(factors) == 1 else 40 * size)
+    if claim.notion == "rldp":
+        secrets, large = len(claim.lower_bounds or ()), size + _words(_scale_bits(claim.lower_bounds or ()))
+        return listed + a * 300 * large + b * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large**2)
+    secrets, counts = len(joint), sum(sum(map(bool, row)) for row in joint)
+    if claim.notion == "dpv":
+        secrets, counts = 2, 2 * a
+    cells = prod(size + 1 for size in claim.attributes or ()) if claim.notion == "srlip" else 1
+    margins = secrets * cells * 40 * size if claim.notion == "srlip" else 0
+    around = cells * (secrets * 190 + 800) * size
+    return listed + b * (secrets * a * 8 + counts * 20 * size + margins + around)
+
+
+def _of_sets(mechanism: UnaryMechanism | SubsetMechanism, claim: Claim) -> int:
+    a, secrets = mechanism.answers, len(claim.joint or claim.lower_bounds or ())
     if claim.notion in ("ldp", "dp"):
-        return answers
-    if claim.notion in ("secret-ldp", "rldp"):
-        return _SEARCH * secrets**2 * answers
-    conditions = prod(size + 1 for size in claim.attributes or ())
-    return _SEARCH * 2 * secrets * answers * conditions
+        return 0
+    if claim.notion == "rldp":
+        return a * 300 * (3 + _words(_scale_bits(claim.lower_bounds or ()))) + secrets * 2000 + a**2 * 40
+    if claim.notion == "secret-ldp":
+        searches = secrets * (secrets - 1)
+        return 800 * a * search_steps(searches) + 8000 * searches
+    if claim.notion == "dpv":
+        return 800 * a * search_steps(1)
+    # An answer is beside a condition for each of its own values, or any; sets of a fixed size hold others, too.
+    sizes = (claim.attributes or ()) if claim.notion == "srlip" else ()
+    conditions = prod(size + 1 for size in sizes)
+    others = a * conditions * 120 if isinstance(mechanism, SubsetMechanism) else 0
+    each = _STEPS * ((800 * a << len(sizes)) + others) + 8000 * conditions
+    return 2 * (800 * a * _FIRST_STEPS + secrets * each)
 
 
-def _of_likelihoods(mechanism: ProductMechanism) -> int:
-    if sum(factor.answers**2 * factor.reports for factor in mechanism.factors) > MAX_WORK // _LIKELIHOOD:
-        return MAX_WORK + 1
-    known = [products.likelihoods(factor) for factor in mechanism.factors]
-    return _LIKELIHOOD * prod(sum(map(len, own)) for own in known)
+def _of_likelihoods(mechanism: Mechanism, claim: Claim) -> int:
+    """Return the units of convolving the likelihoods of a product's factors, for (ε, δ)."""
+    if claim.notion != "dp" or not isinstance(mechanism, ProductMechanism):
+        return 0
+    masses = [sum(map(len, products.likelihoods(factor))) for factor in mechanism.factors]
+    return 650 * (3 + _words(mechanism.bits * len(masses))) * prod(masses)
+
+
+def _scale_bits(bounds: LowerBounds) -> int:
+    """Return about how many bits a common denominator of the bounds has."""
+    return sum(d.bit_length() for d in {d for row in bounds for _, d in row})
+
+
+def _words(bits: int) -> int:
+    return -(-bits // 64)

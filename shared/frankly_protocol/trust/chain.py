@@ -5,11 +5,12 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from frankly_protocol.canonical import MAX_BYTES, parse_json
+from frankly_protocol.canonical import MAX_BYTES, digest, parse_json
 from frankly_protocol.envelope import KEYS_TYPE, Envelope
-from frankly_protocol.errors import DocumentRejected, InvalidInput, KeyChainError
+from frankly_protocol.errors import DocumentRejected, Equivocation, InvalidInput, KeyChainError
 from frankly_protocol.trust.keys import KeysDocument, require_step
 
 MAX_STEPS = 256
@@ -32,6 +33,39 @@ def walk(newest: bytes, known: bytes | None, chain: Callable[[], Sequence[bytes]
     document = require_step(known, newest)
     document.require_window(now)  # (K6)
     return document
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """The newest keys of a whole chain, their envelope, and the chain's name: the digest of its first payload."""
+
+    keys: KeysDocument
+    newest: bytes
+    first_root: str
+
+
+def prove_chain(chain: Sequence[bytes], known: bytes | None, now: datetime) -> Proven:
+    """Return the newest keys of a chain from version 1 on, with the name of the chain.
+
+    chain : the envelopes of all versions, oldest first. known : the one accepted last or shipped, which must be among
+    them; None on first use. The name cannot be claimed: (K1) to (K4) hold for every step from version 1 on, so whoever
+    has no root key of a chain can only repeat it. (K5) and (K6) hold as in `walk`.
+
+    Raises as `accept_keys`.
+    """
+    previous: bytes | None = None
+    for data in chain:
+        document = require_step(previous, data)
+        if previous is None and document.version != 1:
+            raise KeyChainError("a whole chain of keys begins with version 1", "chain")
+        previous = data
+    if previous is None:
+        raise KeyChainError("a chain of keys has at least one version", "chain")
+    newest = walk(previous, known, lambda: chain, now)
+    payloads = [_payload(data) for data in chain]
+    if known is not None and _payload(known) not in payloads:
+        raise Equivocation(f"the chain has another version {_version(known)} of the keys than the one known", "chain")
+    return Proven(newest, previous, digest(payloads[0]))
 
 
 def write_chain(envelopes: Sequence[bytes]) -> bytes:
@@ -69,4 +103,8 @@ def _between(version: int, known: bytes | None, chain: Callable[[], Sequence[byt
 
 
 def _version(data: bytes) -> int:
-    return KeysDocument.parse(Envelope.from_bytes(data, KEYS_TYPE).payload).version
+    return KeysDocument.parse(_payload(data)).version
+
+
+def _payload(data: bytes) -> bytes:
+    return Envelope.from_bytes(data, KEYS_TYPE).payload

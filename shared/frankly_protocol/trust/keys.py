@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.keys/1`: the offline root's list of publisher, log and witness keys (DESIGN §4; docs/protocol.md §3).
+"""`frankly.keys/2`: the offline root's list of publisher, log and witness keys (DESIGN §4; docs/protocol.md §3).
 
 A new version counts only if it is the next one and both the old and the new root thresholds signed it; the walk over
 several versions is in `chain.py`.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from frankly_protocol import canonical, schema
 from frankly_protocol.clock import format_time
@@ -23,7 +23,9 @@ from frankly_protocol.errors import (
 )
 from frankly_protocol.trust.notes import LOG, WITNESS, NoteKey, is_name
 
-TYPE = "frankly.keys/1"
+TYPE = "frankly.keys/2"
+MAX_VALIDITY: Final = timedelta(days=400)
+"""Longest time from issued to expires: for so long a device may be kept from newer keys without noticing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class KeysDocument:
     def __post_init__(self) -> None:
         if self.expires <= self.issued:
             raise schema.reject("keys expire after they were issued", "expires")
+        if self.expires - self.issued > MAX_VALIDITY:
+            raise schema.reject(f"keys are valid for at most {MAX_VALIDITY.days} days", "expires")
         if self.log is not None:
             named = {key.public.key_id for key in (self.log.log, *self.log.witnesses)}
             if named & {key.key_id for key in (*self.root.keys, *self.publisher.keys)}:
@@ -230,4 +234,7 @@ def _key(value: Any, field: str) -> PublicKey:
     public = data["public"]
     if not isinstance(public, str) or len(public) != 64 or public.strip("0123456789abcdef"):
         raise schema.reject("expected 64 lower-case hex digits", field + ".public")
-    return PublicKey(bytes.fromhex(public))
+    key = PublicKey(bytes.fromhex(public))
+    if not key.is_sound:
+        raise schema.reject("this is no Ed25519 key that only its owner can sign for; make another", field + ".public")
+    return key

@@ -44,7 +44,7 @@ def finished(wire: Wire, page: Page, link: str) -> None:
     answer(page)
     assert len(set(wire.posted)) == 1
     assert len(wire.stored) == 1
-    kept = page.evaluate("client.store.answer(client.survey.survey)")
+    kept = page.evaluate("client.store.answer(client.chain, client.survey.survey)")
     assert (kept["state"], kept["body"], kept["id"]) == ("sent", None, "")
 
 

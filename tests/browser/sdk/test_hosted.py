@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.sdk.conftest import WATCH
 from tests.browser.sdk.site import Site, hosted
-from tests.browser.sdk.wire import Wire
+from tests.browser.sdk.test_work import slow
+from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.samples import NOW
 
 LOOKS = [
@@ -21,6 +22,7 @@ LOOKS = [
 ]
 
 BOTH_ENDS = ((360, "light", "en"), (1280, "dark", "ar"))
+FINAL = {"en": "Once sent, your answer cannot be withdrawn.", "ar": "بعد الإرسال لا يمكن سحب إجابتك."}
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,9 @@ def test_the_page_is_accessible_fits_and_keeps_its_policy(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert serious(page) == []
     page.locator("summary").click()
+    assert page.locator("button[type=submit]").get_attribute("aria-describedby") == "final"
+    assert page.locator("#final").is_visible()
+    assert page.locator("#final").inner_text() == FINAL[language]
     page.locator("button[type=submit]").click()  # nothing is chosen: every question says so
     assert page.locator(".error:not(:empty)").count() == 3
     assert serious(page) == []
@@ -178,6 +183,9 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
     assert page.evaluate("events") == ["opened", "sealed", "sent"]
     assert page.evaluate("violations") == []
     assert len(wire.stored) == 1
+    # What docs/privacy.md says of browsers: pages cannot keep these two back.
+    for path, headers in wire.asked:
+        assert {"user-agent", "accept-language"} <= {name.lower() for name in headers}, path
 
 
 def test_what_the_server_serves(site: Site) -> None:
@@ -195,6 +203,21 @@ def test_what_the_server_serves(site: Site) -> None:
         assert requests.get(site.origin + path, timeout=5).status_code == 404, path
     for path in ("/health", f"/v1/surveys/{site.survey}/estimates"):  # not for other origins
         assert "Access-Control-Allow-Origin" not in requests.get(site.origin + path, timeout=5).headers
+
+
+def test_the_page_s_policy_lets_a_worker_verify(browser: Browser, site: Site) -> None:
+    """The page takes no script by its address but the SDK's worker, and the worker loads the SDK's modules only."""
+    page = visit(browser, site.link, 900, "light", "en")
+    workers: list[str] = []
+    page.on("worker", lambda worker: workers.append(worker.url))
+    payload = slow().payload().decode()
+    (found,) = page.evaluate(program("beside"), {"payloads": [payload], "folder": "/sdk/v1/"})
+    assert found["said"] is None
+    assert workers == [f"{site.origin}/sdk/v1/verifier.js"]
+    assert page.evaluate("violations") == []
+    policy = requests.get(workers[0], timeout=5).headers["Content-Security-Policy"]
+    assert policy == "default-src 'none'; script-src 'self'"
+    page.context.close()
 
 
 def test_every_string_is_there_in_every_language(page: Page) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a page loads: the core alone for most surveys, a part more for some; nothing passes while a part is missing."""
 
-import base64
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,10 +12,10 @@ from playwright.sync_api import BrowserContext, Page
 from tests.browser.sdk.test_trust import Logged
 from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.every_kind import documents
-from tests.frankly_protocol.samples import NOW, keys_document, ldp_block, sealed_keys, survey
+from tests.frankly_protocol.samples import NOW, ldp_block, survey
 
 AT = NOW.timestamp() * 1000
-LATER = {"log.js", "rare.js", "delta.js", "rotation.js", "respondents.js", "tokens.js", "memory.js"}
+LATER = {"log.js", "rare.js", "delta.js", "respondents.js", "tokens.js", "memory.js"}
 WORDS = {"explain.js", "guesses.js", "shown.js", "texts.js", "words.js", "element.js", "styles.js", "words.ar.js"}
 CORE = """async ([link, at]) => {
   const {Client} = await import("/sdk/core.js");
@@ -36,9 +34,10 @@ def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, 
     assert page.evaluate("client.answer({affair: 'yes', marriage: 'good'})")["status"] == "sent"
     assert not loaded(wire) & (LATER | WORDS)
     said = page.evaluate(
-        "import('/sdk/explain.js').then(({explain}) => String(explain(client.survey, client.signedBy, 'en')))"
+        """import("/sdk/explain.js").then(({explain}) =>
+             String(explain(client.survey, client.level, client.signedBy, "en")))"""
     )
-    assert "only what is listed below leaves it" in said
+    assert "nothing leaves it but what is listed below" in said
     page.evaluate(program("open"), {"link": wire.publish(survey_id="cd" * 16), "at": AT, "options": {"store": "b"}})
     assert loaded(wire) & (LATER | WORDS) == {"explain.js", "guesses.js", "shown.js", "texts.js"}
 
@@ -86,16 +85,6 @@ def without_pin(_page: Page, wire: Wire) -> str:
     return logged.link
 
 
-def rotated_twice(page: Page, wire: Wire) -> str:
-    page.evaluate(RUN, [plain(page, wire), AT, {}, None])
-    assert page.evaluate(WAIT) is None
-    page.evaluate("client.close()")
-    steps = [sealed_keys(keys_document(version)) for version in (1, 2, 3)]
-    chain = json.dumps({"chain": [base64.b64encode(step).decode() for step in steps]}).encode()
-    wire.answers |= {"/v1/keys": ("application/json", steps[2]), "/v1/keys/chain": ("application/json", chain)}
-    return wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16)  # a new one: the first rests on known keys
-
-
 @dataclass(frozen=True)
 class Need:
     """What makes a page need a part: a survey's link, options, and whether somebody is named who answers."""
@@ -112,7 +101,6 @@ PARTS: dict[str, tuple[str, Need]] = {
     "a part of a part": ("delta", Need(rare)),
     "respondents": ("respondents", Need(plain, respondent="somebody")),
     "tokens": ("tokens", Need(for_invited)),
-    "rotation": ("rotation", Need(rotated_twice)),
     "log": ("log", Need(without_pin)),
     "memory": ("memory", Need(plain, {"allowMemory": True}, script=BLOCK)),
 }

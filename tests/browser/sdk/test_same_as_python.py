@@ -6,7 +6,10 @@ import binascii
 import copy
 import hashlib
 import json
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -14,22 +17,32 @@ from typing import Any
 
 import pytest
 from frankly_protocol import canonical
+from frankly_protocol.audit import Claim
+from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.clock import format_time
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import KEYS_TYPE, Envelope
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
 from frankly_protocol.tokens import TokenRule
-from frankly_protocol.trust import Role
+from frankly_protocol.trust import Role, accept_keys
+from frankly_sdk import Policy
 from frankly_sdk._trusted import accept_survey
 from frankly_sdk.explain import explain
 from frankly_sdk.link import SurveyLink, require_secure
 from playwright.sync_api import Page
 
+from tests.browser.sdk import reports
 from tests.browser.sdk.wire import program
-from tests.frankly_protocol.every_kind import documents
-from tests.frankly_protocol.samples import NOW, PUBLISHER, question, sealed, survey
+from tests.frankly_protocol.every_kind import below, documents
+from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, keys_document, question, sealed, survey
+from tests.frankly_protocol.trust import edwards
+from tests.frankly_protocol.trust.samples import role
 
-DOCUMENTS = documents()
+STRATIFIED = reports.stratified()
+DOCUMENTS = {**documents(), **{f"stratified {name}": document for name, document in STRATIFIED.items()}}
 LINK = SurveyLink("https://collect.example", "ab" * 16, None)
 VERDICTS = program("verdicts")
 
@@ -104,6 +117,16 @@ def bend(parent: Any, key: Any, random: Random) -> None:
         parent[key] = random.choice([None, True, False, 0, 1, "", "a", [], {}, [1, 2], 1.5, -1, {"secret": 1}])
 
 
+def judged_by_browser(page: Page, envelopes: list[bytes]) -> list[Any]:
+    """What the browser SDK says of each envelope."""
+    found: list[Any] = []
+    for start in range(0, len(envelopes), 500):
+        part = [base64.b64encode(envelope).decode() for envelope in envelopes[start : start + 500]]
+        given = {"envelopes": part, "key": PUBLISHER.public.raw.hex(), "now": NOW.timestamp() * 1000}
+        found += page.evaluate(VERDICTS, given)
+    return found
+
+
 def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
     random = Random(9)
     originals = [document.payload() for document in DOCUMENTS.values()]
@@ -112,6 +135,8 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
     envelopes += [respelt(random.choice(envelopes[: len(originals)]), random) for _ in range(1000 if full else 60)]
     expected = [verdict(envelope) for envelope in envelopes]
     assert expected[: len(originals)] == [None] * len(originals)
+    fields = [said[1] for said in expected if said and said[1]]
+    assert sum(".prior.tables" in field for field in fields) > 5
     assert {
         "document_privacy",
         "document_schema",
@@ -120,15 +145,120 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
         "document_canonical",
         None,
     } <= {said and said[0] for said in expected}
-    found: list[Any] = []
-    for start in range(0, len(envelopes), 500):
-        part = [base64.b64encode(envelope).decode() for envelope in envelopes[start : start + 500]]
-        given = {"envelopes": part, "key": PUBLISHER.public.raw.hex(), "now": NOW.timestamp() * 1000}
-        found += page.evaluate(VERDICTS, given)
+    found = judged_by_browser(page, envelopes)
     different = [
         (i, ours, theirs) for i, (ours, theirs) in enumerate(zip(expected, found, strict=True)) if ours != theirs
     ]
     assert different == []
+
+
+def with_tables(document: SurveyDocument, change: Callable[[list[Any]], Any], level: Any = None) -> bytes:
+    """The document with other tables, and another level if one is given."""
+    value = json.loads(document.payload())
+    (claim,) = value["blocks"][0]["claims"]
+    claim["prior"]["tables"] = change(claim["prior"]["tables"])
+    claim["level"] = level or claim["level"]
+    return canonical.dumps(value)
+
+
+ROWS = ".prior.tables"
+BAD_TABLES: dict[str, tuple[Callable[[list[Any]], Any], str, str]] = {
+    "no list": (lambda _: None, "schema", ROWS),
+    "no table": (lambda _: [], "schema", ROWS),
+    "two of three strata": (lambda t: t[:2], "schema", ROWS),
+    "four of three strata": (lambda t: [*t, t[0]], "schema", ROWS),
+    "too many tables": (lambda t: t[:1] * 4097, "schema", ROWS),
+    "a table of another height": (lambda t: [t[0], [[1, 1, 1]], t[2]], "schema", ROWS + "[1]"),
+    "rows missing": (lambda t: [t[0], t[1], t[2][1:]], "schema", ROWS + "[2]"),
+    "a row of another width": (lambda t: [t[0], [*t[1][:2], [1, 1]], t[2]], "schema", ROWS + "[1]"),
+    "columns for other answers": (lambda t: [[row[:3] for row in table] for table in t], "privacy", ROWS + "[0][0]"),
+    "a stratum without mass": (lambda t: [t[0], [[0] * 4] * 3, t[2]], "schema", ROWS + "[1]"),
+    "a secret without mass": (lambda t: [[table[0], [0] * 4, table[2]] for table in t], "privacy", ROWS + "[0][1]"),
+    "a text for a count": (lambda t: [t[0], [["1", 1, 1, 1], *t[1][1:]], t[2]], "schema", ROWS + "[1][0][0]"),
+    "counts beyond 2^53": (lambda t: [[[2**53 - 1] * 4] * 3, *t[1:]], "schema", ROWS),
+    "the claim broken in one stratum": (
+        lambda t: [t[0], t[1], [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]],
+        "privacy",
+        ".level",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_tables_are_refused_alike(page: Page, name: str) -> None:
+    change, reason, field = BAD_TABLES[name]
+    envelope = sealed(with_tables(STRATIFIED["dense lip"], change))
+    expected = verdict(envelope)
+    assert expected == [f"document_{reason}", f"blocks[0].claims[0]{field}"]
+    assert judged_by_browser(page, [envelope]) == [expected]
+
+
+def test_a_certain_secret_is_refused_alike_where_its_posterior_is_bounded(page: Page) -> None:
+    def certain(tables: list[Any]) -> list[Any]:
+        return [tables[0], tables[1], [[0] * 4, [1, 2, 3, 4], [0] * 4]]
+
+    envelope = sealed(with_tables(STRATIFIED["dense dpv"], certain, level=[1, 1]))
+    expected = verdict(envelope)
+    assert expected == ["document_privacy", "blocks[0].claims[0].prior"]
+    assert judged_by_browser(page, [envelope]) == [expected]
+
+
+def test_the_levels_of_strata_are_on_the_line(page: Page) -> None:
+    """A little less than the worst stratum needs is refused by both."""
+    lower = []
+    for document in STRATIFIED.values():
+        (block,) = document.blocks
+        (promise,) = block.promises
+        lower += [replace(document, blocks=(replace(block, promises=(less,)),)) for less in below(promise)]
+    envelopes = [sealed(document.payload()) for document in lower]
+    expected = [verdict(envelope) for envelope in envelopes]
+    assert all(said is not None and said[0] == "document_privacy" for said in expected)
+    assert judged_by_browser(page, envelopes) == expected
+
+
+KEYS_VERDICTS = program("keys_verdicts")
+WEAK = [*edwards.small_order_encodings(), *edwards.not_canonical()]
+
+
+def keys_verdict(envelope: bytes) -> list[str | None] | None:
+    """What the Python SDK says of keys: None if it accepts, otherwise the code and the field at fault."""
+    try:
+        accept_keys(envelope, None, NOW)
+    except FranklyError as error:
+        return [error.code, error.field]
+    return None
+
+
+def bent_keys(payload: bytes, random: Random) -> bytes:
+    """A keys document bent as any other, or only in the bytes of one of its keys or in one of its times."""
+    if random.random() < 0.6:
+        return mutated(payload, random)
+    found = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))
+    if len(found) < 64:
+        day = NOW + timedelta(
+            days=random.choice([-401, -400, -100, 100, 389, 390, 391, 400]), seconds=random.choice([0, 1])
+        )
+        return payload.replace(found, format_time(day).encode())
+    other = random.choice([*WEAK, bytes.fromhex(found.decode())[::-1]])
+    return payload.replace(found, other.hex().encode())
+
+
+def test_bent_keys_are_judged_alike(page: Page, full: bool) -> None:
+    random = Random(10)
+    originals = [keys_document().payload(), replace(keys_document(), log=role()).payload()]
+    payloads = originals + [bent_keys(random.choice(originals), random) for _ in range(5000 if full else 300)]
+    envelopes = [Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes() for payload in payloads]
+    expected = [keys_verdict(envelope) for envelope in envelopes]
+    assert expected[:2] == [None, None]
+    assert {said and said[1] for said in expected} >= {
+        None, "expires", "root.keys[0].public", "publisher.keys[0].public", "log.public", "log.witnesses[0].public",
+    }  # fmt: skip
+    given = {
+        "envelopes": [base64.b64encode(envelope).decode() for envelope in envelopes],
+        "now": NOW.timestamp() * 1000,
+    }
+    both = list(zip(payloads, expected, page.evaluate(KEYS_VERDICTS, given), strict=True))
+    assert [one for one in both if one[1] != one[2]] == []
 
 
 def test_base64_is_judged_alike(page: Page) -> None:
@@ -255,10 +385,36 @@ EXPLAIN = program("explain")
 def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
     everything = [*DOCUMENTS.values(), survey(), replace(survey(), strata=(_region(),), consent={"en": "Please."})]
     everything += [replace(survey(), token=rule) for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))]
+    everything += [*PERMUTED, *reports.documents(17, 60)]
     keys = ("0123456789abcdef" * 4,)
-    given = {"payloads": [document.payload().decode() for document in everything], "keys": keys}
-    for document, said in zip(everything, page.evaluate(EXPLAIN, given), strict=True):
-        assert said == str(explain(document, keys))
+    payloads = [document.payload().decode() for document in everything]
+    for delta_cap, preview in (("0", False), ("0.03", True)):
+        policy = Policy(delta_cap=delta_cap)
+        given = {"payloads": payloads, "keys": keys, "deltaCap": delta_cap, "preview": preview}
+        for document, said in zip(everything, page.evaluate(EXPLAIN, given), strict=True):
+            level = policy.level(document)
+            budget = policy.budget(document, level, [], is_answered=False) if preview else None
+            assert said == str(explain(document, level, keys, None, budget))
+
+
+def _permuted(answers: int, shift: int) -> SurveyDocument:
+    """The answer itself, under the name of another one."""
+    rows = tuple(tuple(16 * (y == (x + shift) % answers) for y in range(answers)) for x in range(answers))
+    asked = (question("q", *(f"c{x}" for x in range(answers))),)
+    promise = Promise(Claim("dp", (2, 1), delta=(1, 2)))
+    block = Block("q", asked, DenseMechanism(4, rows), (promise,), (1,) * answers, None, "permuted", None)
+    return survey(block)
+
+
+PERMUTED = [_permuted(3, 1), _permuted(9, 1), _permuted(3, 0)]
+
+
+def test_a_permuted_identity_is_said_to_be_sent_unchanged(page: Page) -> None:
+    """Whichever symbol stands for which answer, and however large the table is."""
+    given = {"payloads": [document.payload().decode() for document in PERMUTED], "keys": ["ab"]}
+    for said in page.evaluate(EXPLAIN, given):
+        assert "Your answer to this is sent unchanged" in said
+        assert "symbols" not in said
 
 
 def _region() -> Question:

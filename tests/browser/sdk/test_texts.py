@@ -19,7 +19,8 @@ ONE_LINE = re.compile(rf"(?:new (?:{MAKES.replace(' ', '|')})|\b(?:{ASKS.replace
 # Names of the protocol, of parts and of what a browser calls things, beside which the rest are keys.
 OTHERS = set(
     "low_level lower_bounds design_prior collect_url min_reports delta_cap max_ceiling eps_out_of_range eps_not_finite "
-    "eps_format token_invalid insecure_transport unknown_choice too_early no_receipt content_type".split()
+    "eps_format field_type field_missing final_surveys token_invalid insecure_transport unknown_choice too_early "
+    "no_receipt content_type work_limit".split()
 )
 
 
@@ -38,8 +39,11 @@ def test_every_key_has_a_text(page: Page) -> None:
     said = page.evaluate(
         """async (keys) => {
           const [{inWords}, {rational}] = await Promise.all([import("/sdk/texts.js"), import("/sdk/rational.js")]);
-          const ratio = rational(3, 2), values = {cap: [ratio, "1", ratio, "0"], ceiling: [ratio], no_answer: [["a"]]};
-          values.composition = values.budget = values.cap;
+          const ratio = rational(3, 2), figures = [ratio, "1", ratio, "0"];
+          const values = {final: figures, budget: figures, budget_delta: [ratio, "0"], ceiling: [ratio]};
+          values.no_answer = [["a"]];
+          values.cap = [null, null, ...figures];
+          values.composition = ["one_prior_counts", "a", ...figures];
           values.unknown_name = ["kind"];
           for (const key of ["no_answers", "answer_no_text", "no_choice", "no_question"]) values[key] = [["a", "b"]];
           return keys.map((key) => inWords([key, ...(values[key] ?? [1, 2, 3, 4, 5])]));

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.tokens import TokenRule
+from frankly_protocol.trust import write_chain
 from frankly_protocol.trust.tokens import check_token, encode_token
 from playwright.sync_api import Page
 
@@ -223,7 +224,7 @@ def behind(wire: Wire) -> Iterator[Wire]:
 
 def test_through_a_relay_nothing_goes_to_the_server_itself(page: Page, wire: Wire, behind: Wire) -> None:
     link = behind.publish(survey(ldp_block()))
-    wire.answers["/relay/v1/keys"] = ("application/json", sealed_keys(plain_keys()))
+    wire.answers["/relay/v1/keys/chain"] = ("application/json", write_chain([sealed_keys(plain_keys())]))
     payload = behind.documents[SURVEY].payload()
     wire.answers[f"/relay/v1/surveys/{SURVEY}/document"] = ("application/json", sealed(payload))
     assert tried(page, link) == "network"  # the policy holds: without a relay nothing is reached
@@ -232,7 +233,7 @@ def test_through_a_relay_nothing_goes_to_the_server_itself(page: Page, wire: Wir
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
     asked = [path.partition("?")[0] for path, _ in wire.asked if not path.startswith("/sdk/")]
     assert asked == [
-        "/relay/v1/keys",
+        "/relay/v1/keys/chain",
         f"/relay/v1/surveys/{SURVEY}/document",
         f"/relay/v1/surveys/{SURVEY}/reports",
     ]

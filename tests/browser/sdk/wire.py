@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.trust import write_chain
 
-from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys, survey
+from tests.frankly_protocol.samples import keys_document, sealed, sealed_keys
+from tests.frankly_sdk.fakes import payable_survey
 
 _PACKAGE = Path(__file__).resolve().parents[3] / "client_sdk" / "browser"
 FOLDERS = {"src": _PACKAGE / "src", "bundle": _PACKAGE / "bundle"}
@@ -48,7 +50,7 @@ class Wire:
 
     def publish(self, document: SurveyDocument | None = None, survey_id: str = "ab" * 16) -> str:
         """Serve a document whose reports come here; return its pinned link."""
-        wanted = document or survey(survey_id=survey_id)
+        wanted = document or payable_survey()
         here = replace(wanted, survey=survey_id, collect_url=f"{self.origin}/v1/surveys/{survey_id}/reports")
         self.documents[survey_id] = here
         return f"{self.origin}/s/{survey_id}#{here.digest.replace(':', '=')}"
@@ -127,6 +129,8 @@ def _found(wire: Wire, path: str) -> tuple[str, bytes | None]:
             return TYPES[Path(route).suffix], (folder / route.removeprefix(prefix)).read_bytes()
     if route == "/v1/keys":
         return "application/json", sealed_keys(keys_document())
+    if route == "/v1/keys/chain":
+        return "application/json", write_chain([_found(wire, "/v1/keys")[1] or b""])
     for name, document in wire.documents.items():
         if route == f"/v1/surveys/{name}/document":
             return "application/json", sealed(document.payload())

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys document: who may follow whom."""
 
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
+from frankly_protocol import canonical
+from frankly_protocol.clock import format_time
+from frankly_protocol.envelope import KEYS_TYPE, Envelope, PublicKey, SigningKey
 from frankly_protocol.errors import (
     ClockError,
     DocumentRejected,
@@ -17,6 +23,8 @@ from frankly_protocol.errors import (
 from frankly_protocol.trust import KeysDocument, Role, accept_keys
 
 from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, keys_document, sealed_keys
+from tests.frankly_protocol.trust import edwards
+from tests.frankly_protocol.trust.samples import role
 
 FIRST = sealed_keys(keys_document())
 
@@ -79,3 +87,60 @@ def test_a_threshold_must_be_reachable(threshold: int) -> None:
 def test_two_entries_of_one_key_do_not_make_two_signers() -> None:
     with pytest.raises(DocumentRejected):
         Role((PUBLISHER.public, PUBLISHER.public), 2)
+
+
+def read_with(edit: Callable[[dict[str, Any]], None]) -> KeysDocument:
+    """The sample keys with a log, edited and read again."""
+    body = json.loads(replace(keys_document(), log=role()).payload())
+    edit(body)
+    return KeysDocument.parse(canonical.dumps(body))
+
+
+PLACES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "root.keys[0].public": lambda body: body["root"]["keys"][0],
+    "publisher.keys[0].public": lambda body: body["publisher"]["keys"][0],
+    "log.public": lambda body: body["log"],
+    "log.witnesses[2].public": lambda body: body["log"]["witnesses"][2],
+}
+UNSOUND = sorted({*edwards.small_order_encodings(), *edwards.not_canonical()})
+
+
+def test_the_curve_of_the_test_is_that_of_ed25519() -> None:
+    base = (
+        next(x for x in edwards.roots(4 * pow(5, -1, edwards.P) % edwards.P) if x % 2 == 0),
+        4 * pow(5, -1, edwards.P),
+    )
+    scalar = hashlib.sha512(bytes(32)).digest()[:32]
+    clamped = int.from_bytes(scalar, "little") & (2**254 - 8) | 2**254
+    x, y = edwards.times(clamped, (base[0], base[1] % edwards.P))
+    assert (y | (x % 2) << 255).to_bytes(32, "little") == SigningKey.from_raw(bytes(32)).public.raw
+    points = edwards.small_order()
+    assert len(points) == 8
+    assert all(edwards.times(8, point) == edwards.IDENTITY for point in points)
+    assert len(edwards.small_order_encodings()) == 14
+
+
+@pytest.mark.parametrize("field", PLACES)
+@pytest.mark.parametrize("raw", UNSOUND, ids=bytes.hex)
+def test_no_key_that_anybody_can_sign_for_stands_in_a_keys_document(raw: bytes, field: str) -> None:
+    with pytest.raises(DocumentRejected) as caught:
+        read_with(lambda body: PLACES[field](body).update(public=raw.hex()))
+    assert (caught.value.code, caught.value.field) == ("document_schema", field)
+
+
+def test_for_a_key_of_small_order_anybody_can_sign() -> None:
+    """The fault that the rule is for: no private key was used."""
+    neutral, forged = PublicKey(edwards.encodings(1, 0)[0]), edwards.encodings(1, 0)[0] + bytes(32)
+    assert all(neutral.verifies(forged, message) for message in (b"", b"a", b"any survey"))
+
+
+@pytest.mark.parametrize(("days", "seconds", "good"), [(400, 0, True), (400, 1, False), (730, 0, False)])
+def test_keys_last_400_days_at_most(days: int, seconds: int, good: bool) -> None:
+    expires = keys_document().issued + timedelta(days=days, seconds=seconds)
+    if good:
+        assert read_with(lambda body: body.update(expires=format_time(expires))).expires == expires
+        return
+    with pytest.raises(DocumentRejected) as caught:
+        read_with(lambda body: body.update(expires=format_time(expires)))
+    assert (caught.value.code, caught.value.field) == ("document_schema", "expires")
+    assert "400 days" in caught.value.detail

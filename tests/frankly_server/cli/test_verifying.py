@@ -2,7 +2,9 @@
 """`frankly verify --json`: against the definitions of every notion, for claims, kinds and documents."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
+from math import log
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from frankly_protocol.mechanisms import KINDS
 from frankly_server.cli.verifying import verify_json
 
 from tests.frankly_protocol.audit.definitions import needed
-from tests.frankly_protocol.samples import ldp_block, lip_block, sealed, survey
+from tests.frankly_protocol.samples import in_strata, ldp_block, lip_block, sealed, survey
 from tests.frankly_server.cli.conftest import Frankly
 
 ROWS = [[8, 4, 2, 2], [4, 8, 2, 2], [2, 2, 8, 4], [2, 2, 4, 8]]
@@ -83,6 +85,43 @@ def test_a_document_is_verified_block_by_block_whether_sealed_or_not() -> None:
         assert [block["id"] for block in found["blocks"]] == [block.id for block in document.blocks]
         for block, own in zip(found["blocks"], document.blocks, strict=True):
             assert [claim["notion"] for claim in block["claims"]] == [p.claim.notion for p in own.promises]
+
+
+def test_a_document_tells_the_level_of_its_whole_report() -> None:
+    """Two blocks in nats: LDP at ln 3/2 and LIP at 1/2, by an independent computation in floats."""
+    document = survey()
+    report = verify_json(json.loads(document.payload()))["report"]
+    assert set(report) == {"secrets", "answers", "cost"}
+    (name, told), *others = report["secrets"].items()
+    assert (others, set(told), set(report["answers"])) == ([], {"level", "odds", "strata_odds"}, {"level", "odds"})
+    free, based = document.blocks
+    claim = based.promises[0].claim
+    assert (name, claim.notion) == (based.promises[0].secret, "lip")
+    assert free.ceiling is not None
+    assert claim.level is not None
+    least, lift = log(free.ceiling), log(claim.level[0] / claim.level[1])
+    for shown, nats in ((told["level"], least + lift), (told["odds"], least + 2 * lift), (told["strata_odds"], 0.0)):
+        assert nats <= float(shown) < nats + 1.1e-4
+    whole = least + log(based.ceiling) if based.ceiling else None
+    assert report["cost"] == report["answers"]["odds"] == report["answers"]["level"]
+    assert report["cost"] == "inf" if whole is None else whole <= float(report["cost"]) < whole + 1.1e-4
+
+
+def test_a_prior_by_stratum_is_verified_within_every_stratum() -> None:
+    same, other = ((40, 10), (10, 40)), ((10, 40), (40, 10))
+    document = in_strata(same, other)
+    found = verify_json(json.loads(document.payload()))
+    (block,) = document.blocks
+    claims = found["blocks"][0]["claims"]
+    assert [claim.get("stratum") for claim in claims] == [z for p in block.promises for z, _ in p.numbered_claims]
+    for claim, table in zip(claims, (same, other), strict=True):
+        assert claim["secrets"] == ["no", "yes"]
+        assert (
+            Fraction(*claim["level_needed"])
+            == needed(block.mechanism, replace(block.promises[0].claim, joint=table))["level"]
+        )
+    assert found["holds"] is all(claim["holds"] for claim in claims)
+    assert (found["report"] is None) is not found["holds"]
 
 
 def test_the_command_answers_and_refuses(frankly: Frankly) -> None:

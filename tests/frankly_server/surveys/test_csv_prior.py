@@ -3,7 +3,7 @@
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.surveys.csv_prior import MAX_BYTES, CountTable, read_counts
+from frankly_server.surveys.csv_prior import MAX_BYTES, CountTable, public_questions, read_counts
 
 WANTED = CountTable(("no", "yes"), ("low", "high"), (("120", "30"), ("4", "0.5")))
 
@@ -57,3 +57,83 @@ def test_it_is_refused_with_its_line(name: str) -> None:
         read_counts(data)
     assert (refused.value.code, refused.value.field) == (code, "counts")
     assert words in refused.value.detail
+
+
+def _question(name: str, text: str, **choices: str) -> dict[str, object]:
+    listed = [{"id": choice, "label": {"en": label, "de": label + "en"}} for choice, label in choices.items()]
+    return {"id": name, "text": {"en": text}, "choices": listed}
+
+
+PUBLIC = public_questions(
+    [_question("region", "Where?", n="North", s="South"), _question("age", "How old?", y="Young", o="Old")]
+)
+PLACES = [("n", "y"), ("n", "o"), ("s", "y"), ("s", "o")]
+LINES = [
+    f"{region},{age},{secret},{10 * i + j},{j}"
+    for i, (region, age) in enumerate(PLACES)
+    for j, secret in enumerate(["low", "high"], 5)
+]
+STRATA = tuple(
+    ({"region": region, "age": age}, ((str(10 * i + 5), "5"), (str(10 * i + 6), "6")))
+    for i, (region, age) in enumerate(PLACES)
+)
+
+
+@pytest.mark.parametrize("header", ["region,age,hiv,no,yes", "Where?,How OLD?,,no,yes"])
+def test_counts_for_each_stratum_have_a_column_for_each_public_question(header: str) -> None:
+    found = read_counts("\n".join([header, *LINES]).encode(), PUBLIC)
+    assert (found.joint, found.answers, found.secrets) == ((), ("no", "yes"), ("low", "high"))
+    assert found.strata == STRATA
+    assert found.small_cells == 0
+
+
+def test_names_decide_within_a_stratum_too() -> None:
+    swapped = [line for pair in zip(LINES[1::2], LINES[::2], strict=True) for line in pair]
+    mixed = "\n".join(["age,region,hiv,no,yes", *(_swap(line) for line in [*LINES[:2], *swapped[2:]])]).encode()
+    found = read_counts(mixed, PUBLIC)
+    assert [({**when}, rows) for when, rows in found.strata] == [({**when}, rows) for when, rows in STRATA]
+
+
+def _swap(line: str) -> str:
+    region, age, rest = line.split(",", 2)
+    return f"{age.upper()},{'North' if region == 'n' else 'southen'},{rest}"
+
+
+def test_without_these_columns_counts_are_of_everybody() -> None:
+    assert read_counts(FINE["plain"], PUBLIC) == WANTED
+
+
+HEADER = "region,age,hiv,no,yes"
+BAD_STRATA = {
+    "one question of two": (
+        ["region,hiv,no,yes", "n,low,1,2"],
+        "line 1: counts for each stratum begin with the columns",
+    ),
+    "no secret": (["region,age", "n,y"], "line 1: counts for each stratum begin with the columns region, age"),
+    "an unknown choice": (
+        [HEADER, "n,y,low,5,5", "e,y,low,5,5"],
+        "line 3: region has the choices n, s",
+    ),
+    "twice": ([HEADER, "n,y,low,5,5", "n,y,low,5,5"], "line 3: two lines have the same name"),
+    "a secret is missing": ([HEADER, *LINES[:-1]], "zeros where nobody is: s, o has not"),
+    "a number is missing": (
+        [HEADER, "n,y,low,5"],
+        "line 2: 1 numbers, the first line names 2 answers",
+    ),
+    "a word for a number": ([HEADER, "n,y,low,5,many"], "line 2: a cell is a count or a share"),
+    "too many lines": (["region,age,hiv,no"] + [f"n,y,r{i},1" for i in range(257)], "at most 256 lines"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_STRATA)
+def test_counts_for_each_stratum_are_refused_with_their_line(name: str) -> None:
+    lines, words = BAD_STRATA[name]
+    with pytest.raises(InvalidInput) as refused:
+        read_counts("\n".join(lines).encode(), PUBLIC)
+    assert (refused.value.code in ("prior_shape", "prior_value"), refused.value.field) == (True, "counts")
+    assert words in refused.value.detail
+
+
+@pytest.mark.parametrize("strata", [None, "north", [3], [{"id": 3}], [{"id": "region", "choices": [1, {"id": 2}]}]])
+def test_what_is_no_question_is_left_to_the_reader_of_definitions(strata: object) -> None:
+    assert all(not question.choices for question in public_questions(strata))

@@ -3,12 +3,11 @@
 
 import json
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from frankly_protocol.audit import DEVICE_CAP, FormLevel
+from frankly_protocol.audit import DEVICE_CAP, Charge
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
@@ -17,7 +16,7 @@ from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from frankly_server.surveys import files
 from frankly_server.surveys.definition import parse_definition
-from frankly_server.surveys.devices import expected_warnings, warnings_of
+from frankly_server.surveys.devices import expected_form, warnings_of
 
 from tests.frankly_protocol.samples import NOW
 
@@ -30,20 +29,21 @@ def ldp(level: str) -> dict[str, Any]:
     return {"notion": "ldp", "epsilon": level, "mechanism": "grr"}
 
 
-# blocks -> may a usual device answer it, and then another survey of one nat? What is said before, and afterwards.
+# blocks -> may a usual device answer it, and one whose app names it? What is said before, and afterwards.
 FORMS: dict[str, tuple[list[dict[str, Any]], bool, bool, tuple[str, ...], tuple[str, ...]]] = {
     "cheap": ([ldp("1"), ldp("2")], True, True, (), ()),
-    "just right": ([ldp("2"), ldp("2")], True, True, (), ()),
-    "too dear": ([ldp("3"), ldp("3")], False, False, ("costs 6.0000 nats",), ("costs 6.0000 nats",)),
+    "just right": ([ldp("2"), ldp("3")], True, True, (), ()),
+    "too dear": ([ldp("3"), ldp("3")], False, False, ("tells up to 6.0000 nats", "nobody"), ("tells up to 6.0000",)),
     "a backstop": ([{**LIP, "ceiling_cap": "2"}], True, True, (), ()),
-    "no backstop": ([LIP], True, False, ("No backstop: b0.",), ("No backstop: b0.",)),
-    "one of two": ([ldp("1"), LIP], True, False, ("No backstop: b1.",), ("No backstop: b1.",)),
+    "no backstop": ([LIP], False, True, ("No backstop: b0.", "final_surveys"), ("No backstop: b0.",)),
+    "one of two": ([ldp("1"), LIP], False, True, ("No backstop: b1.", "final_surveys"), ("No backstop: b1.",)),
     "too high a backstop": (
-        [{**LIP, "ceiling_cap": "7"}], True, False, ("together 7.0000 nats",), ("together ", "more than 5 nats"),
+        [{**LIP, "ceiling_cap": "7"}], False, True,
+        ("Answering costs 7.0000 nats", "final_surveys"), ("Answering costs ", "more than 5 nats"),
     ),
     "two backstops": (
-        [{**LIP, "ceiling_cap": "2.9957"}, {**OTHER, "ceiling_cap": "2.9957"}], True, False,
-        ("together 5.9914 nats",), ("together ", "more than 5 nats"),
+        [{**LIP, "ceiling_cap": "2.9957"}, {**OTHER, "ceiling_cap": "2.9957"}], False, True,
+        ("Answering costs 5.9914 nats", "final_surveys"), ("Answering costs ", "more than 5 nats"),
     ),
     "no ceiling is promised, yet there is one": (
         [{**LIP, "mechanism": "grr"}], True, True, ("No backstop: b0.",), (),
@@ -80,27 +80,30 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     found.close()
 
 
-def answers(document: SurveyDocument, spent: list[FormLevel]) -> FormLevel | None:
-    """What a device with the usual limit then has spent on it, None if it refuses."""
+def answers(document: SurveyDocument, spent: list[Charge], policy: Policy = Policy()) -> Charge | None:  # noqa: B008
+    """Return what a device charges for it, None if it refuses."""
     try:
-        return Policy().check(document, pinned=True, spent=spent)
+        return policy.check(document, policy.level(document), pinned=True, spent=spent)
     except (PolicyRefused, BudgetExceeded):
         return None
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_the_warnings_say_what_devices_do(name: str, services: Services) -> None:
-    blocks, first, further, before, after = FORMS[name]
+    blocks, usual, final, before, after = FORMS[name]
     definition = parse_definition(file_of(blocks))
     applied = services.surveys.apply(definition)
     published = services.surveys.publish("form")
     document = services.surveys.versions("form")[-1]
-    one_nat = FormLevel(level=Fraction(2), ceiling=Fraction(2), lines=(), free=Fraction(2))
-    assert (answers(document, []) is not None) is first
-    assert (first and answers(document, [one_nat]) is not None) is further
-    assert applied.warnings == expected_warnings(definition)
+    named = Policy(final_surveys=(document.survey,))
+    assert (answers(document, []) is not None) is usual
+    assert (answers(document, [], named) is not None) is final
+    assert applied.warnings == warnings_of(expected_form(definition))
+    assert (published.level.cost, published.level) == (document.report_level.cost, Policy().level(document))
+    if usual:  # what publishing says it costs is what the ledger charges
+        assert answers(document, []) == published.level.cost
     assert published.warnings == warnings_of(document)
-    assert bool(published.warnings) is not (first and further)
+    assert bool(published.warnings) is not usual
     for told, words in ((applied.warnings, before), (published.warnings, after)):
         assert len(told) == bool(words)
         assert all(part in line for line in told for part in words)
@@ -114,4 +117,4 @@ def test_the_limit_has_one_home(root: Path) -> None:
 
 @pytest.mark.parametrize("name", files.templates())
 def test_no_template_needs_a_warning(name: str) -> None:
-    assert expected_warnings(parse_definition(files.template(name))) == ()
+    assert warnings_of(expected_form(parse_definition(files.template(name)))) == ()

@@ -5,12 +5,13 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from frankly_protocol import canonical
-from frankly_protocol.audit import ceiling
+from frankly_protocol.audit import ceiling, exp_lower
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
@@ -100,9 +101,12 @@ def test_a_published_document_is_what_a_device_will_accept(make: Make) -> None:
     assert (document.issued, document.opens) == (NOW, NOW)
     assert [block.design_prior for block in document.blocks] == [(1, 1), (250, 320, 360)]
     assert document.blocks[1].promises[0].prior is not None
-    assert document.blocks[1].promises[0].prior.joint == ((100, 200, 300), (150, 120, 60))
+    assert document.blocks[1].promises[0].prior.tables == (((100, 200, 300), (150, 120, 60)),)
     assert [(block.id, block.counted_by) for block in out.blocks] == [("affair", "ceiling"), ("happy", "level")]
-    assert float(out.form_epsilon) <= 1.3001
+    assert out.level == document.report_level
+    odds = out.level.secrets["affair"].odds
+    assert odds is not None
+    assert odds <= exp_lower(Fraction("1.6"))  # 1 + 2 × 0.3
 
 
 TIMES = [
@@ -189,18 +193,18 @@ def test_what_cannot_be_promised_is_not_published(surveys: Surveys, name: str) -
 def test_a_sum_over_the_budget_is_told_with_its_parts(surveys: Surveys) -> None:
     surveys.apply(parse_value(value({("budget",): "1.2"})))
     with pytest.raises(
-        InvalidInput, match=r"costs 1\.3\d* nats.*budget is 1\.2.*affair 1\.0\d* \(its ceiling\), happy 0\.3"
+        InvalidInput, match=r"budget of 1\.2 nats of log-odds: up to 1\.6000 of affair; .*: affair 1\.0000, happy 32"
     ):
         surveys.publish("habits")
 
 
 def test_a_sum_equal_to_the_budget_fits(surveys: Surveys) -> None:
-    surveys.apply(parse_value(value({("budget",): "1.3"})))
+    surveys.apply(parse_value(value({("budget",): "1.6"})))
     assert surveys.publish("habits").status == "published"
 
 
 def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
-    changes = {("blocks", 1, "epsilon"): "5", ("blocks", 1, "accept_identity"): "true", ("budget",): "7"}
+    changes = {("blocks", 1, "epsilon"): "5", ("blocks", 1, "accept_identity"): "true", ("budget",): "11"}
     surveys.apply(parse_value(value(changes)))
     told = surveys.publish("habits").blocks[1]
     assert (told.answers_unchanged, told.ceiling) == (True, "inf")
@@ -333,4 +337,4 @@ def test_a_prior_of_one_row_makes_the_answer_the_secret(surveys: Surveys) -> Non
     block = SurveyDocument.parse(Envelope.from_bytes(surveys.envelope(out.survey_id), SURVEY_TYPE).payload).blocks[1]
     assert block.promises[0].prior is not None
     assert block.promises[0].prior.secrets == ("low", "mid", "top")
-    assert block.promises[0].prior.joint == ((20, 0, 0), (0, 30, 0), (0, 0, 50))
+    assert block.promises[0].prior.by_stratum == (((20, 0, 0), (0, 30, 0), (0, 0, 50)),)

@@ -9,7 +9,7 @@ from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
 from frankly_server.surveys import editing
-from frankly_server.surveys.csv_prior import MAX_BYTES, read_counts
+from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_counts
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import OFFERED
 from frankly_server.surveys.priors import prior_columns, small_cells
@@ -34,7 +34,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
 
         def act() -> str:
-            store(services, survey, protect(survey.draft, field("block"), _wanted()))
+            store(services, survey, protect(survey.draft, field("block"), _wanted(survey)))
             return survey.path(f"margins?block={field('block')}")
 
         return attempt(act, lambda refused: _page(survey, asked_block(survey), request.form, refused))
@@ -48,9 +48,26 @@ def _page(survey: Opened, block_id: str, form: Any, refused: InvalidInput | None
     return show(
         "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=others,
         offered=OFFERED, form=form, cannot=cannot(block), secret=_secret(block, others),
-        small=small_cells(block), columns=prior_columns(block),
+        small=small_cells(block), counts=_counts_text(survey, block), by_stratum=survey.definition.strata,
         together=form.getlist("together") if form else [q.id for q in block.questions if q.id != main.id],
     )  # fmt: skip
+
+
+def _counts_text(survey: Opened, block: BlockDefinition) -> str:
+    """Return the block's counts as the CSV that the form reads, its first line alone if there are none."""
+    prior, public = block.prior, [question.id for question in survey.definition.strata]
+    by_stratum = bool(public) and (prior is None or bool(prior.strata))
+    lines = [[*(public if by_stratum else ()), "", *prior_columns(block)]]
+    for table, when in zip(prior.tables if prior else (), _whens(block), strict=True):
+        secrets = (prior.secrets if prior else None) or ("answer",)
+        lines += [[*when, secret, *row] for secret, row in zip(secrets, table, strict=True)]
+    return "\n".join(",".join(line) for line in lines)
+
+
+def _whens(block: BlockDefinition) -> list[list[str]]:
+    if block.prior is None:
+        return []
+    return [list(stratum.when.values()) for stratum in block.prior.strata] or [[]]
 
 
 def _secret(block: BlockDefinition, others: Any) -> str:
@@ -60,7 +77,7 @@ def _secret(block: BlockDefinition, others: Any) -> str:
     return "question" if block.prior.secret in [question.id for question in others] else "attribute"
 
 
-def _wanted() -> Protection:
+def _wanted(survey: Opened) -> Protection:
     kind = field("secret")
     plain = Protection(
         epsilon=_nats("epsilon", "factor"),
@@ -83,7 +100,7 @@ def _wanted() -> Protection:
         together=tuple(name for name in plain.together if name != other),
         secret=None if kind == "question" else field("name") or kind,
         other=other,
-        counts=read_counts(data),
+        counts=read_counts(data, public_questions(survey.draft.get("strata"))),
         source=field("source"),
         public=field("public") == "yes",
         backstop=BACKSTOP if field("backstop") == "yes" else None,

@@ -14,9 +14,10 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.devices import expected_warnings, warnings_of
+from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.published import Published
+from frankly_server.surveys.whole_report import cost_words, tellings
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import Opened, opened, show
@@ -96,15 +97,18 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
 
 
 def _home(services: Services, survey: Opened, refused: InvalidInput | None = None) -> Response:
+    form, unfit = None, None
     try:
-        expected = expected_warnings(survey.definition)
-    except InvalidInput:  # publishing says why it cannot be
-        expected = ()
+        form = expected_form(survey.definition)
+    except InvalidInput as error:  # a draft may be older than what refuses it
+        unfit = error
     versions = [(document, warnings_of(document)) for document in services.surveys.versions(survey.id)][::-1]
     if versions:
-        newest, warnings = versions[0]
-        versions[0] = newest, (*warnings, *services.surveys.hindrances(survey.id))
-    return show("publish.html", survey, "publish", refused, versions=versions, warnings=expected, ln_up=ln_up)
+        newest, told = versions[0]
+        versions[0] = newest, (*told, *services.surveys.hindrances(survey.id))
+    return show("publish.html", survey, "publish", refused, versions=versions, expected=form, unfit=unfit, ln_up=ln_up,
+                warnings=warnings_of(form) if form else (), is_unstated=is_unstated, cost_words=cost_words,
+                tellings=tellings)  # fmt: skip
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:

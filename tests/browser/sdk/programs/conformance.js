@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 async (given) => {
   const {Client, Policy, readLink} = await import("/sdk-under-test/index.js");
-  const {cap, max_ceiling: maxCeiling, allow_unpinned: allowUnpinned, require_log: requireLog, delta_cap: deltaCap} = given.policy;
-  const policy = {...(cap != null && {cap}), ...(maxCeiling != null && {maxCeiling}), ...(deltaCap != null && {deltaCap}), allowUnpinned, requireLog};
+  const {cap, max_ceiling: maxCeiling, allow_unpinned: allowUnpinned, require_log: requireLog, delta_cap: deltaCap,
+    final_surveys: finalSurveys} = given.policy;
+  const policy = {...(cap != null && {cap}), ...(maxCeiling != null && {maxCeiling}), ...(deltaCap != null && {deltaCap}),
+    ...(finalSurveys != null && {finalSurveys}), allowUnpinned, requireLog};
   // A tape of random bits: one draw of many bits is that many small ones, from the lowest on. An id is the last draw.
   const tape = (given.bits ?? []).map(([size, value]) => [size, BigInt("0x" + value)]);
   const randomBits = (size) => {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-async ({payloads, keys}) => {
-  const [canonical, documents, explaining] = await Promise.all(["canonical", "documents", "explain"].map((name) => import(`/sdk/${name}.js`)));
+/** The explanation of every document, under a policy with this cap on δ; with a preview of the budget if asked to. */
+async ({payloads, keys, deltaCap = "0", preview = false}) => {
+  const names = ["canonical", "documents", "explain", "ledger", "budget"];
+  const [canonical, documents, explaining, {Policy}, {budgetOf}] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
+  const policy = new Policy({deltaCap});
   return Promise.all(payloads.map(async (text) => {
-    const bytes = canonical.bytesOf(text), survey = documents.readSurvey(bytes, await canonical.digestOf(bytes));
-    return String(explaining.explain(survey, keys));
+    const bytes = canonical.bytesOf(text), survey = documents.readSurvey(bytes, await canonical.digestOf(bytes)), level = policy.level(survey);
+    return String(explaining.explain(survey, level, keys, undefined, preview ? budgetOf(policy, survey, level, [], false) : undefined));
   }));
 }

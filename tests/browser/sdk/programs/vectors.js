@@ -24,7 +24,7 @@ async ({file, vectors}) => {
       async () => one.chain.map(bytes), Date.parse(one.now), verify)).version),
     acceptance: (v) => all(v.cases, async (one) => {
       const publisher = {keys: v.publisher.public_keys.map(unhex), threshold: v.publisher.threshold};
-      const link = {origin: "https://collect.example", survey: v.survey, digest: one.pin};
+      const link = {origin: v.origin, survey: v.survey, digest: one.pin};
       const opening_ = {link, now: Date.parse(one.now), verify, wantsLog: false};
       const before = one.remembered && {...one.remembered, envelope: bytes(v.cases[0].envelope)};
       return (await opening.accept(opening_, one.envelope === null ? new Uint8Array(dsse.MAX_ENVELOPE_BYTES + 1) : bytes(one.envelope), before ?? undefined, {publisher, log: null})).survey.digest;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Read the path of a document a line, and say the CPU seconds of reading it and of judging it, and the code of a refusal. */
+
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { digestOf } from "../../client_sdk/browser/src/canonical.js";
+import { readSurvey, requireAllPrivate } from "../../client_sdk/browser/src/documents.js";
+import { reportLevel } from "../../client_sdk/browser/src/ledger.js";
+
+async function seconds(trial) {
+  const before = process.cpuUsage();
+  const found = await trial();
+  const { user, system } = process.cpuUsage(before);
+  return [(user + system) / 1e6, found];
+}
+
+for await (const path of createInterface({ input: process.stdin })) {
+  const bytes = new Uint8Array(readFileSync(path)), digest = await digestOf(bytes);
+  let code = null;
+  const failed = (error) => {
+    if (!error.code) throw error;
+    code = error.code;
+  };
+  const [read, survey] = await seconds(async () => {
+    try {
+      return readSurvey(bytes, digest);
+    } catch (error) {
+      return failed(error);
+    }
+  });
+  const [judged] = survey ? await seconds(async () => { await requireAllPrivate(survey).catch(failed); reportLevel(survey); }) : [0];
+  console.log(JSON.stringify({ read, judged, code }));
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Preview of the ledger, twin of frankly_sdk/budget.py: loaded when a page asks for it. */
+
+import { totalCharge } from "./ledger.js";
+import { ONE, ZERO, parseDecimal } from "./rational.js";
+import { chanceUp, lnUp } from "./shown.js";
+
+/**
+ * @typedef {import("./ledger.js").Charge} Charge
+ * @typedef {import("../frankly.d.ts").Budget} Budget
+ */
+
+/** What a respondent who has spent so much pays for the survey; `spent` holds it if it is answered. @returns {Budget} */
+export function budgetOf(
+  /** @type {import("./ledger.js").Policy} */ policy, /** @type {import("./documents.js").Survey} */ survey,
+  /** @type {import("./ledger.js").ReportLevel} */ level, /** @type {Charge[]} */ spent, /** @type {boolean} */ isAnswered,
+) {
+  const before = totalCharge(spent), { cap } = policy;
+  const charge = isAnswered ? { cost: ONE, delta: ZERO } : policy.charge(level, before);
+  const canAnswer = !isAnswered && policy.hasRoom(survey, charge, before);
+  const budget = {
+    cost: lnUp(charge.cost), delta: chanceUp(charge.delta), cap, spent: lnUp(before.cost), left: natsLeft(cap, before),
+    leftAfter: natsLeft(cap, canAnswer ? totalCharge([before, charge]) : before), isAnswered, isFinal: policy.exceeds(charge.cost), canAnswer,
+  };
+  return { ...budget, toString: () => inWords(budget) };
+}
+
+/** One sentence for the respondent. */
+function inWords(/** @type {Budget} */ { cost, delta, cap, left: rest, leftAfter, isAnswered, isFinal, canAnswer }) {
+  const left = `${rest} of the ${cap} nats that this app allows you in all are left`;
+  if (isAnswered) return `You have answered this already, and it costs nothing more; ${left}.`;
+  if (!canAnswer) return `You cannot answer this here: it would cost ${cost} nats, and ${left}.`;
+  if (isFinal) return `Answering this uses up for ever all ${cap} nats that this app allows you: it is the last one.`;
+  const chance = delta === "0" ? "" : `, and a δ of ${delta}`;
+  return `Answering costs ${cost} nats${chance}; ${left}, ${leftAfter} after it.`;
+}
+
+/** The nats that are left of a cap, rounded down. */
+function natsLeft(/** @type {string} */ cap, /** @type {Charge} */ { cost }) {
+  const [n, d] = parseDecimal(cap, "cap"), left = cost ? n * 10_000n / d - BigInt(lnUp(cost).replace(".", "")) : 0n;
+  return left > 0n ? `${left / 10_000n}.${String(left % 10_000n).padStart(4, "0")}` : "0.0000";
+}

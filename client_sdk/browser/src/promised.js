@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Sentences about what is promised, of one block alone and of everything that leaves together: those of frankly_sdk/_promised.py. */
+
+import { isEndless } from "./audit.js";
+import { isStratified } from "./documents.js";
+import { ONE, compare, rational } from "./rational.js";
+import { chanceUp, lnUp, percentUp, times } from "./shown.js";
+
+/**
+ * @typedef {import("./rational.js").Rational} Rational
+ * @typedef {import("./documents.js").Survey} Survey
+ * @typedef {import("./documents.js").Block} Block
+ * @typedef {import("./documents.js").Promised} Promised
+ * @typedef {import("./ledger.js").ReportLevel} ReportLevel
+ * @typedef {import("./ledger.js").SecretLevel} SecretLevel
+ */
+
+const IF_TRUE = "as long as the published tables about it are true";
+const COUNTED = { ceiling: "ceiling", dp: "promise with a chance" };
+const levelOf = (/** @type {[number, number] | null | undefined} */ level) => times(level ? rational(...level) : null);
+const withDelta = (/** @type {string} */ odds, /** @type {string} */ noun, /** @type {[number | bigint, number | bigint]} */ delta, average = "") =>
+  `no result is more than ×${odds} as likely with one ${noun} as with another${average}, plus a chance of at most ${percentUp(delta)}`;
+
+/** What a block promises by itself, and what holds if a table is not true. @returns {string[]} */
+export function blockPromises(/** @type {Block} */ { promises, restsOnPrior, ceiling }, /** @type {boolean} */ hasStrata) {
+  const said = promises.map((promise) => blockPromise(promise, hasStrata));
+  if (!restsOnPrior) return said;
+  if (!isEndless(ceiling)) return [...said, `Whatever is true, this alone changes odds by at most ×${times(ceiling)}, which also protects the answer itself.`];
+  const answer = promises.some(({ claim }) => claim.delta) ? "" : " The answer itself is not protected.";
+  return [...said, `If that is not true, this alone may change odds by more than ×16 million: some symbols all but rule out some answers.${answer}`];
+}
+
+/** What everything that leaves together can tell, secret by secret, and about the answers themselves. @returns {string[]} */
+export function wholeReport(/** @type {Survey} */ { blocks, strata }, /** @type {ReportLevel} */ level) {
+  const hasStrata = strata.length > 0;
+  const everything = hasStrata ? "Given your public answers, by everything else that leaves" : "By everything that leaves together";
+  const bounded = blocks.flatMap(({ promises }) => promises.filter(({ claim }) => claim.sensitive !== undefined)); // as in level.posteriors
+  return [
+    ...(hasStrata ? ["“Given your public answers” means: compared with what is believed of people who have the same public answers."] : []),
+    ...[...level.secrets].flatMap(([name, secret]) => [`${everything}, ${secretWords(name, secret, level)}`, ...(hasStrata ? [publicAnswers(name, secret)] : [])]),
+    ...level.posteriors.flatMap(({ secret, sensitive, bound }, i) => (compare(bound, ONE) < 0
+      ? [`${everything}, nobody can be surer than ${percentUp(bound)} that your “${secret}” is “${bounded[i].prior?.secrets[sensitive]}”, ${IF_TRUE}.`]
+      : [])),
+    answersWords(everything, level),
+  ];
+}
+
+/** What the ledger charges, which bound each block counts by, and what that leaves. */
+export function cost(/** @type {ReportLevel} */ { lines, cost: { odds, delta }, ceiling }, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget) {
+  const counted = lines.map((line) => `${line.block} by its ${COUNTED[line.countedBy]}, ${lnUp(line.odds)}`).join(", ");
+  const words = odds
+    ? `Answering everything costs ${lnUp(odds)} nats of what this app allows you in all (${counted}).`
+    : `Answering uses up for ever everything that this app allows you (${counted}).`;
+  const chance = ` It also uses up ${chanceUp(delta)} of the δ that the app allows; where less than that is left, it costs ${lnUp(ceiling)} nats.`;
+  return `${words}${delta[0] ? chance : ""}${budget ? ` ${budget}` : ""}`;
+}
+
+function blockPromise(/** @type {Promised} */ promise, /** @type {boolean} */ hasStrata) {
+  const { claim: { level, delta }, secret, source } = promise, by = levelOf(level);
+  if (secret === null)
+    return `By this alone, ${delta ? withDelta(by, "answer to it", delta) : `nobody’s odds between two answers to it change by more than ×${by}`}, whatever they know.`;
+  const isWithin = isStratified(promise), isVoid = hasStrata && !isWithin;
+  const alone = isWithin ? ", given your public answers" : isVoid ? ", for whoever does not look at your public answers" : "";
+  const beside = isVoid ? " Together with your public answers this promise does not count, only what holds without it." : "";
+  return `By this alone${alone}, ${about(promise, by)}, as long as this published table is true: ${source}.${beside}`;
+}
+
+function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {string} */ by) {
+  const { notion, level, low_level: low, sensitive } = claim;
+  if (prior && level && sensitive !== undefined) return `nobody can be surer than ${percentUp(level)} that your “${secret}” is “${prior.secrets[sensitive]}”`;
+  if (notion === "alip") return `nobody’s belief about your “${secret}” grows by more than ×${by} or shrinks by more than ÷${levelOf(low)}`;
+  if (notion === "lip" || notion === "srlip")
+    return `nobody’s belief about your “${secret}” changes by more than ×${by}${notion === "srlip" ? ", even for those who know some of your answers to it" : ""}`;
+  return `nobody’s odds about your “${secret}” change by more than ×${by}`;
+}
+
+function secretWords(/** @type {string} */ name, /** @type {SecretLevel} */ secret, /** @type {ReportLevel} */ { answers, lines }) {
+  const { level, odds, counted } = secret;
+  if (!odds || !level) return `no limit is promised on what can be told about your “${name}”.`;
+  // Where no promise counts, these are the very ratios of the answers; comparing them by value takes longer than all else.
+  const provided = level === answers.level && odds === answers.odds ? "whatever they know" : IF_TRUE;
+  const which = counted !== null && lines.length > 1 ? ` (for the odds, “${counted}” counts its promise and every other block its limit)` : "";
+  return `${boundOf(name, secret)}, ${provided}${which}.`;
+}
+
+/** The bound of a secret in its own unit and in odds. */
+function boundOf(/** @type {string} */ name, /** @type {SecretLevel} */ { level, odds, unit, delta }) {
+  const isLift = unit === "lift", lift = times(level), by = times(odds);
+  if (delta[0]) return withDelta(by, `value of your “${name}”`, delta, isLift ? ` or more than ×${lift} as likely as on average` : "");
+  if (!isLift) return `nobody’s odds about your “${name}” change by more than ×${by}`;
+  return `nobody’s belief about your “${name}” changes by more than ×${lift}, and nobody’s odds between two of its values by more than ×${by}`;
+}
+
+function publicAnswers(/** @type {string} */ name, /** @type {SecretLevel} */ { strataLift: lift, strataOdds: odds }) {
+  if (!lift || !odds) return `What your public answers alone tell about your “${name}” has no known limit.`;
+  return `Your public answers alone can change belief about your “${name}” by up to ×${times(lift)} and odds by up to ×${times(odds)}, ${IF_TRUE}.`;
+}
+
+function answersWords(/** @type {string} */ everything, /** @type {ReportLevel} */ { answers: { odds, delta }, lines }) {
+  if (!odds)
+    return `The answers themselves are not all protected: no limit counts for ${lines.flatMap((line) => (line.odds ? [] : [`“${line.block}”`])).join(", ")}.`;
+  const by = times(odds);
+  return `${everything}, ${delta[0] ? withDelta(by, "set of answers", delta) : `nobody’s odds about your answers themselves change by more than ×${by}`}, whatever they know.`;
+}

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQLite with full sync: what is sealed stays sealed through a power cut, and what is erased is overwritten.
+
+A rollback journal is used, not a write-ahead log: erased symbols would live on in a log. The journal is
+overwritten too: it holds the pages as they were before a transaction, so that of an erasing one holds what is erased.
+
+- journal_mode=PERSIST: a commit zeroes the journal's header and, with synchronous=FULL, syncs that, so a commit cannot
+  be undone later. A journal that is deleted instead may come back after a power cut; one that is deleted or truncated
+  leaves its blocks to the file system as they are.
+- locking_mode=EXCLUSIVE until the mode is set: setting it reads the file, and a journal that a killed process left
+  behind is then rolled back in the mode of a fresh connection, which would delete it.
+- temp_store=MEMORY: no copy of a page goes to a temporary file.
+"""
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from frankly_sdk._tables import VERSION, is_known, steps_from
+from frankly_sdk.errors import StoreError
+
+_BUSY_S = 15.0
+_PRAGMAS = ("synchronous=FULL", "secure_delete=ON", "fullfsync=ON", "temp_store=MEMORY")
+_CHUNK = 64 * 2**10
+
+# Held through every transaction and every fork: a fork in the middle of one would leave a child that believes it holds
+# the lock, and whose exit would roll the parent's transaction back. It also covers the making of new files.
+_GATE = threading.RLock()
+os.register_at_fork(before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release)
+
+
+@dataclass(slots=True)
+class _Connection:
+    """SQLite's handle, with the process it belongs to; the lock keeps other threads out of a transaction."""
+
+    db: sqlite3.Connection
+    pid: int
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    ready: bool = False
+
+
+class Database:
+    """One file. Safe to use from several threads and after a fork; several processes may open the same file.
+
+    Raises StoreError, from every method, if the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._journal = path.with_name(f"{path.name}-journal")
+        self._current = self._connect()
+        try:
+            self._is_ready()
+            self._finish_overwriting()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the write lock of this file; commit durably at the end, roll back on any error."""
+        own = self._own()
+        with own.lock, _GATE:
+            self.run("BEGIN IMMEDIATE")
+            try:
+                self._create()
+                yield
+                self.run("COMMIT")
+            except BaseException:
+                own.ready = False  # what was created here is undone as well
+                with contextlib.suppress(sqlite3.Error):
+                    own.db.execute("ROLLBACK")
+                raise
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; none if the store is empty."""
+        own = self._own()
+        # The gate too: a child forked in the middle of a read would inherit a lock that nobody lets go of.
+        with own.lock, _GATE, _translated(self._path):
+            return own.db.execute(statement, values).fetchall() if self._is_readable() else []
+
+    def run(self, statement: str, *values: object) -> None:
+        """Run a statement; inside `transaction`, unless it begins or ends one."""
+        with _translated(self._path):
+            self._own().db.execute(statement, values)
+
+    def overwrite_journal(self) -> None:
+        """Overwrite with zeros whatever the journal still holds of earlier transactions, and sync.
+
+        The exclusive lock keeps every other connection from using the journal meanwhile; a transaction that a killed
+        process left unfinished has been rolled back by whoever gets this lock. A process killed before the end leaves
+        it to the next `Database` of this file.
+        """
+        own = self._own()
+        with own.lock, _GATE, _translated(self._path):
+            own.db.execute("BEGIN EXCLUSIVE")
+            try:
+                # This file may be opened and closed here: SQLite has its locks on the database, not on the journal.
+                with contextlib.suppress(FileNotFoundError), self._journal.open("r+b", buffering=0) as file:
+                    _overwrite(file.fileno())
+            finally:
+                own.db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the file."""
+        own = self._current
+        if own.pid == os.getpid():
+            with own.lock, contextlib.suppress(sqlite3.Error):
+                own.db.close()
+
+    def _finish_overwriting(self) -> None:
+        """Overwrite what an earlier process left in the journal, unless another process is at work in the file now.
+
+        That one overwrites the journal after its next erasure, and the next to open the file looks again.
+        """
+        with _translated(self._path):
+            if self._journal.exists() and any(map(_has_bytes, _chunks(self._journal))):
+                self.run("PRAGMA busy_timeout = 0")
+                with contextlib.suppress(StoreError):
+                    self.overwrite_journal()
+                self.run(f"PRAGMA busy_timeout = {round(1000 * _BUSY_S)}")
+
+    def _own(self) -> _Connection:
+        """Return this process's connection: SQLite's handles must not be used on the other side of a fork."""
+        if self._current.pid != os.getpid():
+            self._current = self._connect()
+        return self._current
+
+    def _connect(self) -> _Connection:
+        with _translated(self._path), _GATE:
+            # Made by us with mode 0600 before SQLite opens it: nobody else may read what this install has answered. A
+            # file that exists is never opened here, for closing it would drop every lock this process has on it.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            if not self._path.is_file():
+                raise StoreError(f"{self._path} is no file; name one for this install's store")
+            db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            try:
+                _set_up(db)
+                if self._path.stat().st_mode & 0o077:  # only now: it is a database, and not somebody's other file
+                    self._path.chmod(0o600)
+            except BaseException:
+                db.close()
+                raise
+            return _Connection(db, os.getpid())
+
+    def _is_ready(self) -> bool:
+        """Tell whether the tables are there; a store is made with the first thing it has to remember."""
+        own = self._own()
+        with own.lock, _GATE, _translated(self._path):
+            if not own.ready:
+                (version,) = own.db.execute("PRAGMA user_version").fetchone()
+                if not is_known(version):
+                    raise StoreError("the store was written by a newer version of the app; update the app")
+                own.ready = version == VERSION
+            return own.ready
+
+    def _create(self) -> None:
+        if not self._is_ready():
+            with _translated(self._path):
+                (version,) = self._own().db.execute("PRAGMA user_version").fetchone()
+            for statement in steps_from(version):
+                self.run(statement)
+
+    def _is_readable(self) -> bool:
+        """Tell whether there is anything to read; a store of a version before is brought up to date first."""
+        if self._is_ready():
+            return True
+        (version,) = self._own().db.execute("PRAGMA user_version").fetchone()
+        if version:
+            with self.transaction():
+                pass
+        return bool(version)
+
+
+def _set_up(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA locking_mode=EXCLUSIVE")
+    if db.execute("PRAGMA journal_mode=PERSIST").fetchone() != ("persist",):
+        raise StoreError("the store cannot be written durably; nothing was sent")
+    db.execute("PRAGMA locking_mode=NORMAL")
+    db.execute("PRAGMA user_version").fetchone()  # the first read in this mode gives the lock back
+    for pragma in _PRAGMAS:
+        db.execute(f"PRAGMA {pragma}")
+
+
+def _overwrite(handle: int) -> None:
+    """Overwrite every chunk that is not all zeros, in place, and sync if there was one."""
+    offset, is_clean = 0, True
+    while chunk := os.pread(handle, _CHUNK, offset):
+        if _has_bytes(chunk):
+            is_clean = False
+            offset += os.pwrite(handle, bytes(len(chunk)), offset)
+        else:
+            offset += len(chunk)
+    if not is_clean:
+        os.fsync(handle)
+
+
+def _has_bytes(chunk: bytes) -> bool:
+    return chunk.count(0) < len(chunk)
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError, ValueError) as error:  # ValueError: a path with a NUL
+        # SQLite's own words name tables and conditions, never values.
+        raise StoreError(f"the store {path} cannot be used: {error}; nothing was sent") from None

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences about what is promised: of one block alone, and of everything that leaves together.
+
+"Nobody's odds change by more than ×E" is said of bounds without δ only: under (ε, δ) a ratio may be larger on a set of
+results whose chance is more than δ, and what holds is P(result | a) ≤ E·P(result | b) + δ.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from frankly_protocol.audit import ReportLevel, SecretLevel, chance_up, is_endless, ln_up
+from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.documents import SurveyDocument
+
+from frankly_sdk._figures import percent_up, times
+from frankly_sdk.budget import Budget
+
+
+def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
+    """Say what a block promises by itself, and what holds if a table is not true."""
+    for promise in block.promises:
+        yield _block_promise(promise, has_strata)
+    if not block.rests_on_prior:
+        return
+    if is_endless(block.ceiling):
+        has_delta = any(promise.claim.delta is not None for promise in block.promises)
+        answer = "" if has_delta else " The answer itself is not protected."
+        yield (
+            "If that is not true, this alone may change odds by more than ×16 million: some symbols all but rule out "
+            f"some answers.{answer}"
+        )
+    else:
+        yield (
+            f"Whatever is true, this alone changes odds by at most ×{times(block.ceiling)}, which also protects the "
+            "answer itself."
+        )
+
+
+def whole_report(document: SurveyDocument, level: ReportLevel) -> Iterator[str]:
+    """Say what everything that leaves together can tell, secret by secret, and about the answers themselves."""
+    everything = "By everything that leaves together"
+    if document.strata:
+        everything = "Given your public answers, by everything else that leaves"
+        yield (
+            "“Given your public answers” means: compared with what is believed of people who have the same public "
+            "answers."
+        )
+    for name, secret in level.secrets.items():
+        yield f"{everything}, {_secret(name, secret, level)}"
+        if document.strata:
+            yield _public_answers(name, secret)
+    for promise, posterior in zip(_posterior_promises(document), level.posteriors, strict=True):
+        if promise.prior is not None and posterior.bound < 1:
+            value = promise.prior.secrets[posterior.sensitive]
+            sure = f"nobody can be surer than {percent_up(posterior.bound)} that your “{posterior.secret}” is “{value}”"
+            yield f"{everything}, {sure}, {_IF_TRUE}."
+    yield _answers(everything, level)
+
+
+def cost(level: ReportLevel, budget: Budget | None) -> str:
+    """Say what the ledger charges, which bound each block counts by, and what that leaves."""
+    lines = ", ".join(f"{line.block} by its {_COUNTED[line.counted_by]}, {ln_up(line.odds)}" for line in level.lines)
+    words = f"Answering everything costs {ln_up(level.cost.odds)} nats of what this app allows you in all ({lines})."
+    if level.cost.odds is None:
+        words = f"Answering uses up for ever everything that this app allows you ({lines})."
+    if level.cost.delta:
+        words += (
+            f" It also uses up {chance_up(level.cost.delta)} of the δ that the app allows; "
+            f"where less than that is left, it costs {ln_up(level.ceiling)} nats."
+        )
+    return words if budget is None else f"{words} {budget}"
+
+
+_COUNTED = {"ceiling": "ceiling", "dp": "promise with a chance"}
+_IF_TRUE = "as long as the published tables about it are true"
+
+
+def _posterior_promises(document: SurveyDocument) -> list[Promise]:
+    """Return the promises that `ReportLevel.posteriors` are made of, in their order."""
+    promises = [promise for block in document.blocks for promise in block.promises]
+    return [promise for promise in promises if promise.claim.notion == "dpv"]
+
+
+def _block_promise(promise: Promise, has_strata: bool) -> str:
+    claim = promise.claim
+    level = Fraction(*claim.level) if claim.level else None
+    if promise.secret is None and claim.delta is None:
+        return (
+            f"By this alone, nobody’s odds between two answers to it change by more than ×{times(level)}, whatever "
+            "they know."
+        )
+    if promise.secret is None and claim.delta is not None:
+        bound = _with_delta(times(level), "answer to it", Fraction(*claim.delta))
+        return f"By this alone, {bound}, whatever they know."
+    alone, beside = "By this alone", ""
+    if promise.is_stratified:
+        alone = "By this alone, given your public answers"
+    elif has_strata:
+        alone = "By this alone, for whoever does not look at your public answers"
+        beside = " Together with your public answers this promise does not count, only what holds without it."
+    return f"{alone}, {_about(promise)}, as long as this published table is true: {promise.source}.{beside}"
+
+
+def _about(promise: Promise) -> str:
+    """Say what a promise that rests on public knowledge bounds."""
+    claim, secret = promise.claim, promise.secret
+    bound = times(Fraction(*claim.level)) if claim.level else "∞"
+    if claim.notion == "dpv" and claim.level and promise.prior and claim.sensitive is not None:
+        value = promise.prior.secrets[claim.sensitive]
+        return f"nobody can be surer than {percent_up(Fraction(*claim.level))} that your “{secret}” is “{value}”"
+    if claim.notion == "alip":
+        low = times(Fraction(*claim.low_level)) if claim.low_level else "∞"
+        return f"nobody’s belief about your “{secret}” grows by more than ×{bound} or shrinks by more than ÷{low}"
+    if claim.notion in ("lip", "srlip"):
+        known = ", even for those who know some of your answers to it" if claim.notion == "srlip" else ""
+        return f"nobody’s belief about your “{secret}” changes by more than ×{bound}{known}"
+    return f"nobody’s odds about your “{secret}” change by more than ×{bound}"
+
+
+def _secret(name: str, secret: SecretLevel, level: ReportLevel) -> str:
+    if secret.odds is None or secret.level is None:
+        return f"no limit is promised on what can be told about your “{name}”."
+    is_prior_free = (secret.level, secret.odds) == (level.answers.level, level.answers.odds)
+    provided = "whatever they know" if is_prior_free else _IF_TRUE
+    counted = ""
+    if secret.counted is not None and len(level.lines) > 1:
+        counted = f" (for the odds, “{secret.counted}” counts its promise and every other block its limit)"
+    return f"{_bound_of(name, secret)}, {provided}{counted}."
+
+
+def _bound_of(name: str, secret: SecretLevel) -> str:
+    """Say the bound of a secret in its own unit and in odds."""
+    lift, odds = times(secret.level), times(secret.odds)
+    if secret.delta:
+        return _with_delta(odds, f"value of your “{name}”", secret.delta, lift if secret.unit == "lift" else None)
+    if secret.unit == "odds":
+        return f"nobody’s odds about your “{name}” change by more than ×{odds}"
+    return (
+        f"nobody’s belief about your “{name}” changes by more than ×{lift}, and nobody’s odds between two of its "
+        f"values by more than ×{odds}"
+    )
+
+
+def _public_answers(name: str, secret: SecretLevel) -> str:
+    if secret.strata_lift is None or secret.strata_odds is None:
+        return f"What your public answers alone tell about your “{name}” has no known limit."
+    return (
+        f"Your public answers alone can change belief about your “{name}” by up to ×{times(secret.strata_lift)} and "
+        f"odds by up to ×{times(secret.strata_odds)}, {_IF_TRUE}."
+    )
+
+
+def _answers(everything: str, level: ReportLevel) -> str:
+    if level.answers.odds is None:
+        open_blocks = ", ".join(f"“{line.block}”" for line in level.lines if line.odds is None)
+        return f"The answers themselves are not all protected: no limit counts for {open_blocks}."
+    if level.answers.delta:
+        return (
+            f"{everything}, {_with_delta(times(level.answers.odds), 'set of answers', level.answers.delta)}, whatever "
+            "they know."
+        )
+    return (
+        f"{everything}, nobody’s odds about your answers themselves change by more than ×{times(level.answers.odds)}, "
+        "whatever they know."
+    )
+
+
+def _with_delta(odds: str, noun: str, delta: Fraction, lift: str | None = None) -> str:
+    average = f" or more than ×{lift} as likely as on average" if lift else ""
+    chance = f"plus a chance of at most {percent_up(delta)}"
+    return f"no result is more than ×{odds} as likely with one {noun} as with another{average}, {chance}"

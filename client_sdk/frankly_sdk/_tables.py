@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the store, and the steps by which a store of an earlier version becomes one of this version.
+
+chain : the first root of the keys that a row came under (`frankly_protocol.trust.first_root`). Rows of version 3 and
+before name no chain, and keep the empty one. They bind whoever proves to be meant, and nobody can change them:
+
+- an answer counts for every chain that has a survey of its id: no second value is ever drawn for it;
+- a document counts where the publisher's present keys signed it, a log's head where the log's present key did;
+- a proof proves itself, and evidence stays evidence.
+
+Remembered keys are dropped: they are of `frankly.keys/1`, which nothing reads any more.
+"""
+
+from typing import Final
+
+VERSION: Final = 4
+UNKNOWN_CHAIN: Final = ""
+
+# alias : under which keys are remembered, see `Opening`. respondent : '' for the one person an install usually is of;
+# otherwise a keyed hash, see `Store.respondent_name`. cost : a ratio, NULL is infinite.
+_TABLES: Final = """
+CREATE TABLE keys (alias TEXT PRIMARY KEY, chain TEXT NOT NULL, envelope BLOB NOT NULL);
+CREATE TABLE surveys (
+    chain TEXT NOT NULL, survey TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL, envelope BLOB NOT NULL,
+    PRIMARY KEY (chain, survey)
+);
+CREATE TABLE evidence (
+    chain TEXT NOT NULL, digest TEXT NOT NULL, envelope BLOB NOT NULL, PRIMARY KEY (chain, digest)
+);
+CREATE TABLE checkpoints (
+    chain TEXT NOT NULL, origin TEXT NOT NULL, size INTEGER NOT NULL, note BLOB NOT NULL, PRIMARY KEY (chain, origin)
+);
+CREATE TABLE proofs (chain TEXT NOT NULL, digest TEXT NOT NULL, proof BLOB NOT NULL, PRIMARY KEY (chain, digest));
+CREATE TABLE answers (
+    chain TEXT NOT NULL, survey TEXT NOT NULL, respondent TEXT NOT NULL, digest TEXT NOT NULL,
+    collect_url TEXT NOT NULL, report_id TEXT NOT NULL, body BLOB,
+    state TEXT NOT NULL CHECK (state IN ('sealed', 'sent', 'refused')), code TEXT NOT NULL,
+    cost TEXT, delta TEXT NOT NULL, PRIMARY KEY (respondent, survey, chain)
+);
+CREATE INDEX outbox ON answers (survey, report_id) WHERE state = 'sealed';
+CREATE TABLE IF NOT EXISTS salt (salt BLOB NOT NULL)
+"""
+_SET_ASIDE: Final = """
+DROP TABLE keys;
+DROP INDEX IF EXISTS outbox;
+ALTER TABLE surveys RENAME TO old_surveys;
+ALTER TABLE evidence RENAME TO old_evidence;
+ALTER TABLE answers RENAME TO old_answers
+"""
+_SET_LOG_ASIDE: Final = """
+ALTER TABLE checkpoints RENAME TO old_checkpoints;
+ALTER TABLE proofs RENAME TO old_proofs
+"""
+_COPY: Final = """
+INSERT INTO surveys SELECT '', survey, version, digest, envelope FROM old_surveys;
+INSERT INTO evidence SELECT '', digest, envelope FROM old_evidence;
+INSERT INTO answers SELECT '', survey, {respondent}, digest, collect_url, report_id, body, state, code, {cost}, {delta}
+    FROM old_answers;
+DROP TABLE old_surveys;
+DROP TABLE old_evidence;
+DROP TABLE old_answers
+"""
+_COPY_LOG: Final = """
+INSERT INTO checkpoints SELECT '', origin, size, note FROM old_checkpoints;
+INSERT INTO proofs SELECT '', digest, proof FROM old_proofs;
+DROP TABLE old_checkpoints;
+DROP TABLE old_proofs
+"""
+# Version 1 knew one respondent only, and no logs; version 2 counted no δ: every answer counted its ceiling.
+_COPY_1: Final = _COPY.format(respondent="''", cost="ceiling", delta="'0/1'")
+_COPY_2: Final = _COPY.format(respondent="respondent", cost="ceiling", delta="'0/1'")
+_COPY_3: Final = _COPY.format(
+    respondent="respondent", cost="CASE WHEN free_delta = '0/1' THEN ceiling ELSE free END", delta="free_delta"
+)
+_STEPS: Final = {
+    0: (_TABLES,),
+    1: (_SET_ASIDE, _TABLES, _COPY_1),
+    2: (_SET_ASIDE, _SET_LOG_ASIDE, _TABLES, _COPY_2, _COPY_LOG),
+    3: (_SET_ASIDE, _SET_LOG_ASIDE, _TABLES, _COPY_3, _COPY_LOG),
+}
+
+
+def is_known(version: int) -> bool:
+    """Tell whether this program reads stores of that version."""
+    return version == VERSION or version in _STEPS
+
+
+def steps_from(version: int) -> list[str]:
+    """Return the statements that make a store of this version of one of an earlier version; 0 is an empty file."""
+    statements = ";".join(_STEPS[version]).split(";")
+    return [*(text for text in statements if text.strip()), f"PRAGMA user_version = {VERSION}"]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wizard beside public questions: counts for each stratum, their errors, and the whole form's factors."""
+
+import re
+
+from frankly_server.surveys import editing
+from frankly_server.surveys.definition import parse_value
+
+from tests.browser.admin.conftest import PASSWORD, Desk
+
+COUNTS = "region,vote,never,often\nNorth,left,40,10\nNorth,right,10,40\nSouth,left,10,40\nSouth,right,40,10\n"
+"""The vote nearly follows the answer in the north, and its opposite in the south: of everybody it tells nothing."""
+EVERYBODY = ",never,often\nleft,50,50\nright,50,50\n"
+
+
+def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk) -> None:
+    draft = editing.new_draft("Church and vote", "church", "en", "How often do you go?", ["Never", "Often"])
+    draft = editing.add_question(draft, "Region", ["North", "South"], public=True)
+    survey = desk.services.surveys.apply(parse_value(draft)).survey_id
+    page, where = desk.page, f"/admin/surveys/{survey}"
+    desk.open("/admin/sign-in")
+    desk.sign_in("ada@example.org", PASSWORD)
+    desk.open(f"{where}/protection")
+    page.get_by_text("If the secret is something else").click()
+    counts = page.get_by_label("How often each secret and answer go together")
+    assert counts.input_value() == "region,,never,often"
+    page.get_by_label("Something that is not asked").check()
+    page.get_by_label("Level ε", exact=True).fill("0.5")
+    page.get_by_label("What it is called").fill("vote")
+    page.get_by_label("Where the counts are from").fill("a public table")
+    counts.fill(COUNTS.rsplit("\n", 2)[0])
+    desk.press_refused("Keep, and see the margins", 422)
+    assert "every stratum has a line for each of left, right" in page.locator("#counts-error").inner_text()
+    assert counts.get_attribute("aria-describedby") == "counts-error counts-hint"
+    desk.check("strata-protection-refused")
+    counts.fill(EVERYBODY)
+    page.get_by_label("Keep a backstop").uncheck()
+    desk.press_refused("Keep, and see the margins", 422)
+    assert "the counts of everybody promise nothing" in page.locator("#counts-error").inner_text()
+    counts.fill(COUNTS)
+    page.get_by_label("Keep a backstop").check()
+    desk.press("Keep, and see the margins")
+    desk.open(f"{where}/protection")
+    assert (
+        counts.input_value() == COUNTS.replace("vote,", ",").replace("North", "north").replace("South", "south").strip()
+    )
+    desk.check("strata-protection")
+    _publish(desk, where)
+
+
+def _publish(desk: Desk, where: str) -> None:
+    page = desk.page
+    desk.open(where)
+    before = page.locator("form table").inner_text()
+    # LIP at 0.5 is ×e^0.5 in belief and ×e in odds; no region alone tells anything; the backstop is ln 20.
+    assert re.search(r"vote\s+×1.65\s+×2.72\s+×1.00", before)
+    assert re.search(r"the answers themselves, or anything else\s+×20.00\s+×20.00\s+–", before)
+    assert "Answering costs 2.9957 nats" in page.locator("form.card").inner_text()
+    desk.check("strata-publish-before")
+    desk.press("Publish")
+    page.get_by_role("link", name="Get the link").wait_for()
+    desk.follow(page.get_by_role("link", name="See the certificate"))
+    assert re.search(r"vote\s+×1.65\s+×2.72\s+×1.00", page.locator("section.card").first.inner_text())
+    desk.check("strata-published")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Survey documents with public questions: random ones whose promises need not hold, and some that hold exactly."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from random import Random
+from typing import Any
+
+from frankly_protocol.audit import NOTIONS, Claim, stated_ceiling
+from frankly_protocol.blocks import Block, Prior, Promise
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+
+from tests.frankly_protocol.audit.definitions import needed
+from tests.frankly_protocol.every_kind import JOINT, KINDS
+from tests.frankly_protocol.every_kind import block as every_kind_block
+from tests.frankly_protocol.every_kind import promise as every_kind_promise
+from tests.frankly_protocol.samples import question, survey
+
+SOURCE = "a made-up table"
+
+
+def documents(seed: int, count: int) -> list[SurveyDocument]:
+    """So many documents with up to four blocks and two public questions; ratios are small, so that ties happen."""
+    random = Random(seed)
+    return [document(random) for _ in range(count)]
+
+
+def document(random: Random) -> SurveyDocument:
+    strata = tuple(question(f"z{k}", *"nse"[: random.randint(2, 3)]) for k in range(random.choice([0, 0, 1, 1, 2])))
+    cells = len(list(product(*(q.choices for q in strata))))
+    blocks = [block(random, i, cells) for i in range(random.randint(1, 4))]
+    return replace(survey(), blocks=tuple(blocks), strata=strata)
+
+
+def block(random: Random, i: int, cells: int) -> Block:
+    mechanism = DenseMechanism(
+        4, tuple((w, 16 - w) for w in random.choice([(9, 7), (12, 4), (16, 8), (10, 4), (0, 16)]))
+    )
+    promises = tuple(promise(random, cells) for _ in range(random.randint(1, 4)))
+    asked = (question(f"q{i}", "no", "yes"),)
+    return Block(f"b{i}", asked, mechanism, promises, (1, 1), stated_ceiling(mechanism), "made-up", None)
+
+
+def promise(random: Random, cells: int) -> Promise:
+    notion = random.choice([*NOTIONS, "lip", "dp"])
+    ratio = ratio_of(random)
+    if notion == "ldp":
+        return Promise(Claim(notion, ratio))
+    if notion == "dp":
+        return Promise(Claim(notion, ratio, delta=(random.randint(0, 3), 100)))
+    secret = random.choice("ab")
+    if notion == "rldp":
+        bounds = (((1, random.randint(2, 3)),), ((1, 4),))
+        return Promise(Claim(notion, ratio, lower_bounds=bounds), None, secret, SOURCE)
+    found = prior(random, secret, cells)
+    claim = Claim(notion, ratio, joint=found.table)
+    if notion == "alip":
+        sides = [ratio, random.choice([ratio_of(random), None])]
+        random.shuffle(sides)
+        claim = replace(claim, level=sides[0], low_level=sides[1])
+    if notion == "srlip":
+        claim = replace(claim, attributes=(2,))
+    if notion == "dpv":
+        claim = replace(claim, level=ratio[::-1], sensitive=random.randrange(2))
+    return Promise.under(claim, found)
+
+
+def ratio_of(random: Random) -> tuple[int, int]:
+    return random.randint(5, 8), random.randint(3, 5)
+
+
+def prior(random: Random, secret: str, cells: int) -> Prior:
+    """One table or one per stratum, sometimes a diagonal, as one row or as two; sometimes a secret is missing."""
+    tables = []
+    shape = random.choice(["rows", "rows", "diagonal", "one row"])
+    for _ in range(random.choice([1, cells])):
+        n, m = random.choice([(1, 2), (2, 2), (1, 1)])
+        if random.random() < 0.1:
+            n = 0
+        cell = {"rows": ((n, n), (m, 1)), "diagonal": ((n, 0), (0, m)), "one row": ((n, m),)}
+        tables.append(cell[shape])
+    names = random.choice([("no", "yes")] * 6 + [("yes", "no"), ("low", "high")])  # now and then another secret's
+    return Prior(secret, names, tuple(tables), SOURCE)
+
+
+def as_texts(ratio: Fraction | None) -> list[str] | None:
+    """A ratio as its two numbers in decimal; None for infinite."""
+    return None if ratio is None else [str(n) for n in ratio.as_integer_ratio()]
+
+
+def stratified() -> dict[str, SurveyDocument]:
+    """Documents with a prior for each stratum, at the very level that the worst stratum needs, by kind and notion."""
+    regions = question("region", "north", "south", "east")
+    found = {}
+    for kind in KINDS:
+        for notion in ("secret-ldp", "lip", "alip", "srlip", "dpv"):
+            made = within(KINDS[kind], notion)
+            whole = replace(every_kind_block(kind, notion), promises=(made,))
+            found[f"{kind} {notion}"] = replace(survey(), blocks=(whole,), strata=(regions,))
+    return found
+
+
+TABLES = (
+    JOINT,
+    ((1, 2, 3, 4), (0, 0, 0, 0), (3, 1, 1, 2)),  # nobody has the second secret here
+    ((0, 0, 0, 0), (0, 0, 0, 0), (2, 5, 1, 1)),  # and here everybody has the third
+)
+
+
+def within(mechanism: Mechanism, notion: str) -> Promise:
+    """A promise that a mechanism keeps within every stratum, and at no smaller level."""
+    made = every_kind_promise(mechanism, notion)
+    assert made.prior is not None
+    own = replace(made.prior, tables=TABLES)
+    claim = replace(made.claim, joint=own.table)
+    levels: dict[str, Fraction] = {}
+    for each in replace(made, prior=own, claim=claim).claims:
+        for name, ratio in needed(mechanism, each).items():
+            assert ratio is not None
+            levels[name] = max(ratio, levels.get(name, Fraction(0)))
+    exact: dict[str, Any] = {name: ratio.as_integer_ratio() for name, ratio in levels.items()}
+    return replace(made, prior=own, claim=replace(claim, **exact))

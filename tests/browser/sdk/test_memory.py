@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a browser remembers belongs to the chain of keys it came from: another server changes nothing of it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+from frankly_protocol.canonical import digest as digest_of
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.trust import write_chain
+from playwright.sync_api import Page
+
+from tests.browser.sdk.servers import (
+    AT,
+    FIRST,
+    FORMER,
+    JSON,
+    OPEN,
+    SECOND,
+    SURVEY,
+    TRY,
+    UNPINNED,
+    Server,
+    answered,
+    opened,
+    pieces,
+    stranger,
+)
+from tests.browser.sdk.wire import Wire, program
+from tests.frankly_protocol.samples import sealed_keys
+from tests.frankly_protocol.trust.samples import ORIGIN
+
+RENAMED = "the survey's log has another name now; the last head of its old one is kept as evidence"
+
+
+@pytest.fixture
+def ours(wire: Wire) -> Server:
+    return Server(wire, "ours")
+
+
+@pytest.fixture
+def strangers(wire: Wire) -> Iterator[Server]:
+    """Servers without end, each with keys of its own; their logs bear the name of ours."""
+    return (stranger(wire, i) for i in count())
+
+
+def test_another_server_does_not_erase_what_was_accepted(page: Page, ours: Server, strangers: Iterator[Server]) -> None:
+    assert opened(page, ours, ours.show(SECOND)) is None
+    assert opened(page, ours, ours.show(FIRST)) == "document_version"
+    other = next(strangers)
+    assert opened(page, other, other.show(FIRST)) is None
+    assert opened(page, ours, ours.show(FIRST)) == "document_version"
+
+
+def test_another_server_does_not_take_a_surveys_id(page: Page, ours: Server, strangers: Iterator[Server]) -> None:
+    other = next(strangers)
+    assert opened(page, other, other.show(FIRST)) is None
+    assert answered(page) == "sent"
+    assert opened(page, ours, ours.show(FIRST)) is None
+    assert page.evaluate("client.answered()") is None
+    assert answered(page) == "sent"
+    assert page.evaluate("client.store.spent().then((all) => all.length)") == 2  # one budget for both
+    assert answered(page) == "already_answered"
+    ids = page.evaluate("client.store.all('answers').then((all) => all.map((one) => one.chain))")
+    assert sorted(ids) == sorted((ours.first, other.first))
+
+
+def test_another_server_does_not_lock_a_log_out(page: Page, ours: Server, strangers: Iterator[Server]) -> None:
+    other, watched = next(strangers), {"requireLog": True}
+    other.log.digests[:] = FORMER  # larger than ours, under the same name
+    assert opened(page, other, other.show(FIRST), watched) is None
+    assert other.log.origin == ours.log.origin == ORIGIN
+    assert opened(page, ours, ours.show(FIRST), watched) is None
+    ours.log.digests.append(FORMER[7])
+    assert opened(page, ours, ours.show(FIRST, "cd" * 16), watched) is None
+    ours.log.digests[:] = ours.log.digests[1:]  # our own log is still held to what it showed
+    assert opened(page, ours, ours.show(FIRST), watched) == "document_version"
+
+
+def test_other_servers_do_not_fill_the_evidence(page: Page, ours: Server, strangers: Iterator[Server]) -> None:
+    for other in (next(strangers) for _ in range(3)):  # the same id, other documents: no contradiction
+        assert opened(page, other, other.show(FIRST)) is None
+        assert pieces(page) == []
+    for i in range(18):  # one of them contradicts itself for as long as it likes
+        code = opened(page, other, other.show(replace(FIRST, min_reports=100 + i)))
+        assert code == "document_version"
+    assert opened(page, ours, ours.show(FIRST)) is None
+    assert len(pieces(page)) == 16
+    before = ours.digest
+    assert opened(page, ours, ours.show(replace(FIRST, min_reports=99))) == "document_version"
+    assert opened(page, ours, ours.show(FIRST)) is None
+    assert len(pieces(page)) == 18
+    assert {before, digest_of(own(FIRST, ours, 99))} <= set(pieces(page))
+
+
+def own(document: SurveyDocument, server: Server, min_reports: int) -> bytes:
+    """The payload that a server makes of a document."""
+    collect = f"https://{server.name}.example/v1/surveys/{SURVEY}/reports"
+    return replace(document, min_reports=min_reports, collect_url=collect).payload()
+
+
+def test_one_survey_by_every_link_is_one_answer(page: Page, ours: Server) -> None:
+    ours.rotate(2, 3)
+    link = ours.show(FIRST)
+    shipped = {version: list(ours.chain[version - 1]) for version in (1, 2, 3)}
+    assert opened(page, ours, link) is None
+    assert answered(page) == "sent"
+    for pin in ("", ours.pin):
+        assert opened(page, ours, link + pin) is None
+        assert answered(page) == "already_answered"
+        for keys in shipped.values():
+            page.evaluate("(keys) => { window.keys = new Uint8Array(keys); window.client.close(); }", keys)
+            given = {"link": link + pin, "at": AT, "options": {"relay": ours.relay, "policy": UNPINNED}}
+            page.evaluate(OPEN.replace("...options", "...options, keys: window.keys"), given)
+            assert page.evaluate("client.chain") == ours.first
+            assert answered(page) == "already_answered"
+
+
+def test_a_first_visit_costs_no_request_more(page: Page, wire: Wire, ours: Server) -> None:
+    def asked() -> list[str]:
+        found = [path.partition("/v1/")[2] for path, _ in wire.asked if path.startswith("/ours/")]
+        wire.asked.clear()
+        return found
+
+    ours.rotate(2)
+    link = ours.show(FIRST)
+    assert opened(page, ours, link + ours.pin) is None
+    assert asked() == ["keys/chain", f"surveys/{SURVEY}/document?digest={ours.digest}"]
+    assert opened(page, ours, link + ours.pin) is None
+    assert asked() == []
+    assert opened(page, ours, link) is None
+    assert asked() == ["keys", f"surveys/{SURVEY}/document"]
+    ours.rotate(3, 4)
+    assert opened(page, ours, link) is None
+    assert asked() == ["keys", "keys/chain", f"surveys/{SURVEY}/document"]
+
+
+def forged(ours: Server, other: Server) -> list[bytes]:
+    """Our version 1, and a version 2 of a stranger's root."""
+    return [ours.chain[0], sealed_keys(other.keys(2), other.root)]
+
+
+# What a stranger serves as its chain to pass for us -> the field of document_keys.
+CLAIMS = {
+    "our first version, its own second one": (forged, "signatures"),
+    "no first version": (lambda ours, other: [sealed_keys(other.keys(2), other.root)], "chain"),
+    "nothing": (lambda ours, other: [], "chain"),
+    "a gap": (lambda ours, other: [*other.chain, sealed_keys(other.keys(3), other.root)], "version"),
+    "another order": (lambda ours, other: [sealed_keys(other.keys(2), other.root), *other.chain], "chain"),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_first_root_is_proven_and_never_claimed(page: Page, ours: Server, name: str, wire: Wire) -> None:
+    serve, wanted = CLAIMS[name]
+    assert opened(page, ours, ours.show(SECOND)) is None
+    other = stranger(wire, 0)
+    link = other.show(FIRST)
+    other.put("/v1/keys/chain", JSON, write_chain(serve(ours, other)))
+    page.evaluate("client.close()")
+    given = {"link": link, "at": AT, "options": {"relay": other.relay, "policy": UNPINNED}}
+    said = page.evaluate(TRY, {"code": OPEN, "given": given})
+    assert (said.get("code"), said.get("field")) == ("document_keys", wanted)
+    assert opened(page, ours, ours.show(FIRST)) == "document_version"
+
+
+def test_a_log_under_a_new_name_is_told_and_its_old_head_stays(page: Page, ours: Server) -> None:
+    watched = {"requireLog": True}
+    assert opened(page, ours, ours.show(FIRST), watched) is None
+    assert page.evaluate("events") == ["opened"]
+    old = ours.log.proof(ours.digest).signed.to_bytes()
+    ours.log.digests[:], ours.log.origin = [], "log.example/second"  # a new tree under a new name
+    ours.rotate(2)
+    assert opened(page, ours, ours.show(FIRST), watched) is None
+    assert page.evaluate("events") == ["log_renamed", "opened"]
+    assert page.evaluate("told") == ["log_renamed", RENAMED]
+    assert pieces(page) == [digest_of(old)]
+    ours.log.digests.append(FORMER[5])
+    assert opened(page, ours, ours.show(FIRST), watched) is None
+    assert page.evaluate("events") == ["opened"]
+    ours.log.digests[:] = [ours.digest]
+    ours.tell()
+    assert opened(page, ours, ours.show(FIRST), watched) == "document_version"
+
+
+VERSION_1 = program("version_1")
+CHARGED = "client.store.spent().then(([{cost, delta, level}]) => [String(cost), String(delta), level])"
+COST = {"level": [2, 1], "ceiling": [3, 1], "free": [5, 2], "freeDelta": [1, 1000]}
+
+
+def as_in_version_1(page: Page, server: Server, state: str = "sent", **cost: Any) -> None:
+    """Keep version 2 of the survey, answered, as the SDK did before it knew chains."""
+    server.show(SECOND)
+    _, envelope = server.wire.answers[f"/{server.name}/v1/surveys/{SURVEY}/document"]
+    head = server.log.proof(server.digest).signed
+    given = {"alias": f"https://{server.name}.example", "survey": SURVEY, "digest": server.digest, "state": state}
+    given |= {"envelope": list(envelope or b""), "head": list(head.to_bytes())}
+    given |= {"size": head.checkpoint.size, "cost": cost or COST, "url": f"https://{server.name}.example/in"}
+    page.evaluate(VERSION_1, given)
+
+
+def test_what_version_1_kept_still_binds_its_own_chain(page: Page, ours: Server) -> None:
+    as_in_version_1(page, ours)
+    assert opened(page, ours, ours.show(FIRST)) == "document_version"
+    whole, ours.log.digests = ours.log.digests, [ours.digest]
+    assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) == "document_version"
+    ours.log.digests = whole
+    assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) is None
+    assert page.evaluate("events") == ["opened"]  # it is no new name
+    assert answered(page) == "already_answered"
+    assert page.evaluate(CHARGED) == ["5,2", "1,1000", None]
+    assert len(pieces(page)) == 1
+
+
+def test_what_version_1_kept_is_a_strangers_neither_to_erase_nor_to_use(
+    page: Page, ours: Server, strangers: Iterator[Server]
+) -> None:
+    as_in_version_1(page, ours)
+    other = next(strangers)
+    other.log.digests[:] = FORMER
+    assert opened(page, other, other.show(FIRST), {"requireLog": True}) is None
+    assert len(pieces(page)) == 1
+    # Whose answer it was cannot be told, so that nobody gets another one.
+    assert answered(page) == "already_answered"
+    assert opened(page, ours, ours.show(FIRST)) == "document_version"
+    assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) is None
+    assert answered(page) == "already_answered"
+
+
+def test_what_version_1_had_sealed_leaves_and_its_keys_may_have_been_rotated(
+    page: Page, wire: Wire, ours: Server
+) -> None:
+    ours.rotate(2, 3)
+    as_in_version_1(page, ours, "sealed", level=[2, 1], ceiling=[3, 1])
+    wire.steps[:] = ["503"] * 3
+    assert opened(page, ours, ours.show(SECOND) + ours.pin) is None
+    assert wire.posted
+    assert page.evaluate("client.chain") == ours.first
+    assert page.evaluate(CHARGED) == ["3,1", "0,1", None]
+    page.evaluate("window.client.close()")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The level of a whole report and the limits of an app in the browser: Python's figures, refusals and charges."""
+
+from dataclasses import asdict, replace
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import Charge, report_level
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_sdk import Policy, PolicyRefused
+from playwright.sync_api import Page
+
+from tests.browser.sdk.reports import as_texts, documents
+from tests.browser.sdk.wire import program
+from tests.frankly_protocol.samples import lip_block, survey
+
+
+def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
+    """The level of the whole report, every ratio as its two numbers."""
+    level = report_level(document, cap)
+    return {
+        "secrets": [
+            [
+                *(name, as_texts(s.level), as_texts(s.odds), s.unit, as_texts(s.delta), s.counted),
+                *(as_texts(s.strata_lift), as_texts(s.strata_odds)),
+            ]
+            for name, s in level.secrets.items()
+        ],
+        "answers": [as_texts(v) for v in (level.answers.level, level.answers.odds, level.answers.delta)],
+        "cost": [as_texts(v) for v in (level.cost.odds, level.cost.delta, level.ceiling)],
+        "lines": [[b.block, b.counted_by, as_texts(b.odds), as_texts(b.delta)] for b in level.lines],
+        "posteriors": [[p.block, p.secret, p.sensitive, as_texts(p.bound)] for p in level.posteriors],
+    }
+
+
+def test_levels_are_pythons(page: Page, full: bool) -> None:
+    made = documents(11, 3000 if full else 300)
+    payloads = [document.payload().decode() for document in made]
+    for cap in (Fraction(0), Fraction(2, 100), Fraction(9, 100)):
+        expected = [in_python(document, cap) for document in made]
+        given = {"payloads": payloads, "cap": list(cap.as_integer_ratio())}
+        found = page.evaluate(program("levels"), given)
+        different = [pair for pair in zip(expected, found, strict=True) if pair[0] != pair[1]]
+        assert different == [], (len(different), different[0])
+        secrets = [secret for level in expected for secret in level["secrets"]]
+        assert sum(secret[5] is not None for secret in secrets) > 20  # a block counts its promise
+        assert sum(secret[2] is None for secret in secrets) > 20
+        assert sum(secret[6] not in (None, ["1", "1"]) for secret in secrets) > 20  # strata tell something
+        assert sum(level["posteriors"][:1] != [] and level["posteriors"][0][3] != ["1", "1"] for level in expected) > 5
+        assert (cap == 0) == (
+            not any(line[1] == "dp" and line[3] != ["0", "1"] for level in expected for line in level["lines"])
+        )
+
+
+LIMITS: list[dict[str, Any]] = [
+    {},
+    {"cap": "0.5"},
+    {"cap": "1.30", "delta_cap": "0.02"},
+    {"cap": "2.123456", "delta_cap": "0.09"},
+    {"cap": "64", "delta_cap": "0.05"},
+    {"cap": "3", "max_ceiling": "0.6"},
+    {"cap": "3", "max_ceiling": "2", "require_log": True},
+    {"allow_unpinned": True},
+]
+NAMES = {
+    "max_ceiling": "maxCeiling",
+    "allow_unpinned": "allowUnpinned",
+    "require_log": "requireLog",
+    "delta_cap": "deltaCap",
+    "final_surveys": "finalSurveys",
+}
+BUDGET = {"left_after": "leftAfter", "is_answered": "isAnswered", "is_final": "isFinal", "can_answer": "canAnswer"}
+SPENT: list[list[Charge]] = [
+    [],
+    [],
+    [Charge(Fraction(1))],
+    [Charge(Fraction(3, 2))],
+    [Charge(Fraction(5, 4), Fraction(1, 100))],
+    [Charge(Fraction(8, 3), Fraction(3, 100)), Charge(Fraction(7, 5))],
+    [Charge(None)],
+]
+
+
+def judged(document: SurveyDocument, policy: Policy, case: dict[str, Any], spent: list[Charge]) -> dict[str, Any]:
+    """What the Python SDK charges or refuses, and its preview."""
+    level = policy.level(document)
+    verdict: list[Any]
+    try:
+        charge = policy.check(document, level, pinned=case["pinned"], logged=case["logged"], spent=spent)
+        verdict = [as_texts(charge.odds), as_texts(charge.delta)]
+    except PolicyRefused as error:
+        verdict = [type(error).__name__, error.code, error.field, error.detail.replace("final_surveys", "finalSurveys")]
+    budget = policy.budget(document, level, spent, is_answered=case["answered"])
+    figures = {BUDGET.get(name, name): value for name, value in asdict(budget).items()}
+    return {"verdict": verdict, "budget": figures, "words": str(budget)}
+
+
+def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -> None:
+    random = Random(12)
+    made = [replace(document, survey=f"{i:032x}") for i, document in enumerate(documents(13, 400 if full else 60))]
+    cases: list[dict[str, Any]] = []
+    expected = []
+    for i, document in enumerate(made):
+        for limits in LIMITS:
+            final = {"final_surveys": random.choice([(), (), (document.survey,), ("ab" * 16, document.survey)])}
+            spent = random.choice(SPENT)
+            case: dict[str, Any] = {name: random.random() < 0.7 for name in ("pinned", "logged")}
+            case["answered"] = bool(spent) and random.random() < 0.2
+            policy = Policy(**limits, **final)
+            expected.append(judged(document, policy, case, spent))
+            options = {
+                NAMES.get(name, name): value
+                for name, value in {**limits, "final_surveys": list(final["final_surveys"])}.items()
+            }
+            charged = [[as_texts(charge.odds), as_texts(charge.delta)] for charge in spent]
+            cases.append({"survey": i, "policy": options, "spent": charged, **case})
+    payloads = [document.payload().decode() for document in made]
+    found = page.evaluate(program("policies"), {"payloads": payloads, "cases": cases})
+    different = [pair for pair in zip(cases, expected, found, strict=True) if pair[1] != pair[2]]
+    assert different == [], (len(different), different[0])
+    codes = {said["verdict"][1] for said in expected if len(said["verdict"]) == 4}
+    reasons = ("cap", "ceiling", "composition", "final", "budget", "unpinned", "unlogged")
+    assert codes == {f"policy_{reason}" for reason in reasons}
+    details = {said["verdict"][3] for said in expected if said["verdict"][1] == "policy_budget"}
+    for words in ("it uses up the whole budget", "has used up a δ of", "it would cost"):
+        assert any(words in detail for detail in details), words
+    assert any(said["verdict"][0] is None for said in expected)  # a final survey
+    assert any(said["budget"]["delta"] != "0" for said in expected)
+
+
+BAD_IDS: list[Any] = ["ab" * 16, None, 1, [1], ["ab" * 16, "AB" * 16], ["ab" * 16 + "\n"], ["ab"], [None]]
+
+
+@pytest.mark.parametrize("surveys", BAD_IDS)
+def test_final_surveys_are_a_list_of_ids(page: Page, surveys: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Policy(final_surveys=surveys)
+    found = page.evaluate(
+        """(finalSurveys) => import("/sdk/ledger.js").then(({Policy}) => {
+          try { new Policy({finalSurveys}); return null; } catch (error) { return [error.code, error.field]; }
+        })""",
+        surveys,
+    )
+    assert found == [caught.value.code, caught.value.field]
+
+
+def test_the_level_of_a_large_form_is_found_in_linear_time(page: Page) -> None:
+    """100 blocks with 16 LIP claims each, all about different secrets: minutes if ratios are reduced at every step."""
+    block = lip_block()
+    (promise,) = block.promises
+    assert promise.prior is not None
+    blocks = []
+    for i in range(100):
+        promises = []
+        for c in range(16):
+            prior = replace(promise.prior, secret=f"s{i}-{c}")
+            claim = replace(promise.claim, level=(2**52 + 17 * i + c, 2**51 + 31 * i + c))
+            promises.append(replace(promise, claim=claim, prior=prior, secret=prior.secret))
+        questions = tuple(replace(question, id=f"q{i}") for question in block.questions)
+        blocks.append(replace(block, id=f"b{i}", questions=questions, promises=tuple(promises)))
+    document = replace(survey(), blocks=tuple(blocks))
+    taken = page.evaluate(
+        """async (text) => {
+          const names = ["canonical", "documents", "ledger"];
+          const [canonical, documents, ledger] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
+          const bytes = canonical.bytesOf(text), survey = documents.readSurvey(bytes, await canonical.digestOf(bytes));
+          const ceiling = (i) => [2n ** 53n - 1n - BigInt(i), 2n ** 47n + BigInt(i)];
+          const open = survey.blocks.map((block, i) => ({...block, ceiling: ceiling(i)}));
+          const start = performance.now(), level = ledger.reportLevel({...survey, blocks: open});
+          return [performance.now() - start, level.secrets.size, level.cost.odds !== null];
+        }""",
+        document.payload().decode(),
+    )
+    assert taken[1:] == [1600, True]
+    assert taken[0] < 2000, taken  # about 100 on a quiet machine

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first start in docs/operations.md: root keys leave the server only after their copies have been checked.
+
+A script plays `docker`: `docker compose run … keys` runs its command here, with a folder in the volume's place.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.blocks import blocks
+
+DOCKER = """#!/bin/sh
+echo "$@" >> "$LOG"
+[ "$2" = up ] && exit 0
+shift 2
+while [ "$1" != keys ]; do shift; done
+shift
+[ $# -eq 0 ] && exec frankly keys init --yes --roots 2
+if [ "$1" = sh ]; then exec sh -c "$(printf %s "$3" | sed "s#/var/lib/frankly#$FRANKLY_HOME#g")"; fi
+exec $(printf '%s ' "$@" | sed "s#/var/lib/frankly#$FRANKLY_HOME#g")
+"""
+
+
+class Machine:
+    """A folder to work in, a volume of the server's, and the three blocks of the page."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        """Find the blocks, and put the played `docker` on the path."""
+        page = (root / "docs" / "operations.md").read_text(encoding="utf-8")
+        self.copy, self.check, self.remove = [block.body for block in blocks(page) if _first_start(block.body)]
+        self.keys, self.here, self.log = folder / "volume" / "keys", folder / "here", folder / "log"
+        self.here.mkdir()
+        programs = folder / "bin"
+        programs.mkdir()
+        (programs / "docker").write_text(DOCKER)
+        (programs / "docker").chmod(0o755)
+        path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        self._environment = {**os.environ, "PATH": path, "FRANKLY_HOME": str(folder / "volume"), "LOG": str(self.log)}
+
+    def run(self, script: str, place: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a block as it stands; a failing line does not stop the next, as at a prompt."""
+        return subprocess.run(
+            ["bash", "-c", script], cwd=place or self.here, env=self._environment, capture_output=True, text=True
+        )
+
+
+def _first_start(body: str) -> bool:
+    return body.startswith("sha256sum --check") or "docker compose run" in body
+
+
+@pytest.fixture
+def machine(root: Path, tmp_path: Path) -> Machine:
+    return Machine(root, tmp_path)
+
+
+def kept_apart(machine: Machine, folder: Path) -> list[Path]:
+    """Return two safe places, each with one key and the list of hashes."""
+    places = []
+    for name in ("root.pem", "root-2.pem"):
+        place = folder / name.removesuffix(".pem")
+        place.mkdir()
+        shutil.copy(machine.here / name, place)
+        shutil.copy(machine.here / "root.sha256", place)
+        places.append(place)
+    return places
+
+
+def test_keys_are_copied_checked_and_only_then_removed(machine: Machine, tmp_path: Path) -> None:
+    assert machine.run(machine.copy).returncode == 0
+    originals = {path.name: path.read_bytes() for path in machine.keys.glob("root*.pem")}
+    assert originals.keys() == {"root.pem", "root-2.pem"}  # nothing is removed before the check
+    assert {path.name: path.read_bytes() for path in machine.here.glob("*.pem")} == originals
+    assert all(path.stat().st_mode & 0o077 == 0 for path in [*machine.here.glob("*.pem"), machine.here / ".env"])
+    places = kept_apart(machine, tmp_path)
+    for place, name in zip(places, ("root.pem", "root-2.pem"), strict=True):
+        done = machine.run(machine.check, place)
+        assert (done.returncode, done.stdout) == (0, f"{name}: OK\n")
+    assert machine.run(machine.remove).returncode == 0
+    assert [*machine.keys.glob("root*.pem"), *machine.here.glob("*.pem")] == []
+    assert machine.log.read_text().splitlines()[-1] == "compose up -d"
+
+
+@pytest.mark.parametrize("damage", ["empty", "other", "gone"])
+def test_a_copy_that_is_not_the_key_is_told(machine: Machine, tmp_path: Path, damage: str) -> None:
+    machine.run(machine.copy)
+    place = kept_apart(machine, tmp_path)[0]
+    key = place / "root.pem"
+    if damage == "gone":
+        key.unlink()
+    else:
+        key.write_bytes(b"" if damage == "empty" else (machine.here / "root-2.pem").read_bytes())
+    done = machine.run(machine.check, place)
+    assert done.returncode != 0
+    assert "OK" not in done.stdout

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leakage of a whole report, by brute force over the joint distribution of all that is asked, kept and sent.
+
+Nothing here is shared with `frankly_protocol.audit`: every P(y | s, z) is summed cell by cell.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import chain, combinations, permutations, product
+from math import lcm
+
+from frankly_protocol.mechanisms import Mechanism
+
+from tests.frankly_protocol.audit.definitions import table
+from tests.frankly_protocol.audit.worlds import Cell, Shape, World
+
+Ratio = Fraction | None
+"""A ratio; None is infinite."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Laws of the report under several hypotheses that can occur together.
+
+    masses : how likely each hypothesis is. laws : P(y | hypothesis) · scale, y by y, in whole numbers.
+    """
+
+    masses: tuple[int, ...]
+    laws: tuple[tuple[int, ...], ...]
+    scale: int
+
+    @property
+    def average(self) -> list[int]:
+        """P(y) · scale · Σ masses."""
+        return [sum(n * w for n, w in zip(self.masses, column, strict=True)) for column in zip(*self.laws, strict=True)]
+
+    def odds(self) -> Ratio:
+        """Return the largest P(y|s) / P(y|t)."""
+        return _largest((max(column), min(column)) for column in zip(*self.laws, strict=True))
+
+    def lift(self) -> Ratio:
+        """Return the largest P(y|s) / P(y) or P(y) / P(y|s), which is that of P(s|y) and P(s)."""
+        total = sum(self.masses)
+        columns = list(zip(zip(*self.laws, strict=True), self.average, strict=True))
+        up = _largest((max(column) * total, average) for column, average in columns)
+        down = _largest((average, min(column) * total) for column, average in columns)
+        return None if up is None or down is None else max(up, down)
+
+    def odds_excess(self, E: Fraction) -> Fraction:
+        """Return the least δ with P(T|s) ≤ E·P(T|t) + δ for every set T of reports."""
+        return max((self._excess(a, b, E) for a, b in permutations(self.laws, 2)), default=Fraction(0))
+
+    def lift_excess(self, E: Fraction) -> Fraction:
+        """Return the least δ with P(T|s) ≤ E·P(T) + δ and P(T) ≤ E·P(T|s) + δ for every set T of reports."""
+        total = sum(self.masses)
+        found = [Fraction(0)]
+        for law in self.laws:
+            scaled = [w * total for w in law]
+            found += [self._excess(scaled, self.average, E) / total, self._excess(self.average, scaled, E) / total]
+        return max(found)
+
+    def posterior(self, s: int) -> Fraction:
+        """Return the largest P(hypothesis number s | y)."""
+        own = [self.masses[s] * w for w in self.laws[s]]
+        return max(Fraction(n, d) for n, d in zip(own, self.average, strict=True) if d)
+
+    def _excess(self, a: Sequence[int], b: Sequence[int], E: Fraction) -> Fraction:
+        p, q = E.as_integer_ratio()
+        return Fraction(sum(max(0, q * n - p * d) for n, d in zip(a, b, strict=True)), q * self.scale)
+
+
+class Leakage:
+    """Everything that a report on some blocks, beside the public answers, tells in a world."""
+
+    def __init__(self, shape: Shape, mechanisms: Sequence[Mechanism], world: World) -> None:
+        self.shape, self.world = shape, world
+        self._columns = [_columns(mechanism) for mechanism in mechanisms]
+        self._chances: dict[tuple[int, ...], list[int]] = {}
+        self._secrets: dict[object, list[tuple[tuple[int, ...], Rows]]] = {}
+
+    def about(self, r: int, i: int | None = None, known: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Rows]]:
+        """Return (the values of secret r that can occur, their rows) for every stratum that occurs.
+
+        i, known : for every stratum together with every value of these questions of block i.
+        """
+        key = (r, i, known)
+        if key not in self._secrets:
+            self._secrets[key] = self._by(lambda c: (c[2], self._parts(c, i, known)), lambda c: c[0][r])
+        return self._secrets[key]
+
+    def beside(self, r: int, i: int) -> list[tuple[tuple[int, ...], Rows]]:
+        """Return the same beside the answers to every subset of the questions of block i."""
+        places = range(len(self.shape.questions[i]))
+        subsets = chain.from_iterable(combinations(places, k) for k in range(len(places) + 1))
+        return [found for known in subsets for found in self.about(r, i, known)]
+
+    @property
+    def answers(self) -> Rows:
+        """Every joint answer, whether anybody gives it or not."""
+        every = list(product(*(range(len(columns[0])) for columns in self._columns)))
+        laws = tuple(tuple(self.chances(x)) for x in every)
+        return Rows((1,) * len(every), laws, sum(laws[0]))
+
+    def strata(self, r: int) -> Rows:
+        """Return the stratum's laws given each value of secret r, as if the stratum were the report."""
+        strata, held = sorted({z for _, _, z in self.world}), range(self.shape.secrets[r])
+        counts = {(s, z): 0 for s in held for z in strata}
+        for (s, _, z), n in self.world.items():
+            counts[s[r], z] += n
+        masses = tuple(sum(counts[s, z] for z in strata) for s in held)
+        scale = lcm(*masses)
+        laws = tuple(tuple(counts[s, z] * scale // masses[s] for z in strata) for s in held)
+        return Rows(masses, laws, scale)
+
+    def chances(self, x: tuple[int, ...]) -> list[int]:
+        """Return the chance, times a constant, of every report given the answers."""
+        if x not in self._chances:
+            parts = [[column[own] for column in columns] for own, columns in zip(x, self._columns, strict=True)]
+            law = [1]
+            for part in parts:
+                law = [a * b for a in law for b in part]
+            self._chances[x] = law
+        return self._chances[x]
+
+    def _parts(self, cell: Cell, i: int | None, known: tuple[int, ...]) -> tuple[int, ...]:
+        if i is None or not known:
+            return ()
+        parts, x = [], cell[1][i]
+        for size in reversed(self.shape.questions[i]):
+            x, part = divmod(x, size)
+            parts.append(part)
+        parts.reverse()
+        return tuple(parts[j] for j in known)
+
+    def _by(
+        self, condition: Callable[[Cell], object], hypothesis: Callable[[Cell], int]
+    ) -> list[tuple[tuple[int, ...], Rows]]:
+        sums: dict[object, dict[int, tuple[int, list[int]]]] = {}
+        for cell, n in self.world.items():
+            rows = sums.setdefault(condition(cell), {})
+            mass, law = rows.get(hypothesis(cell), (0, [0] * len(self.chances(cell[1]))))
+            rows[hypothesis(cell)] = (mass + n, [a + n * w for a, w in zip(law, self.chances(cell[1]), strict=True)])
+        return [_normal(rows) for rows in sums.values()]
+
+
+def _normal(rows: dict[int, tuple[int, list[int]]]) -> tuple[tuple[int, ...], Rows]:
+    values = tuple(sorted(rows))
+    masses = tuple(rows[s][0] for s in values)
+    common = lcm(*masses)
+    laws = tuple(tuple(w * (common // rows[s][0]) for w in rows[s][1]) for s in values)
+    return values, Rows(masses, laws, sum(laws[0]))
+
+
+@cache
+def _columns(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
+    """Return every report's chances by answer, times a constant."""
+    columns = table(mechanism).values()
+    scale = lcm(*(chance.denominator for column in columns for chance in column))
+    return tuple(tuple(int(chance * scale) for chance in column) for column in columns)
+
+
+def _largest(ratios: Iterator[tuple[int, int]]) -> Ratio:
+    n, d = 1, 1
+    for up, down in ratios:
+        if up * d > n * down:
+            n, d = up, down
+        if not d:
+            return None
+    return Fraction(n, d)

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`report_level` against the true leakage of whole reports, in random small worlds (docs/maths/whole_report.md)."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import NOTIONS, Claim, ReportLevel, report, report_level, total_charge
+from frankly_protocol.audit.claims import Joint
+from frankly_protocol.blocks import Block, Prior, Promise
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.mechanisms import KINDS, DenseMechanism
+
+from tests.frankly_protocol.audit.leakage import Leakage, Ratio, Rows
+from tests.frankly_protocol.audit.worlds import Case, Shape, case
+from tests.frankly_protocol.samples import question, survey
+
+CACHED = 120
+"""Cases that several tests look at."""
+DELTA_CAPS = (Fraction(0), Fraction(1, 8), Fraction(3))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finite bound that is stated, and the truth."""
+
+    seed: int
+    what: str
+    stated: Fraction
+    true: Ratio
+
+    @property
+    def is_violated(self) -> bool:
+        """True if the truth exceeds the bound."""
+        return self.true is None or self.true > self.stated
+
+    @property
+    def is_about_a_secret(self) -> bool:
+        """True if the bound is on what symbols tell about a secret: no plain product, and not read off the tables."""
+        return self.what.endswith(("lift level", "odds level", " odds", "posterior")) or self.what == "odds"
+
+    @property
+    def is_tight(self) -> bool:
+        """True if the bound says something and is attained."""
+        return self.stated not in (0, 1) and self.true == self.stated
+
+
+def against(case: Case, level: ReportLevel) -> Iterator[Finding]:
+    """Compare every finite bound of the level with the largest truth, over the worlds and the public answers."""
+    leakages = [leakage_of(case.seed, w) for w in range(len(case.worlds))]
+    answers = [leakages[0].answers]
+    yield from bound(case, "answers", level.answers.odds, answers, "odds", level.answers.delta)
+    yield from bound(case, "answers' level", level.answers.level, answers, "lift", level.answers.delta)
+    yield from bound(case, "cost", level.cost.odds, answers, "odds", level.cost.delta)
+    yield from bound(case, "ceiling", level.ceiling, answers, "odds")
+    for r in sorted({source.secret for source in case.sources if source.secret is not None}):
+        name = case.shape.names[r]
+        yield from _about_secret(case, leakages, r, name, level.secrets[name])
+    bounded = [source for source in case.sources if source.promise.claim.notion == "dpv"]
+    for source, posterior in zip(bounded, level.posteriors, strict=True):
+        laws = [own for own in leakages[source.world].about(source.secret or 0) if posterior.sensitive in own[0]]
+        true = max(rows.posterior(values.index(posterior.sensitive)) for values, rows in laws)
+        yield Finding(case.seed, "posterior", posterior.bound, true)
+
+
+def _about_secret(
+    case: Case, leakages: Sequence[Leakage], r: int, name: str, secret: report.SecretLevel
+) -> Iterator[Finding]:
+    given = [rows for own in leakages for _, rows in own.about(r)]
+    block = _srlip_block(case.document, name, secret.counted)
+    beside = given if block is None else [rows for own in leakages for _, rows in own.beside(r, block)]
+    strata = [own.strata(r) for own in leakages]
+    yield from bound(case, f"{secret.unit} level", secret.level, given, secret.unit, secret.delta)
+    yield from bound(case, "odds", secret.odds, beside, "odds", secret.delta)
+    yield from bound(case, "strata_lift", secret.strata_lift, strata, "lift")
+    yield from bound(case, "strata_odds", secret.strata_odds, strata, "odds")
+
+
+def bound(
+    case: Case, what: str, stated: Ratio, laws: Sequence[Rows], unit: str, delta: Fraction = Fraction(0)
+) -> Iterator[Finding]:
+    """Compare one bound, if it is finite, with all laws of the report; where a δ is stated, the δ that it takes."""
+    if stated is None:
+        return
+    if delta:
+        excesses = [rows.odds_excess(stated) if unit == "odds" else rows.lift_excess(stated) for rows in laws]
+        yield Finding(case.seed, f"delta of {what}", delta, max(excesses))
+    else:
+        ratios = [rows.odds() if unit == "odds" else rows.lift() for rows in laws]
+        yield Finding(case.seed, what, stated, largest(ratios))
+
+
+def largest(ratios: Sequence[Ratio]) -> Ratio:
+    """Return the largest ratio, None if one is infinite."""
+    return None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
+
+
+def _srlip_block(document: SurveyDocument, name: str, counted: str | None) -> int | None:
+    """Return the block that counts its promise, if all it promises is srlip: that holds beside its own answers too."""
+    for i, block in enumerate(document.blocks):
+        if block.id == counted and {p.claim.notion for p in block.promises if p.secret == name} == {"srlip"}:
+            return i
+    return None
+
+
+@cache
+def leakage_of(seed: int, w: int) -> Leakage:
+    """Return the leakage of a case in one of its worlds."""
+    found = case_of(seed)
+    return Leakage(found.shape, [block.mechanism for block in found.document.blocks], found.worlds[w])
+
+
+case_of = cache(case)
+
+
+def level_of(document: SurveyDocument, seed: int) -> ReportLevel:
+    """Return the level by one of several caps on δ."""
+    return report_level(document, DELTA_CAPS[seed % len(DELTA_CAPS)])
+
+
+def test_no_report_tells_more_than_its_level_states(full: bool) -> None:
+    """5,000 worlds with --full. Every published table is true, and every level is on the line."""
+    counts: Counter[str] = Counter()
+    for seed in range(5_000 if full else 300):
+        random_case = case_of(seed)
+        document = SurveyDocument.parse(random_case.document.payload())
+        document.require_private()
+        found = list(against(random_case, level_of(document, seed)))
+        assert not [finding for finding in found if finding.is_violated]
+        counts["strata" if document.strata else "no strata"] += 1
+        counts.update(promise.claim.notion for block in document.blocks for promise in block.promises)
+        counts.update(block.mechanism.kind for block in document.blocks)
+        secrets = [finding for finding in found if finding.is_about_a_secret]
+        counts.update({"bounds": len(secrets), "tight": sum(finding.is_tight for finding in secrets)})
+        if seed >= CACHED:
+            leakage_of.cache_clear()
+            case_of.cache_clear()
+    # The bounds are no vague ones, and nothing is missing from what they were tried on.
+    assert counts["tight"] > counts["bounds"] / 10
+    assert all(counts[name] > 5 for name in (*NOTIONS, *KINDS, "strata", "no strata"))
+
+
+def test_what_several_documents_cost_bounds_what_they_tell_together(full: bool) -> None:
+    """A document's blocks, asked by two documents with the same public questions."""
+    tried = 0
+    for seed in range(3_000 if full else CACHED):
+        document, shape = case_of(seed).document, case_of(seed).shape
+        parts = [replace(document, blocks=blocks) for blocks in (document.blocks[:1], document.blocks[1:]) if blocks]
+        charge = total_charge(level_of(part, seed).cost for part in parts)
+        leakage = leakage_of(seed, 0)
+        # Whoever knows the answers to one block learns no more from the others.
+        places = [(None, ()), *((i, tuple(range(len(sizes)))) for i, sizes in enumerate(shape.questions))]
+        secrets = [rows for r in range(len(shape.secrets)) for at in places for _, rows in leakage.about(r, *at)]
+        for finding in bound(case_of(seed), "cost", charge.odds, [leakage.answers, *secrets], "odds", charge.delta):
+            assert not finding.is_violated, finding
+            tried += len(parts) > 1
+        if seed >= CACHED:
+            leakage_of.cache_clear()
+            case_of.cache_clear()
+    assert tried > 20
+
+
+def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
+    """One table of everybody is true and says that nothing can be inferred; beside the stratum everything can."""
+    document, leakage = xor((((25, 25), (25, 25)),))
+    document.require_private()
+    secret = document.report_level.secrets["s0"]
+    assert [rows.odds() for _, rows in leakage.about(0)] == [None, None]
+    assert (secret.level, secret.odds, secret.strata_lift, secret.strata_odds) == (None, None, None, None)
+    blocks_only: Any = SimpleNamespace(blocks=document.blocks, strata=())
+    assert report_level(blocks_only).secrets["s0"].odds == 1  # what ignoring the stratum would state
+    with pytest.raises(DocumentRejected, match="no finite ratio"):
+        xor((((25, 0), (0, 25)), ((0, 25), (25, 0))))[0].require_private()
+
+
+def xor(tables: tuple[Joint, ...]) -> tuple[SurveyDocument, Leakage]:
+    """Return a survey that sends x unchanged and promises 0 nats about x xor z, and what it tells in that world."""
+    mechanism = DenseMechanism(4, ((16, 0), (0, 16)))
+    prior = Prior("s0", ("no", "yes"), tables, "true counts")
+    promise = Promise.under(Claim("lip", (1, 1), prior.table), prior)
+    block = Block("b", (question("x", "0", "1"),), mechanism, (promise,), (1, 1), None, "made-up", None)
+    document = replace(survey(), blocks=(block,), strata=(question("z", "0", "1"),))
+    world = {((x ^ z,), (x,), z): 25 for x in (0, 1) for z in (0, 1)}
+    return document, Leakage(Shape((2,), ((2,),), (2,), {}), [mechanism], world)
+
+
+def _every_promise_counts(lines: Any, bounds: Any) -> Any:
+    ratios = [bounds.get(i, line.odds) for i, line in enumerate(lines)]
+    return report.product(ratios), sum((line.delta for line in lines), Fraction(0)), None
+
+
+def _no_delta(lines: Any, bounds: Any, true: Any = report._least) -> Any:
+    ratio, _, counted = true(lines, bounds)
+    return ratio, Fraction(0), counted
+
+
+def _least_of_all_priors(about: Any, bound_of: Any, has_strata: bool) -> Any:
+    bounds = {i: [bound_of(p.claim) for p in own if p.is_stratified or not has_strata] for i, own in about.items()}
+    return {i: min(known) for i, own in bounds.items() if (known := [bound for bound in own if bound is not None])}
+
+
+FAULTS: list[tuple[str, Any, set[str]]] = [
+    ("_secret", lambda *args, true=report._secret: true(*args[:3], False), {"odds", "lift level"}),
+    ("odds_bound", report.lift_bound, {"odds"}),
+    ("_least", _every_promise_counts, {"odds", "lift level"}),
+    ("_least", _no_delta, {"odds", "lift level"}),
+    ("_bounds", _least_of_all_priors, {"odds", "lift level"}),
+    ("_told_by_strata", lambda _: (Fraction(1), Fraction(1)), {"strata_lift", "strata_odds"}),
+    ("_told_by_strata", lambda promises, true=report._told_by_strata: (true(promises)[0],) * 2, {"strata_odds"}),
+]
+IDS = "strata-ignored odds-are-lift two-promises no-delta least-prior strata-tell-nothing strata-odds-are-lift".split()
+
+
+@pytest.mark.parametrize(("name", "fault", "broken"), FAULTS, ids=IDS)
+def test_every_fault_of_the_level_is_noticed(
+    name: str, fault: Any, broken: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, name, fault)
+    found = [f for seed in range(CACHED) for f in against(case_of(seed), level_of(case_of(seed).document, seed))]
+    assert broken <= {finding.what for finding in found if finding.is_violated}

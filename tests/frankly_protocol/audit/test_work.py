@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The work budget: what it refuses before anything is verified, and that its figures grow with what is done."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from types import FrameType
+from typing import Any
+
+import pytest
+from frankly_protocol import canonical, documents, promises
+from frankly_protocol.audit import Claim, report_level, sets, stated_ceiling, worst
+from frankly_protocol.audit.work import MAX_COUNTS, MAX_WORK, level_work, search_steps, work
+from frankly_protocol.blocks import Block, Prior, Promise
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, UnaryMechanism
+
+from tests.frankly_protocol.audit.definitions import ONE
+from tests.frankly_protocol.audit.test_kinds import random_case
+from tests.frankly_protocol.every_kind import DENSE, KINDS, block
+from tests.frankly_protocol.every_kind import documents as every_document
+from tests.frankly_protocol.samples import question, survey
+
+DOCUMENTS = every_document()
+work_module = sys.modules["frankly_protocol.audit.work"]
+
+
+def table(answers: int, reports: int) -> DenseMechanism:
+    """A table of 48 bits without any pattern."""
+    random, rows = Random(answers * 7919 + reports), []
+    for x in range(answers):
+        row = [1 + random.randrange(2**49 // (3 * reports)) for _ in range(reports)]
+        row[x % reports] += 2**48 - sum(row)
+        rows.append(tuple(row))
+    return DenseMechanism(48, tuple(rows))
+
+
+def joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
+    """Counts near 2^53 without any pattern."""
+    random = Random(secrets * 7919 + answers)
+    return tuple(tuple(random.randrange(2**52, 2**53) for _ in range(answers)) for _ in range(secrets))
+
+
+def srlip(questions: int, reports: int, secrets: int) -> tuple[Mechanism, Claim]:
+    a = 2**questions
+    return table(a, reports), Claim("srlip", (9, 1), joint(secrets, a), attributes=(2,) * questions)
+
+
+def many_secrets(blocks: int) -> SurveyDocument:
+    """Blocks of 16 LIP claims, each with a secret of its own: the report's level is the work."""
+    claim = Claim("lip", (1000, 1), ((5, 2, 1, 3), (1, 4, 2, 2)))
+
+    def made(i: int) -> Block:
+        names = [f"s{i}-{p}" for p in range(16)]
+        own = tuple(Promise.under(claim, Prior(name, ("a", "b"), (claim.joint or (),), "?")) for name in names)
+        return replace(block("dense", "ldp", name=f"b{i}"), promises=own)
+
+    return survey(*map(made, range(blocks)))
+
+
+@pytest.fixture
+def no_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    def called(*_arguments: Any) -> None:
+        raise AssertionError("verified")
+
+    monkeypatch.setattr(documents, "require_private", called)
+    monkeypatch.setattr(documents, "require_sound", called)
+
+
+def total(document: SurveyDocument) -> int:
+    """The units of a document by the parts that its budget is said to have."""
+    found = level_work(document.blocks)
+    for one in document.blocks:
+        found += work(one.mechanism, Claim("ldp", ONE))
+        found += sum(work(one.mechanism, claim) for promise in one.promises for claim in promise.claims)
+    return found
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_is_refused_from_one_unit_over_the_limit_on_and_nothing_is_verified(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = DOCUMENTS[name]
+    monkeypatch.setattr(work_module, "MAX_WORK", total(document))
+    document.require_private()
+    monkeypatch.setattr(work_module, "MAX_WORK", total(document) - 1)
+    monkeypatch.setattr(documents, "require_private", lambda *_: pytest.fail("verified"))
+    monkeypatch.setattr(documents, "require_sound", lambda *_: pytest.fail("verified"))
+    with pytest.raises(DocumentRejected) as caught:
+        document.require_private()
+    assert (caught.value.code, caught.value.field) == ("document_work_limit", "blocks")
+
+
+LARGE: dict[str, tuple[Callable[[], tuple[Mechanism, Claim]], bool]] = {
+    "srlip 2^8, 1000 reports, 15 secrets": (lambda: srlip(8, 1000, 15), False),
+    "srlip 2^8, 128 reports, 2 secrets": (lambda: srlip(8, 128, 2), False),
+    "srlip 2^8, 16 reports, 2 secrets": (lambda: srlip(8, 16, 2), True),
+    "srlip 2^8, 28 reports, 2 secrets": (lambda: srlip(8, 28, 2), True),
+    "secret-ldp, unary 256, 218 secrets": (
+        lambda: (UnaryMechanism(48, 256, 2**47, 2**46), Claim("secret-ldp", (9, 1), joint(218, 256))),
+        False,
+    ),
+    "secret-ldp, subset 256, 64 secrets": (
+        lambda: (SubsetMechanism(48, 256, 77, 2**47), Claim("secret-ldp", (9, 1), joint(64, 256))),
+        False,
+    ),
+    "secret-ldp, unary 64, 64 secrets": (
+        lambda: (UnaryMechanism(48, 64, 2**47, 2**46), Claim("secret-ldp", (9, 1), joint(64, 64))),
+        True,
+    ),
+    "lip, 256 answers and reports, 15 secrets": (lambda: (table(256, 256), Claim("lip", (9, 1), joint(15, 256))), True),
+    "lip, 256 answers and reports, 256 secrets": (
+        lambda: (table(256, 256), Claim("lip", (9, 1), joint(256, 256))),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_sizes_within_and_beyond_the_limit(name: str) -> None:
+    make, is_within = LARGE[name]
+    mechanism, claim = make()
+    assert (work(mechanism, claim) <= MAX_WORK) is is_within
+    if not is_within:
+        with pytest.raises(DocumentRejected, match="too long") as caught:
+            worst(mechanism, claim)
+        assert caught.value.reason == "work_limit"
+
+
+@pytest.mark.usefixtures("no_verifier")
+def test_the_level_of_a_report_counts() -> None:
+    with pytest.raises(DocumentRejected) as caught:
+        many_secrets(100).require_private()
+    assert caught.value.reason == "work_limit"
+    few = many_secrets(20)
+    assert level_work(few.blocks) < total(few) <= MAX_WORK
+
+
+@pytest.mark.usefixtures("no_verifier")
+def test_the_claims_of_every_stratum_count() -> None:
+    """One promise of a set with 64 secrets passes; within each of 60 strata it does not."""
+    secrets = tuple(f"s{i}" for i in range(64))
+    claim = Claim("secret-ldp", (1000, 1), joint(64, 4))
+    one = Prior("x", secrets, (claim.joint or (),), "?")
+    mechanism = KINDS["subset"]
+
+    def document(prior: Prior, *sizes: int) -> SurveyDocument:
+        promised = Promise(replace(claim, joint=prior.table), prior, prior.secret, prior.source)
+        strata = tuple(question(f"z{i}", *(f"c{k}" for k in range(size))) for i, size in enumerate(sizes))
+        plain = survey(block("subset", "ldp"))
+        return replace(plain, strata=strata, blocks=(replace(plain.blocks[0], promises=(promised,)),))
+
+    small = tuple(tuple(n >> 10 for n in row) for row in one.tables[0])
+    assert total(document(one)) < MAX_WORK < 60 * work(mechanism, claim)
+    with pytest.raises(DocumentRejected) as caught:
+        document(replace(one, tables=(small,) * 60), 10, 6).require_private()
+    assert caught.value.reason == "work_limit"
+
+
+def diagonal(strata: int) -> dict[str, Any]:
+    names = [f"a{i}" for i in range(256)]
+    return {"secret": "x", "secrets": names, "tables": [[[1] * 256]] * strata, "source": "?"}
+
+
+def test_priors_that_would_fill_the_memory_are_refused_as_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row of 256 counts stands for 65,536: 32 of them are as many as a document may hold."""
+    assert Prior.from_json(diagonal(32), "prior").size == MAX_COUNTS
+    monkeypatch.setattr(promises, "_rows_per_secret", lambda _: pytest.fail("written out"))
+    with pytest.raises(DocumentRejected) as caught:
+        Prior.from_json(diagonal(33), "prior")
+    assert (caught.value.reason, caught.value.field) == ("work_limit", "prior.tables")
+
+
+def test_priors_of_several_blocks_are_added_up_while_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = survey(*(block("dense", "lip", name=f"b{i}") for i in range(3)))  # 3 secrets × 4 answers in each
+    payload = document.payload()
+    monkeypatch.setattr(documents, "MAX_COUNTS", 36)
+    assert SurveyDocument.parse(payload) == document
+    monkeypatch.setattr(documents, "MAX_COUNTS", 35)
+    with pytest.raises(DocumentRejected) as caught:
+        SurveyDocument.parse(payload)
+    assert (caught.value.reason, caught.value.field) == ("work_limit", "blocks[2]")
+
+
+def test_a_search_stops_at_the_steps_it_was_counted_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Geometric counts take many steps: with fewer than they need, the claim is refused after exactly those."""
+    rows = tuple(tuple(int(2 ** (53 * ((x * (s + 1) / 128) % 1))) or 1 for x in range(64)) for s in range(2))
+    mechanism, claim = UnaryMechanism(48, 64, 2**48 - 1, 1), Claim("secret-ldp", (9, 1), rows)
+    steps = 0
+    best = sets._Search._best_set
+
+    def counted(*arguments: Any) -> list[int]:
+        nonlocal steps
+        steps += 1
+        return best(*arguments)
+
+    monkeypatch.setattr(sets._Search, "_best_set", counted)
+    worst(mechanism, claim)
+    needed = steps
+    assert 20 < needed <= search_steps(2)
+    steps = 0
+    monkeypatch.setattr(work_module, "_FIRST_STEPS", needed - 5)
+    with pytest.raises(DocumentRejected) as caught:
+        worst(mechanism, claim)
+    assert (caught.value.reason, caught.value.field, steps) == ("work_limit", "prior", needed - 1)
+
+
+def instructions(trial: Callable[[], object]) -> int:
+    """How many bytecode instructions of the verifier a trial runs: a measure of work that no other program disturbs."""
+    found = 0
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal found
+        if "/audit/" not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        found += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        trial()
+    finally:
+        sys.settrace(before)
+    return found
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_figures_bound_the_instructions_that_are_run(part: int) -> None:
+    """An instruction takes some 20 to 50 ns, and what C does beside it as much: a figure stays above 25 for each.
+
+    100,000 of a figure are for what every claim takes.
+    """
+    for number in range(part * 1000, part * 1000 + 40):
+        mechanism, claim = random_case(number)
+        assert 25 * instructions(lambda m=mechanism, c=claim: worst(m, c)) <= 300_000 + work(mechanism, claim), (
+            mechanism,
+            claim,
+        )
+
+
+GROWING: dict[str, Callable[[int], tuple[Mechanism, Claim]]] = {
+    "ldp": lambda n: (table(16, 64 * n), Claim("ldp", ONE)),
+    "dp": lambda n: (table(8 * n, 8), Claim("dp", (2, 1), delta=(0, 1))),
+    "secret-ldp": lambda n: (table(8, 16), Claim("secret-ldp", ONE, joint(24 * n, 8))),
+    "lip": lambda n: (table(8, 16 * n), Claim("lip", ONE, joint(8, 8))),
+    "srlip": lambda n: srlip(3 + n, 8, 2),
+    "rldp": lambda n: (
+        table(12 * n, 16),
+        Claim("rldp", ONE, lower_bounds=tuple(tuple((1, 2**50 + 7 * s + u) for u in range(3)) for s in range(4 * n))),
+    ),
+    "unary secret-ldp": lambda n: (UnaryMechanism(48, 16, 2**47, 2**46), Claim("secret-ldp", ONE, joint(6 * n, 16))),
+    "subset lip": lambda n: (SubsetMechanism(48, 32, 9, 2**47), Claim("lip", ONE, joint(24 * n, 32))),
+    "unary srlip": lambda n: (
+        UnaryMechanism(48, 2 ** (3 + n), 2**47, 2**46),
+        Claim("srlip", ONE, joint(2, 2 ** (3 + n)), attributes=(2,) * (3 + n)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_figures_grow_with_the_instructions_that_are_run(name: str) -> None:
+    """What is verified at twice the size takes as much more as the figures say, or less."""
+    cases = [GROWING[name](n) for n in (2, 4)]
+    done = [instructions(lambda m=m, c=c: worst(m, c)) for m, c in cases]
+    said = [work(m, c) for m, c in cases]
+    assert done[1] / done[0] <= 1.5 * said[1] / said[0]
+
+
+def test_the_level_grows_as_its_figure_says() -> None:
+    few, many = (many_secrets(n) for n in (3, 9))
+    done = [instructions(lambda d=d: report_level(d)) for d in (few, many)]
+    assert done[1] / done[0] <= level_work(many.blocks) / level_work(few.blocks)
+
+
+def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
+    """It counts once in a document's figure, beside the claims."""
+    one = block("dense", "ldp")
+    assert one.ceiling == stated_ceiling(DENSE) == Fraction(*(one.promises[0].claim.level or ONE))
+    document = survey(one)
+    assert total(document) == 2 * work(DENSE, Claim("ldp", ONE)) + level_work(document.blocks)
+    assert canonical.loads(document.payload())["blocks"][0]["ceiling"]

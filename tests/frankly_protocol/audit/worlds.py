@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random small worlds, and survey documents whose published tables are true in them.
+
+A world is a joint distribution of secrets, answers and public answers, as counts. A document promises what its
+mechanisms need for the world's own tables, of everybody or within every stratum, and not a unit more.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import lcm, prod
+from random import Random
+
+from frankly_protocol.audit import Claim, stated_ceiling, worst
+from frankly_protocol.audit.claims import Joint, Ratio
+from frankly_protocol.blocks import Block, Prior, Promise
+from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+
+from tests.frankly_protocol.samples import question, survey
+
+Cell = tuple[tuple[int, ...], tuple[int, ...], int]
+"""The secrets' values, the joint answer to every block, and the stratum."""
+World = Mapping[Cell, int]
+ONE = (1, 1)
+MAX_REPORTS = 128
+"""Reports that a document can send, at most: every one of them is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of a world.
+
+    secrets : number of values of each. names : of the secrets; two of them may bear one name.
+    questions : number of choices of each question, by block. strata : of each public question.
+    linked : block → the secret that its answer determines, as the first part of the answer.
+    """
+
+    secrets: tuple[int, ...]
+    questions: tuple[tuple[int, ...], ...]
+    strata: tuple[int, ...]
+    linked: Mapping[int, int]
+    names: tuple[str, ...] = ("s0", "s1")
+
+    def width(self, i: int) -> int:
+        """Return how many answers to block i go with each value of the secret that it determines."""
+        return prod(self.questions[i]) // self.secrets[self.linked[i]]
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield every cell that the links allow."""
+        answers = [range(prod(sizes)) for sizes in self.questions]
+        for s, x in product(product(*map(range, self.secrets)), product(*answers)):
+            if all(x[i] // self.width(i) == s[r] for i, r in self.linked.items()):
+                yield from ((s, x, z) for z in range(prod(self.strata)))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The promise of a block with the number of the world that it is true in; secret None: in every world."""
+
+    promise: Promise
+    world: int = 0
+    secret: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A document with the worlds in which one of each block's tables is true, and where its promises come from."""
+
+    seed: int
+    shape: Shape
+    document: SurveyDocument
+    worlds: tuple[World, ...]
+    sources: tuple[Source, ...]
+
+
+def case(seed: int) -> Case:
+    """Return the random case of a seed."""
+    rng = Random(seed)
+    while True:
+        shape, mechanisms = _shape(rng)
+        robust = bool(shape.linked) and not shape.strata and rng.random() < 0.5
+        worlds = [_world(rng, shape, full=robust) for _ in range(1 if robust or rng.random() < 0.75 else 2)]
+        if None in worlds:
+            continue
+        known = [world for world in worlds if world is not None]
+        blocks = [_block(rng, shape, i, mechanism, known, robust) for i, mechanism in enumerate(mechanisms)]
+        found = [block for block in blocks if block is not None]
+        if len(found) < len(blocks):
+            continue
+        asked = tuple(question(f"public-{j}", *map(str, range(size))) for j, size in enumerate(shape.strata))
+        document = replace(survey(), blocks=tuple(block for block, _ in found), strata=asked)
+        sources = tuple(source for _, own in found for source in own)
+        return Case(seed, shape, document, tuple(_true_worlds(shape, document, known, robust)), sources)
+
+
+def table(shape: Shape, world: World, i: int, r: int, z: int | None = None) -> Joint:
+    """Return the counts [s][x] of secret r against the answers to block i, in one stratum or of everybody."""
+    rows = [[0] * prod(shape.questions[i]) for _ in range(shape.secrets[r])]
+    for (s, x, stratum), n in world.items():
+        if z in (None, stratum):
+            rows[s[r]][x[i]] += n
+    return tuple(map(tuple, rows))
+
+
+def _shape(rng: Random) -> tuple[Shape, list[Mechanism]]:
+    secrets = tuple(rng.choice((2, 2, 3)) for _ in range(rng.choice((1, 1, 2))))
+    strata = rng.choice(((), (), (2,), (3,), (2, 2)))
+    questions: list[tuple[int, ...]] = []
+    mechanisms: list[Mechanism] = []
+    for _ in range(rng.choice((1, 1, 2, 2, 3))):
+        sizes = rng.choice(((2,), (2,), (3,), (4,), (2, 2)))
+        mechanism = _mechanism(rng, sizes)
+        if rng.random() < 0.15:
+            mechanism = _fine(rng, mechanism)
+        reports = prod(len(list(known.symbols())) for known in [*mechanisms, mechanism])
+        if reports <= MAX_REPORTS and prod(map(prod, [*questions, sizes])) <= 16:
+            questions.append(sizes)
+            mechanisms.append(mechanism)
+    linked = {}
+    for i, sizes in enumerate(questions):
+        r = rng.randrange(len(secrets))
+        if prod(sizes) % secrets[r] == 0 and rng.random() < (0.3 if prod(sizes) == secrets[r] else 0.7):
+            linked[i] = r
+    names = ("s0", "s0") if rng.random() < 0.2 else ("s0", "s1")
+    return Shape(secrets, tuple(questions), strata, linked, names), mechanisms
+
+
+def _mechanism(rng: Random, sizes: tuple[int, ...]) -> Mechanism:
+    answers, kind = prod(sizes), rng.choice(("dense", "dense", "dense", "unary", "subset", "product"))
+    if kind == "unary":
+        keep, flip = rng.sample(range(1, 16), 2) if rng.random() < 0.8 else rng.choice(((16, 0), (16, 5), (9, 0)))
+        return UnaryMechanism(4, answers, keep, flip)
+    if kind == "subset":
+        return SubsetMechanism(4, answers, rng.randint(1, answers - 1), rng.randint(1, 16))
+    if kind == "product" and len(sizes) > 1:
+        return ProductMechanism(tuple(_dense(rng, size) for size in sizes))
+    return _dense(rng, answers)
+
+
+def _dense(rng: Random, answers: int) -> DenseMechanism:
+    reports, least = rng.choice((2, 2, 3, 4)), rng.choice((0, 1, 1, 2))
+    rows = []
+    for _ in range(answers):
+        cuts = sorted(rng.randint(0, 16 - least * reports) for _ in range(reports - 1))
+        ends = [*cuts, 16 - least * reports]
+        rows.append([least + after - before for before, after in zip([0, *cuts], ends, strict=True)])
+    kept = [y for y in range(reports) if any(row[y] for row in rows)]
+    return DenseMechanism(4, tuple(tuple(row[y] for y in kept) for row in rows))
+
+
+def _fine(rng: Random, mechanism: Mechanism) -> Mechanism:
+    """Return about the same mechanism with 48 bits: its levels and its ceiling have to be rounded up."""
+
+    def near(n: int) -> int:
+        return n << 44 if n in (0, 16) else (n << 44) + rng.getrandbits(40)
+
+    if isinstance(mechanism, UnaryMechanism):
+        return UnaryMechanism(48, mechanism.answers, near(mechanism.keep), near(mechanism.flip))
+    if isinstance(mechanism, SubsetMechanism):
+        return SubsetMechanism(48, mechanism.answers, mechanism.size, near(mechanism.inside))
+    if isinstance(mechanism, ProductMechanism):
+        return ProductMechanism(tuple(_fine_table(rng, factor) for factor in mechanism.factors))
+    assert isinstance(mechanism, DenseMechanism)
+    return _fine_table(rng, mechanism)
+
+
+def _fine_table(rng: Random, mechanism: DenseMechanism) -> DenseMechanism:
+    rows = []
+    for weights in mechanism.weights:
+        row = [w << 44 for w in weights]
+        moved, most = rng.getrandbits(40), row.index(max(row))
+        row[most] -= moved
+        row[max(y for y, w in enumerate(row) if w)] += moved
+        rows.append(tuple(row))
+    return DenseMechanism(48, tuple(rows))
+
+
+def _world(rng: Random, shape: Shape, *, full: bool) -> World | None:
+    """Return counts, None if a secret or a stratum is without any."""
+    style = "full" if full else rng.choice(("full", "full", "sparse", "sum", "sum"))
+    share = rng.uniform(0.2, 0.9)
+    world: dict[Cell, int] = {}
+    for s, x, z in shape.cells():
+        # "sum": the first secret is the sum of all answers and the stratum, like S = X xor Z.
+        kept = {
+            "full": True,
+            "sparse": rng.random() < share,
+            "sum": (sum(x) + z) % shape.secrets[0] == s[0] or rng.random() < 0.02,
+        }
+        if kept[style]:
+            world[s, x, z] = 1 if style == "sum" else rng.choice((1, 1, 2, 3, 9))
+    held = [{s[r] for s, _, _ in world} for r in range(len(shape.secrets))]
+    strata = {z for _, _, z in world}
+    whole = len(strata) == prod(shape.strata) and [len(own) for own in held] == list(shape.secrets)
+    return world if whole else None
+
+
+def _block(
+    rng: Random, shape: Shape, i: int, mechanism: Mechanism, worlds: Sequence[World], robust: bool
+) -> tuple[Block, list[Source]] | None:
+    """Return a block with true promises and their sources; None if it has none."""
+    sources: list[Source] = []
+    if rng.random() < (0.7 if robust else 0.75):
+        for r in rng.sample(range(len(shape.secrets)), rng.randint(1, len(shape.secrets))):
+            if robust or (shape.linked.get(i) == r and rng.random() < 0.2):
+                found = [(_robust(rng, shape, i, r, mechanism, worlds), 0)]
+            else:
+                found = [
+                    (_promise(rng, shape, i, r, mechanism, world), w)
+                    for w, world in enumerate(worlds)
+                    for _ in range(rng.choice((1, 1, 2)))
+                ]
+            kept = [Source(promise, w, r) for promise, w in found if promise is not None]
+            # A world is true only if every block has a table of it for each of its secrets.
+            if robust or {source.world for source in kept} == {w for _, w in found}:
+                sources += kept
+    if not sources or rng.random() < 0.3:
+        sources += map(Source, _prior_free(rng, mechanism))
+    if not sources:
+        return None
+    rng.shuffle(sources)
+    block = Block(
+        id=f"block-{i}",
+        questions=tuple(question(f"q-{i}-{j}", *map(str, range(n))) for j, n in enumerate(shape.questions[i])),
+        mechanism=mechanism,
+        promises=tuple(source.promise for source in sources),
+        design_prior=(1,) * mechanism.answers,
+        ceiling=stated_ceiling(mechanism),
+        mechanism_name="made-up",
+        certificate=None,
+    )
+    return block, sources
+
+
+def _prior_free(rng: Random, mechanism: Mechanism) -> Iterator[Promise]:
+    ceiling = stated_ceiling(mechanism)
+    if ceiling is not None and rng.random() < 0.5:
+        yield Promise(Claim("ldp", ceiling.as_integer_ratio()))
+        return
+    for level in rng.sample(((1, 1), (3, 2), (2, 1), (4, 1)), rng.choice((1, 2))):
+        delta = worst(mechanism, Claim("dp", level, delta=(0, 1))).ratio
+        if delta is not None and delta < 0.99:
+            yield Promise(Claim("dp", level, delta=_up(delta)))
+
+
+def _up(ratio: Fraction) -> Ratio:
+    """Return the ratio, rounded up if its numbers are not below 2^53."""
+    if max(ratio.as_integer_ratio()) <= MAX_INT:
+        return ratio.as_integer_ratio()
+    return -(-ratio.numerator * 2**32 // ratio.denominator), 2**32
+
+
+def _promise(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, world: World) -> Promise | None:
+    """Return a promise about secret r on the world's tables, None if what it needs is infinite."""
+    notion = rng.choice(("secret-ldp", "lip", "lip", "alip", "srlip", "dpv"))
+    strata = prod(shape.strata)
+    is_stratified = strata > 1 and rng.random() < 0.75
+    tables = [table(shape, world, i, r, z) for z in (range(strata) if is_stratified else (None,))]
+    is_answer = shape.linked.get(i) == r and shape.width(i) == 1
+    # The answer itself is the secret: one row, and the verifier makes the diagonal of it.
+    short = [(tuple(map(sum, zip(*rows, strict=True))),) if is_answer else rows for rows in tables]
+    values = tuple(f"s{r}-{v}" for v in range(shape.secrets[r]))
+    prior = Prior(shape.names[r], values, tuple(short), "the world's own counts")
+    claim = Claim(
+        notion,
+        ONE,
+        table(shape, world, i, r),
+        low_level=ONE if notion == "alip" else None,
+        attributes=shape.questions[i] if notion == "srlip" else None,
+        sensitive=rng.randrange(shape.secrets[r]) if notion == "dpv" else None,
+    )
+    needed = _needed(mechanism, claim, tables)
+    if notion == "alip" and rng.random() < 0.3:
+        claim = replace(claim, **{(side := rng.choice(("level", "low_level"))): None})
+        del needed[side]
+    levels = {}
+    for name, ratio in needed.items():
+        if ratio is None or not ratio or ratio > 1 << 20:
+            return None
+        levels[name] = _up(ratio)
+    return Promise.under(replace(claim, **levels), prior)
+
+
+def _needed(mechanism: Mechanism, claim: Claim, tables: Sequence[Joint]) -> dict[str, Fraction | None]:
+    """Return what each level of the claim has to be within every table; rows without mass are left out."""
+    start = Fraction(claim.notion != "dpv")
+    found: dict[str, Fraction | None] = {"level": start} | ({"low_level": start} if claim.notion == "alip" else {})
+    for rows in tables:
+        present = [s for s, row in enumerate(rows) if any(row)]
+        kept, sensitive = tuple(rows[s] for s in present), claim.sensitive
+        if sensitive is not None and sensitive not in present:
+            continue
+        if len(present) == 1:
+            if sensitive is not None:
+                return {"level": None}  # a certainty
+            continue
+        own = replace(claim, joint=kept, sensitive=None if sensitive is None else present.index(sensitive))
+        for name, ratio in worst(mechanism, own).needed.items():
+            before = found[name]
+            found[name] = None if before is None or ratio is None else max(before, ratio)
+    return found
+
+
+def _robust(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, worlds: Sequence[World]) -> Promise | None:
+    """Return a promise for all P(u|s) above bounds that the worlds keep; None if block i does not hold the secret."""
+    if shape.linked.get(i) != r or shape.width(i) < 2:
+        return None
+    width, bounds = shape.width(i), []
+    tables = [table(shape, world, i, r) for world in worlds]
+    for s in range(shape.secrets[r]):
+        own = [rows[s][s * width : (s + 1) * width] for rows in tables]
+        shares = [min(Fraction(row[u], sum(row)) for row in own) for u in range(width)]
+        # All that the bounds leave open is on one u, so that a single world is a vertex of the ball.
+        shares[rng.randrange(width)] = Fraction(0)
+        bounds.append(tuple(share.as_integer_ratio() for share in shares))
+    claim = Claim("rldp", ONE, lower_bounds=tuple(bounds), diagonal=rng.random() < 0.5)
+    level = worst(mechanism, claim).ratio
+    return None if level is None else Promise(replace(claim, level=_up(level)), None, shape.names[r], "counts")
+
+
+def _true_worlds(shape: Shape, document: SurveyDocument, worlds: Sequence[World], robust: bool) -> Iterator[World]:
+    """Yield the worlds; of a robust document also those at every vertex of its first ball."""
+    yield from worlds
+    balls = [
+        (i, promise)
+        for i, block in enumerate(document.blocks)
+        for promise in block.promises
+        if promise.claim.lower_bounds is not None
+    ]
+    # Without another ball, which the same world would have to lie in, and without tables.
+    if robust and len(balls) == 1:
+        i, promise = balls[0]
+        width, bounds = shape.width(i), promise.claim.lower_bounds or ()
+        for corner in product(range(width), repeat=len(bounds)):
+            law: dict[int, Fraction] = {}
+            for s, row in enumerate(bounds):
+                L = [Fraction(*bound) for bound in row]
+                law |= {s * width + u: L[u] + (1 - sum(L)) * (u == corner[s]) for u in range(width)}
+            yield _moved(worlds[0], i, law)
+
+
+def _moved(world: World, i: int, law: Mapping[int, Fraction]) -> World:
+    """Return the world with P(x_i | s) as in `law`, secrets equally likely, and all else, given x_i, as it was."""
+    own: dict[int, int] = {}
+    for (_, x, _), n in world.items():
+        own[x[i]] = own.get(x[i], 0) + n
+    exact = {cell: n * law[cell[1][i]] / own[cell[1][i]] for cell, n in world.items()}
+    scale = lcm(*(share.denominator for share in exact.values()))
+    return {cell: int(share * scale) for cell, share in exact.items() if share}

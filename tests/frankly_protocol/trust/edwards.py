@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ed25519's curve -x² + y² = 1 + d·x²·y² in plain integers: the points of small order, and every encoding of them.
+
+Nothing here is copied from a list: the points of small order are L times any point, L being the order of the base.
+"""
+
+P = 2**255 - 19
+D = -121665 * pow(121666, -1, P) % P
+L = 2**252 + 27742317777372353535851937790883648493
+IDENTITY = (0, 1)
+
+Point = tuple[int, int]
+
+
+def add(a: Point, b: Point) -> Point:
+    """The sum of two points; the law is complete, so it has no exceptions."""
+    (x1, y1), (x2, y2) = a, b
+    t = D * x1 * x2 * y1 * y2 % P
+    x = (x1 * y2 + x2 * y1) * pow(1 + t, -1, P)
+    y = (y1 * y2 + x1 * x2) * pow(1 - t, -1, P)
+    return x % P, y % P
+
+
+def times(n: int, point: Point) -> Point:
+    """n times a point."""
+    total = IDENTITY
+    for bit in f"{n:b}":
+        total = add(total, total)
+        if bit == "1":
+            total = add(total, point)
+    return total
+
+
+def roots(y: int) -> list[int]:
+    """Every x with (x, y) on the curve: none, one or two."""
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    candidate = pow(square, (P + 3) // 8, P)
+    tried = {candidate * unit % P for unit in (1, pow(2, (P - 1) // 4, P))}
+    return sorted({sign * x % P for x in tried if x * x % P == square for sign in (1, -1)})
+
+
+def small_order() -> set[Point]:
+    """The points whose multiple by 8 is the identity, found as L times points of the curve."""
+    found: set[Point] = set()
+    y = 2
+    while len(found) < 8:
+        found |= {times(L, (x, y)) for x in roots(y)}
+        y += 1
+    return found
+
+
+def encodings(y: int, x: int) -> list[bytes]:
+    """Every 32 bytes that a lenient reader takes for (x, y): y and y + P where it fits, and both signs of x = 0."""
+    signs = (0, 1) if x == 0 else (x % 2,)
+    ys = [value for value in (y, y + P) if value < 2**255]
+    return [(value | sign << 255).to_bytes(32, "little") for value in ys for sign in signs]
+
+
+def small_order_encodings() -> list[bytes]:
+    """The 14 ways in which the 8 points can be written."""
+    return sorted(data for x, y in small_order() for data in encodings(y, x))
+
+
+def not_canonical() -> list[bytes]:
+    """Every encoding with y from P on, whether it is a point or not."""
+    return [(y | sign << 255).to_bytes(32, "little") for y in range(P, 2**255) for sign in (0, 1)]

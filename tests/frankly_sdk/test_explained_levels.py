@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every sentence of an explanation that states a bound, against the true leakage of a small world."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import log
+from pathlib import Path
+from random import Random
+
+import pytest
+from frankly_protocol.audit import Claim
+from frankly_protocol.blocks import Promise
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_sdk import Policy
+from frankly_sdk.explain import explain
+
+from tests.frankly_protocol.samples import dp_block
+from tests.frankly_sdk import worlds
+from tests.frankly_sdk.fakes import FakeServer
+from tests.frankly_sdk.worlds import Person, World, block_of, document_of, promise
+
+GRR = DenseMechanism(4, ((10, 3, 3), (3, 10, 3), (3, 3, 10)))
+LEAKY = DenseMechanism(4, ((16, 0, 0), (8, 8, 0), (8, 4, 4)))
+PERMUTED = DenseMechanism(4, ((0, 16, 0), (0, 0, 16), (16, 0, 0)))
+UNARY = UnaryMechanism(4, 3, 8, 3)
+SUBSET = SubsetMechanism(4, 3, 2, 12)
+HALF = DenseMechanism(4, ((11, 5), (5, 11)))
+PRODUCT = ProductMechanism((HALF, HALF))
+DELTA = Fraction(1, 1 << 10)
+
+
+def world(answers: Sequence[int], strata: int = 1, seed: int = 1) -> World:
+    """Every combination of stratum, two secrets and answers, with counts of one to nine."""
+    random, found = Random(seed), [()]
+    for choices in answers:
+        found = [(*row, x) for row in found for x in range(choices)]
+    secrets = [{"s": s, "t": t} for s in range(3) for t in range(2)]
+    return [Person(random.randint(1, 9), z, s, row) for z in range(strata) for s in secrets for row in found]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A document, the world of its tables, and the δ that the app allows."""
+
+    world: World
+    document: SurveyDocument
+    delta_cap: str = "0"
+
+    @property
+    def mechanisms(self) -> list[Mechanism]:
+        return [block.mechanism for block in self.document.blocks]
+
+    def groups(self) -> list[World]:
+        """The people with the same public answers."""
+        return worlds.groups(self.world, bool(self.document.strata))
+
+
+def case(strata: int, *made: tuple[Mechanism, list[tuple[str, str]]], stratified: bool = True) -> Case:
+    """A document whose blocks each make promises (notion, secret) of their mechanism at its true level."""
+    people = world([mechanism.answers for mechanism, _ in made], strata)
+    blocks = []
+    for i, (mechanism, wanted) in enumerate(made):
+        promises = [
+            Promise(Claim("ldp", (worlds.answer_odds([mechanism]) or Fraction(0)).as_integer_ratio()))
+            if notion == "ldp"
+            else promise(people, notion, secret, i, mechanism, stratified=stratified and strata > 1)
+            for notion, secret in wanted
+        ]
+        blocks.append(block_of(f"q{i}", mechanism, *promises))
+    return Case(people, document_of(*blocks, strata=strata))
+
+
+def with_delta() -> Case:
+    people = world([2, 3])
+    blocks = dp_block("q0", delta=DELTA), block_of("q1", GRR, promise(people, "lip", "s", 1, GRR, stratified=False))
+    return Case(people, document_of(*blocks), "0.001")
+
+
+LIP, ODDS, LDP, OTHER = ("lip", "s"), ("secret-ldp", "s"), ("ldp", ""), ("lip", "t")
+CASES: dict[str, Callable[[], Case]] = {
+    "lip without a ceiling": lambda: case(1, (LEAKY, [LIP])),
+    "lip beside ldp": lambda: case(1, (LEAKY, [LIP]), (GRR, [LDP])),
+    "strata, not stratified": lambda: case(2, (GRR, [LIP]), stratified=False),
+    "strata, not stratified, no ceiling": lambda: case(2, (LEAKY, [LIP]), stratified=False),
+    "strata, stratified": lambda: case(2, (LEAKY, [LIP])),
+    "strata, stratified beside ldp": lambda: case(3, (GRR, [LIP]), (GRR, [LDP])),
+    "strata, odds": lambda: case(2, (GRR, [ODDS])),
+    "strata, nothing declared": lambda: case(2, (GRR, [LDP])),
+    "two secrets in two blocks": lambda: case(1, (GRR, [LIP]), (GRR, [OTHER])),
+    "two secrets in one block, strata": lambda: case(2, (LEAKY, [LIP, OTHER])),
+    "both notions": lambda: case(1, (GRR, [LIP]), (SUBSET, [ODDS])),
+    "alip and a posterior": lambda: case(1, (LEAKY, [("alip", "s"), ("dpv", "s")]), (GRR, [LDP])),
+    "posteriors, strata": lambda: case(2, (GRR, [("dpv", "s")]), (GRR, [LDP])),
+    "permuted identity": lambda: case(1, (PERMUTED, [LIP])),
+    "unary": lambda: case(1, (UNARY, [LIP, LDP])),
+    "subset": lambda: case(1, (SUBSET, [LDP])),
+    "product": lambda: case(2, (PRODUCT, [ODDS, LDP])),
+    "side channels, strata": lambda: case(2, (PRODUCT, [("srlip", "s")])),
+    "dp": with_delta,
+}
+REFUSED = "strata, not stratified, no ceiling"
+HEAD = r"(?:By everything that leaves together|Given your public answers, by everything else that leaves)"
+PROVIDED = r"(whatever they know|as long as the published tables about it are true)(?: \(for the odds, .*\))?\."
+ALONE = (
+    r"By this alone(, given your public answers|, for whoever does not look at your public answers|), nobody’s {}, as "
+    r"long as this published table is true: a census\.(?: Together with your public answers this promise does not "
+    r"count, only what holds without it\.)?"
+)
+X = r"×([\d.]+)"
+
+
+def secret_bounds(case: Case, name: str, lift: str | None, odds: str, provided: str) -> None:
+    found = [worlds.leakage(group, name, case.mechanisms, range(len(case.mechanisms))) for group in case.groups()]
+    assert lift is None or max(lift for lift, _ in found) <= Fraction(lift)
+    assert max(odds for _, odds in found) <= Fraction(odds)
+    if provided == "whatever they know":
+        free = worlds.answer_odds(case.mechanisms)
+        assert free is not None
+        assert free <= Fraction(odds)
+
+
+def public_bounds(case: Case, name: str, lift: str, odds: str) -> None:
+    true = worlds.strata_leakage(case.world, name)
+    for shown, exact in zip((Fraction(lift), Fraction(odds)), true, strict=True):
+        assert 0 <= shown - exact < Fraction(1, 100)
+
+
+def answers_bound(case: Case, odds: str) -> None:
+    true = worlds.answer_odds(case.mechanisms)
+    assert true is not None
+    assert 0 <= Fraction(odds) - true < Fraction(1, 100)
+
+
+def answers_open(case: Case, blocks: str) -> None:
+    for block in case.document.blocks:
+        assert (worlds.answer_odds([block.mechanism]) is None) == (f"“{block.id}”" in blocks)
+
+
+def sure_bound(case: Case, percent: str, name: str, value: str) -> None:
+    for group in case.groups():
+        assert worlds.sureness(group, name, int(value), case.mechanisms) <= Fraction(percent) / 100
+
+
+def chance_bound(case: Case, odds: str, name: str, lift: str | None, percent: str, _provided: str) -> None:
+    for group in case.groups():
+        assert worlds.excess(group, name, case.mechanisms, Fraction(odds)) <= Fraction(percent) / 100
+        if lift is not None:
+            everybody = [replace(person, secrets={name: -1}) for person in group]
+            for value in {person.secrets[name] for person in group}:
+                one = [person for person in group if person.secrets[name] == value]
+                pair = [*one, *(replace(p, count=p.count) for p in everybody)]
+                assert worlds.excess(pair, name, case.mechanisms, Fraction(lift)) <= Fraction(percent) / 100
+
+
+def answers_chance(case: Case, odds: str, percent: str) -> None:
+    by_answers = [replace(person, secrets={"x": hash(person.answers)}) for person in case.world]
+    assert worlds.excess(by_answers, "x", case.mechanisms, Fraction(odds)) <= Fraction(percent) / 100
+
+
+FORM: list[tuple[str, Callable[..., None]]] = [
+    (
+        rf"{HEAD}, nobody’s belief about your “(.)” changes by more than {X}, and nobody’s odds between two of its "
+        rf"values by more than {X}, {PROVIDED}",
+        secret_bounds,
+    ),
+    (
+        rf"{HEAD}, nobody’s odds about your “(.)” change by more than {X}, {PROVIDED}",
+        lambda case, name, odds, provided: secret_bounds(case, name, None, odds, provided),
+    ),
+    (
+        rf"Your public answers alone can change belief about your “(.)” by up to {X} and odds by up to {X}, as long as "
+        r"the published tables about it are true\.",
+        public_bounds,
+    ),
+    (
+        rf"{HEAD}, nobody’s odds about your answers themselves change by more than {X}, whatever they know\.",
+        answers_bound,
+    ),
+    (r"The answers themselves are not all protected: no limit counts for (.*)\.", answers_open),
+    (
+        rf"{HEAD}, nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”, as long as the published tables "
+        r"about it are true\.",
+        sure_bound,
+    ),
+    (
+        rf"{HEAD}, no result is more than {X} as likely with one value of your “(.)” as with another(?: or more than "
+        rf"{X} as likely as on average)?, plus a chance of at most ([\d.]+)%, {PROVIDED}",
+        chance_bound,
+    ),
+    (
+        rf"{HEAD}, no result is more than {X} as likely with one set of answers as with another, plus a chance of at "
+        r"most ([\d.]+)%, whatever they know\.",
+        answers_chance,
+    ),
+]
+SILENT = (
+    rf"{HEAD}, no limit is promised on what can be told about your “.”\.",
+    r"What your public answers alone tell about your “.” has no known limit\.",
+    r"“Given your public answers” means: .*",
+)
+
+
+def told(case: Case) -> tuple[str, ...]:
+    level = Policy(delta_cap=case.delta_cap).level(case.document)
+    return tuple(str(explain(case.document, level, ())).split("\n"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_said_of_the_whole_report_bounds_its_true_leakage(name: str) -> None:
+    made = CASES[name]()
+    lines = told(made)
+    start, end = (next(i for i, line in enumerate(lines) if line.startswith(words)) for words in STARTS)
+    said = [line for line in lines[start:end] if line]
+    assert said, "the whole report is spoken of"
+    for line in said:
+        if any(re.fullmatch(pattern, line) for pattern in SILENT):
+            continue
+        (check, found) = next((c, m) for pattern, c in FORM if (m := re.fullmatch(pattern, line)))
+        check(made, *found.groups())
+    secrets = {p.secret for block in made.document.blocks for p in block.promises if p.secret}
+    for secret in secrets:
+        assert any(f"“{secret}”" in line for line in said)
+
+
+STARTS = (
+    ("By everything", "“Given your public answers”", "The answers themselves"),
+    ("Answering everything costs", "Answering uses up"),
+)
+
+
+def block_lift(case: Case, i: int, given: str, name: str, bound: str) -> None:
+    worst = max(lift for lift, _ in _alone(case, i, given, name))
+    assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
+
+
+def block_known(case: Case, i: int, given: str, name: str, bound: str) -> None:
+    worst = max(worlds.lift_beside(group, name, case.mechanisms[i], i) for group in _given(case, given))
+    assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
+
+
+def block_odds(case: Case, i: int, given: str, name: str, bound: str) -> None:
+    worst = max(odds for _, odds in _alone(case, i, given, name))
+    assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
+
+
+def block_sides(case: Case, i: int, given: str, name: str, high: str, low: str) -> None:
+    block_lift(case, i, given, name, max(high, low, key=Fraction))
+
+
+def block_sure(case: Case, i: int, given: str, percent: str, name: str, value: str) -> None:
+    mechanism = case.mechanisms[i]
+    worst = max(worlds.sureness_of_block(g, name, int(value), mechanism, i) for g in _given(case, given))
+    assert 0 <= Fraction(percent) / 100 - worst < Fraction(1, 10_000)
+
+
+def block_free(case: Case, i: int, bound: str) -> None:
+    true = worlds.answer_odds([case.mechanisms[i]])
+    assert true is not None
+    assert true <= Fraction(bound)
+
+
+def block_endless(case: Case, i: int) -> None:
+    true = worlds.answer_odds([case.mechanisms[i]])
+    assert true is None or true > 16_000_000
+
+
+def block_chance(case: Case, i: int, bound: str, percent: str) -> None:
+    columns = worlds.chances(case.mechanisms[i])
+    for x in range(case.mechanisms[i].answers):
+        for other in range(case.mechanisms[i].answers):
+            beyond = sum(max(Fraction(0), column[x] - Fraction(bound) * column[other]) for column in columns)
+            assert beyond <= Fraction(percent) / 100
+
+
+def _given(case: Case, given: str) -> list[World]:
+    if "does not look" not in given:
+        return case.groups()
+    assert case.document.strata
+    return [case.world]
+
+
+def _alone(case: Case, i: int, given: str, name: str) -> list[tuple[Fraction, Fraction]]:
+    return [worlds.leakage(group, name, [case.mechanisms[i]], [i]) for group in _given(case, given)]
+
+
+BLOCK: list[tuple[str, Callable[..., None]]] = [
+    (ALONE.format(rf"belief about your “(.)” changes by more than {X}"), block_lift),
+    (
+        ALONE.format(
+            rf"belief about your “(.)” changes by more than {X}, even for those who know some of your answers to it"
+        ),
+        block_known,
+    ),
+    (ALONE.format(rf"odds about your “(.)” change by more than {X}"), block_odds),
+    (ALONE.format(rf"belief about your “(.)” grows by more than {X} or shrinks by more than ÷([\d.]+)"), block_sides),
+    (ALONE.replace("nobody’s", "nobody").format(r"can be surer than ([\d.]+)% that your “(.)” is “s(.)”"), block_sure),
+    (
+        rf"By this alone, nobody’s odds between two answers to it change by more than {X}, whatever they know\.",
+        block_free,
+    ),
+    (rf"Whatever is true, this alone changes odds by at most {X}, which also protects the answer itself\.", block_free),
+    (
+        r"If that is not true, this alone may change odds by more than ×16 million: some symbols all but rule out some "
+        r"answers\. The answer itself is not protected\.",
+        block_endless,
+    ),
+    (
+        rf"By this alone, no result is more than {X} as likely with one answer to it as with another, plus a chance of "
+        r"at most ([\d.]+)%, whatever they know\.",
+        block_chance,
+    ),
+]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_said_of_a_block_alone_is_true_of_it(name: str) -> None:
+    made = CASES[name]()
+    for i, block in enumerate(explain(made.document, made.document.report_level, ()).blocks):
+        said = [line.strip() for line in block.words.split("\n")]
+        promised = [line for line in said if re.match("By this alone|Whatever is true|If that is not", line)]
+        assert len(promised) >= len(made.document.blocks[i].promises)
+        for line in promised:
+            (check, found) = next((c, m) for pattern, c in BLOCK if (m := re.fullmatch(pattern, line)))
+            check(made, i, *found.groups())
+        columns = worlds.chances(made.mechanisms[i])
+        tells_all = all(sum(map(bool, column)) == 1 for column in columns)
+        assert tells_all == block.unchanged == ("Your answer to this is sent unchanged" in block.words)
+        best = sum(max(column) for column in columns) / made.mechanisms[i].answers
+        assert best == block.guess
+        assert "do not stand for" not in block.words
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != REFUSED])
+def test_the_cost_shown_is_the_cost_charged(name: str, tmp_path: Path) -> None:
+    made = CASES[name]()
+    document = made.document
+    policy = Policy(cap="64", delta_cap=made.delta_cap, final_surveys=(document.survey,))
+    true = worlds.answer_odds(made.mechanisms)
+    server = FakeServer(document=document)
+    with server.open(tmp_path / "s.db", policy=policy) as client:
+        shown, before = client.survey.explain(), client.budget()
+        answers = {q: choices[0] for q, choices in client.survey.questions.items()}
+        client.answer(answers, strata={q.id: q.choices[0].id for q in document.strata})
+        after = client.budget()
+    assert shown.form_nats == before.cost == after.spent
+    assert (before.left_after, before.spent) == (after.left, "0.0000")
+    if made.delta_cap == "0":
+        exact = float("inf") if true is None else log(true)
+        assert exact <= float(before.cost) + 1e-12
+        assert true is None or float(before.cost) - exact < 1e-4
+        words = "Answering uses up for ever" if true is None else f"Answering everything costs {before.cost} nats"
+        assert words in shown.words

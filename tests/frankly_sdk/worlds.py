@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small worlds, the documents made for them, and the true leakage of a report by brute force.
+
+A world lists people: how many, their stratum, their secrets, their answer to each block. It is the truth of which the
+documents' tables are the margins. Nothing here uses `frankly_protocol.audit` but to fill in a block's ceiling.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from frankly_protocol.audit import Claim, stated_ceiling
+from frankly_protocol.blocks import Block, Prior, Promise
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import Mechanism, columns
+
+from tests.frankly_protocol.samples import question, survey
+
+
+@dataclass(frozen=True)
+class Person:
+    """Some people who share everything: how many, stratum, secrets by name, answers block by block."""
+
+    count: int
+    stratum: int
+    secrets: Mapping[str, int]
+    answers: tuple[int, ...]
+
+
+World = Sequence[Person]
+ATTRIBUTES = (2, 2)
+"""The parts of an answer under srlip."""
+Chances = list[list[Fraction]]
+"""P(y|x): one list over the answers for every symbol."""
+
+
+def chances(mechanism: Mechanism) -> Chances:
+    """Return P(y|x) for every symbol that can leave."""
+    return [column for column in map(list, columns(mechanism).values()) if any(column)]
+
+
+def results(mechanisms: Iterable[Mechanism]) -> Iterator[Callable[[tuple[int, ...]], Fraction]]:
+    """Yield, for every result of several blocks together, its chance by the answers."""
+    for rows in product(*map(chances, mechanisms)):
+        yield lambda answers, rows=rows: prod((row[x] for row, x in zip(rows, answers, strict=True)), start=Fraction(1))
+
+
+def groups(world: World, by_stratum: bool) -> list[World]:
+    """Return everybody, or the people of each stratum."""
+    if not by_stratum:
+        return [world]
+    return [[p for p in world if p.stratum == z and p.count] for z in sorted({p.stratum for p in world})]
+
+
+def leakage(
+    world: World, secret: str, mechanisms: Sequence[Mechanism], blocks: Sequence[int]
+) -> tuple[Fraction, Fraction]:
+    """Return the largest lift of a secret's value, either way, and the largest change of the odds of two values."""
+    lift = odds = Fraction(1)
+    values = sorted({p.secrets[secret] for p in world if p.count})
+    for chance in results(mechanisms):
+        everybody = _mean(world, chance, blocks)
+        told = [_mean([p for p in world if p.secrets[secret] == s], chance, blocks) for s in values]
+        if everybody:
+            assert min(told), "such a world has no finite leakage"
+            lift = max(lift, max(told) / everybody, everybody / min(told))
+            odds = max(odds, max(told) / min(told))
+    return lift, odds
+
+
+def sureness(world: World, secret: str, value: int, mechanisms: Sequence[Mechanism]) -> Fraction:
+    """Return the most that P(secret = value | result) can be."""
+    blocks, found = range(len(mechanisms)), Fraction(0)
+    for chance in results(mechanisms):
+        holders = [p for p in world if p.secrets[secret] == value]
+        if everybody := _mean(world, chance, blocks) * sum(p.count for p in world):
+            found = max(found, _mean(holders, chance, blocks) * sum(p.count for p in holders) / everybody)
+    return found
+
+
+def excess(world: World, secret: str, mechanisms: Sequence[Mechanism], ratio: Fraction) -> Fraction:
+    """Return the least δ with P(results | s) ≤ ratio · P(results | t) + δ for all sets of results and two values."""
+    values, blocks = sorted({p.secrets[secret] for p in world}), range(len(mechanisms))
+    told = [
+        [_mean([p for p in world if p.secrets[secret] == s], chance, blocks) for s in values]
+        for chance in results(mechanisms)
+    ]
+    pairs = product(range(len(values)), repeat=2)
+    return max(sum((max(Fraction(0), row[s] - ratio * row[t]) for row in told), Fraction(0)) for s, t in pairs)
+
+
+def answer_odds(mechanisms: Sequence[Mechanism]) -> Fraction | None:
+    """Return the largest P(y|x)/P(y|x') over all results and answers: what holds whatever is believed."""
+    if any(0 in column for mechanism in mechanisms for column in chances(mechanism)):
+        return None
+    return prod((max(max(c) / min(c) for c in chances(m)) for m in mechanisms), start=Fraction(1))
+
+
+def strata_leakage(world: World, secret: str) -> tuple[Fraction, Fraction]:
+    """Return the largest lift and change of odds of a secret by the stratum alone."""
+    values = sorted({p.secrets[secret] for p in world})
+    before = [Fraction(sum(p.count for p in world if p.secrets[secret] == s)) for s in values]
+    lift = odds = Fraction(1)
+    for group in groups(world, True):
+        after = [Fraction(sum(p.count for p in group if p.secrets[secret] == s)) for s in values]
+        lifts = [(a / sum(after)) / (b / sum(before)) for a, b in zip(after, before, strict=True)]
+        lift, odds = max(lift, *lifts, 1 / min(lifts)), max(odds, max(lifts) / min(lifts))
+    return lift, odds
+
+
+def table(world: World, secret: str, block: int, answers: int, values: range) -> tuple[tuple[int, ...], ...]:
+    """Return the counts [s][x] of a world."""
+    return tuple(
+        tuple(sum(p.count for p in world if p.secrets[secret] == s and p.answers[block] == x) for x in range(answers))
+        for s in values
+    )
+
+
+def promise(world: World, notion: str, secret: str, block: int, mechanism: Mechanism, *, stratified: bool) -> Promise:
+    """Return a promise whose level is the mechanism's true one, everywhere or within every stratum."""
+    values = range(1 + max(p.secrets[secret] for p in world))
+    tables = tuple(table(group, secret, block, mechanism.answers, values) for group in groups(world, stratified))
+    prior = Prior(secret, tuple(f"s{i}" for i in range(len(tables[0]))), tables, "a census")
+    found = [leakage(group, secret, [mechanism], [block]) for group in groups(world, stratified)]
+    lift, odds = max(lift for lift, _ in found), max(odds for _, odds in found)
+    level = odds if notion == "secret-ldp" else lift
+    if notion == "srlip":
+        level = max(lift_beside(group, secret, mechanism, block) for group in groups(world, stratified))
+    more: dict[str, object] = {"level": level.as_integer_ratio()}
+    if notion == "alip":
+        more["low_level"] = level.as_integer_ratio()
+    if notion == "srlip":
+        more["attributes"] = ATTRIBUTES
+    if notion == "dpv":
+        sure = max(sureness_of_block(group, secret, 1, mechanism, block) for group in groups(world, stratified))
+        more = {"level": sure.as_integer_ratio(), "sensitive": 1}
+    return Promise.under(Claim(notion, joint=prior.table, **more), prior)  # type: ignore[arg-type]
+
+
+def lift_beside(world: World, secret: str, mechanism: Mechanism, block: int) -> Fraction:
+    """Return the largest lift for anybody who knows none or some of the attributes that make up an answer."""
+    found = Fraction(1)
+    for known in ((), (0,), (1,), (0, 1)):
+        for values in product(*(range(ATTRIBUTES[j]) for j in known)):
+            fits = [
+                p for p in world if all(_parts(p.answers[block])[j] == v for j, v in zip(known, values, strict=True))
+            ]
+            found = max(found, leakage(fits, secret, [mechanism], [block])[0])
+    return found
+
+
+def _parts(answer: int) -> tuple[int, int]:
+    return divmod(answer, ATTRIBUTES[1])
+
+
+def sureness_of_block(world: World, secret: str, value: int, mechanism: Mechanism, block: int) -> Fraction:
+    """Return the most that P(secret = value | symbol of one block) can be."""
+    return sureness([replace(p, answers=(p.answers[block],)) for p in world], secret, value, [mechanism])
+
+
+def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
+    """A block of one question."""
+    asked = question(name, *(f"c{x}" for x in range(mechanism.answers)))
+    prior = (1,) * mechanism.answers
+    return Block(name, (asked,), mechanism, promises, prior, stated_ceiling(mechanism), "optimal", None)
+
+
+def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
+    """A survey whose one public question has so many choices, without one if it is 1."""
+    public = (question("region", *(f"r{z}" for z in range(strata))),) if strata > 1 else ()
+    document = replace(survey(), blocks=blocks, strata=public)
+    document.require_private()
+    return document
+
+
+def _mean(world: World, chance: Callable[[tuple[int, ...]], Fraction], blocks: Iterable[int]) -> Fraction:
+    """Return the chance of a result among these people."""
+    chosen = tuple(blocks)
+    whole = sum((p.count * chance(tuple(p.answers[b] for b in chosen)) for p in world), Fraction(0))
+    return whole / sum(p.count for p in world)
