@@ -8,7 +8,8 @@ import numpy as np
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
-from frankly_server.analysis.parts import Part, _weighted, pool
+from frankly_server.analysis.parts import Part
+from frankly_server.analysis.pooled import pool
 from frankly_server.analysis.request import Request
 from frankly_server.estimate import Joint, estimate
 from frankly_server.estimate.decoder import decoder, shares
