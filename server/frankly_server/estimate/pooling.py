@@ -7,9 +7,11 @@ from math import fsum, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import linalg, stats
 
+from frankly_server.estimate.chernoff import Ends, kl, within
 from frankly_server.estimate.margins import Pairs, Values
+from frankly_server.estimate.scores import Score, ScoreLaw
 
 FloatArray = NDArray[np.float64]
 
@@ -76,6 +78,47 @@ def combined_ends(weights: Sequence[Values], values: Sequence[Values], ends: Seq
         None if v is None or down is None or up is None else (v - down, v + up)
         for v, down, up in zip(total, below, above, strict=True)
     )
+
+
+def pooled_kl(
+    weights: Sequence[float], sizes: Sequence[int], scores: Sequence[Score], w: FloatArray, level: float
+) -> Ends:
+    """Return ends of one target's weighted mean that hold at every n and every truth.
+
+    The mean is that of all n reports, each score times weight_v·n/n_v. Reports are independent and need not be alike,
+    so they are treated as those of one mechanism whose answers are pairs (version, answer); the bound is over all
+    distributions of these, of which the true one is one.
+
+    w : the target's weights over the answers, in one row per version, shape (versions, answers).
+    """
+    n = sum(sizes)
+    scales = [weight * n / size for weight, size in zip(weights, sizes, strict=True)]
+    laws = [_law(score, row) for score, row in zip(scores, w, strict=True)]
+    reach = [[scale * end for end in score.reach] for scale, score in zip(scales, scores, strict=True)]
+    mean = fsum(weight * score.mean for weight, score in zip(weights, scores, strict=True))
+    listed = [law for law in laws if law is not None]
+    law = _joined(scales, listed) if len(listed) == len(laws) else None
+    together = Score(mean, (min(low for low, _ in reach), max(high for _, high in reach)), law=law)
+    ends = kl(together, np.concatenate([scale * row for scale, row in zip(scales, w, strict=True)]), n, level)
+    return within(ends, w.ravel())
+
+
+def _law(score: Score, w: FloatArray) -> ScoreLaw | None:
+    """Return a score's law; that of a score of two values follows from its mean, which is w_x for answer x."""
+    if score.two is None:
+        return score.law
+    (low, low_1), (high, high_1) = score.two.low, score.two.high
+    chance = np.clip((w - low) / (high - low), 0.0, 1.0)
+    return ScoreLaw(np.array([low, high]), np.array([low_1, high_1]), np.stack([1 - chance, chance], axis=1))
+
+
+def _joined(scales: Sequence[float], laws: Sequence[ScoreLaw]) -> ScoreLaw:
+    """Return the law whose answers and groups are those of all laws, one after another, groups by their values."""
+    low = np.concatenate([scale * law.low for scale, law in zip(scales, laws, strict=True)])
+    high = np.concatenate([scale * law.high for scale, law in zip(scales, laws, strict=True)])
+    chances = linalg.block_diag(*(law.chances for law in laws))
+    order = np.argsort(low, kind="stable")
+    return ScoreLaw(low[order], high[order], chances[:, order])
 
 
 def _inverse(symmetric: FloatArray) -> tuple[FloatArray, int]:
