@@ -21,8 +21,9 @@ from frankly_server.analysis.parts import Part
 from frankly_server.analysis.request import INVERSE_VARIANCE, Request
 from frankly_server.analysis.versions import DIFFER, homogeneity_of, inverse_variance_weights, respondents_weights
 from frankly_server.estimate import Estimate, estimate
-from frankly_server.estimate.margins import DEFAULT, Pairs, Values
-from frankly_server.estimate.pooling import combined_ends, weighted_root, weighted_sum
+from frankly_server.estimate.evidence import Evidence
+from frankly_server.estimate.margins import Pairs, Values
+from frankly_server.estimate.pooling import combined_ends, pooled_kl, weighted_root, weighted_sum
 
 FloatArray = NDArray[np.float64]
 
@@ -63,6 +64,8 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
             census=request.census,
             population=request.population,
             level=request.level,
+            # kl stands in for these where they do not exist.
+            methods=(request.method, "kl") if request.method in ("exact", "sequence") else (request.method,),
         )
         for part in parts
     ]
@@ -70,10 +73,14 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         return _alone(found[0], request.method)
     _require_poolable(request)
     weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
-    weights, test = weigh(parts), homogeneity_of(parts, found)
+    weights, seen = weigh(parts), [part.evidence() for part in parts]
+    test = homogeneity_of(parts, seen, found)
     values = [each.unbiased for each in found]
     score = combined_ends(weights, values, [each.margins.score for each in found])
-    ends = [each.margins.ends(request.method, each.unbiased) for each in found]
+    if request.method == "kl":
+        ends = _kl_ends(weights, parts, seen, request.level)
+    else:
+        ends = combined_ends(weights, values, [each.margins.ends(request.method, each.unbiased) for each in found])
     differ = ["versions_differ"] if test is not None and test.p < DIFFER else []
     return Pooled(
         n=sum(each.n for each in found),
@@ -84,7 +91,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         worst_case_se=weighted_root(weights, [each.worst_case_se for each in found]),
         up=weighted_sum(weights, [each.poisoning.up for each in found]),
         down=weighted_sum(weights, [each.poisoning.down for each in found]),
-        ends=score if request.method == DEFAULT else combined_ends(weights, values, ends),
+        ends=ends,
         score=score,
         few=_everywhere("few_informative", found),
         covariance=_covariance(weights, [each.covariance for each in found]),
@@ -92,6 +99,21 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         versions_p=None if test is None else test.p,
         flags=tuple(dict.fromkeys(["pooled", *differ, *(flag for each in found for flag in each.flags)])),
     )
+
+
+def _kl_ends(weights: Sequence[Values], parts: Sequence[Part], seen: Sequence[Evidence], level: float) -> Pairs:
+    """Return the guaranteed ends of every target that all parts can tell."""
+    scores = [dict(zip(each.known, zip(each.scores(), each.W, strict=True), strict=True)) for each in seen]
+    sizes = [part.n for part in parts]
+    ends: list[tuple[float, float] | None] = []
+    for t, column in enumerate(zip(*weights, strict=True)):
+        rows = [each[t] for each in scores if t in each]
+        if len(rows) < len(parts):
+            ends.append(None)
+            continue
+        own, w = zip(*rows, strict=True)
+        ends.append(pooled_kl([weight or 0.0 for weight in column], sizes, own, w, level))
+    return tuple(ends)
 
 
 def _alone(found: Estimate, method: str) -> Pooled:

@@ -44,15 +44,12 @@ def inverse_variance_weights(parts: Sequence[Part]) -> list[Values]:
     return [tuple(row) for row in zip(*columns, strict=True)]
 
 
-def homogeneity_of(parts: Sequence[Part], found: Sequence[Estimate]) -> Homogeneity | None:
-    """Return the test that all versions have equal truths, None if there is one version or nothing to compare.
+def homogeneity_of(parts: Sequence[Part], seen: Sequence[Evidence], found: Sequence[Estimate]) -> Homogeneity | None:
+    """Return the test that several versions have equal truths, None if there is nothing to compare.
 
-    It is about independent draws, also in a census: people of one kind who are split by chance differ too. found : the
-    estimate of each part.
+    It is about independent draws, also in a census: people of one kind who are split by chance differ too. seen,
+    found : the evidence and the estimate of each part.
     """
-    if len(parts) < 2:
-        return None
-    seen = [part.evidence() for part in parts]
     known = sorted(set.intersection(*(set(each.known) for each in seen)))
     values = [np.array([float(each.unbiased[t] or 0) for t in known]) for each in found]
     shares = _common_shares(parts, seen, found)

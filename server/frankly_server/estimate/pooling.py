@@ -81,7 +81,7 @@ def combined_ends(weights: Sequence[Values], values: Sequence[Values], ends: Seq
 
 
 def pooled_kl(
-    weights: Sequence[float], sizes: Sequence[int], scores: Sequence[Score], w: FloatArray, level: float
+    weights: Sequence[float], sizes: Sequence[int], scores: Sequence[Score], w: Sequence[FloatArray], level: float
 ) -> Ends:
     """Return ends of one target's weighted mean that hold at every n and every truth.
 
@@ -89,7 +89,7 @@ def pooled_kl(
     so they are treated as those of one mechanism whose answers are pairs (version, answer); the bound is over all
     distributions of these, of which the true one is one.
 
-    w : the target's weights over the answers, in one row per version, shape (versions, answers).
+    weights, sizes, scores, w : of each version: its weight, n_v, its score, the target's weights over its answers.
     """
     n = sum(sizes)
     scales = [weight * n / size for weight, size in zip(weights, sizes, strict=True)]
@@ -100,7 +100,7 @@ def pooled_kl(
     law = _joined(scales, listed) if len(listed) == len(laws) else None
     together = Score(mean, (min(low for low, _ in reach), max(high for _, high in reach)), law=law)
     ends = kl(together, np.concatenate([scale * row for scale, row in zip(scales, w, strict=True)]), n, level)
-    return within(ends, w.ravel())
+    return within(ends, np.concatenate(w))
 
 
 def _law(score: Score, w: FloatArray) -> ScoreLaw | None:

@@ -78,13 +78,13 @@ class TargetEnds:
             return [None] * len(self.scores)
         found: Found = []
         for t, score, variance in zip(self._evidence.known, self.scores, variances, strict=True):
-            error, largest = errors[t], worst[t] or 0.0
-            low, high = intervals.score(score.mean, self._evidence.n, variance, z)
+            value, error, largest = float(self._evidence.exact[t] or 0), errors[t], worst[t] or 0.0
+            low, high = intervals.score(value, self._evidence.n, variance, z)
             if score.two is None and error is not None:
-                low, high = min(low, score.mean - z * error), max(high, score.mean + z * error)
+                low, high = min(low, value - z * error), max(high, value + z * error)
             if not low < high:
                 # All that was estimated vanishes, though some truth may vary.
-                low, high = score.mean - z * largest, score.mean + z * largest
+                low, high = value - z * largest, value + z * largest
             found.append((low, high))
         return found
 
@@ -103,7 +103,7 @@ class TargetEnds:
             return None
         found = []
         square = np.empty(0) if shares is not None else np.diagonal(evidence.moment())
-        for i, (score, w) in enumerate(self._each()):
+        for i, w in enumerate(evidence.W):
             c = linear_part(self._moments[i], w, sampling)
             centred = w - w.mean()
             squares = float(centred @ centred)
@@ -112,7 +112,7 @@ class TargetEnds:
             if shares is not None:
                 constant += float((c - constant - slope * w) @ shares)
             else:
-                constant = float(square[i]) - slope * score.mean
+                constant = float(square[i]) - slope * float(evidence.exact[evidence.known[i]] or 0)
             found.append(Variance(constant, slope, sampling))
         return found
 
