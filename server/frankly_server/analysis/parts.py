@@ -10,10 +10,9 @@ from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.analysis.received import Tally
 from frankly_server.estimate import Joint, SetCounts
 from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.estimator import checked_evidence
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.inputs import Tally as Counts
-from frankly_server.estimate.inputs import checked_counts
 from frankly_server.estimate.joint import Source
 from frankly_server.estimate.set_law import SetMechanism
 from frankly_server.store import is_masked
@@ -77,7 +76,6 @@ class Part:
             for question in block.questions
         )
 
-    def evidence(self) -> Evidence:
-        """Return what the counts say about the targets."""
-        mechanism = self.mechanism
-        return evidence_of(mechanism, checked_counts(mechanism, self.counts), self.targets, self.design_prior)
+    def evidence(self, targets: Targets) -> Evidence:
+        """Return what the counts say about some targets over the joint answers."""
+        return checked_evidence(self.mechanism, self.counts, targets, self.design_prior)

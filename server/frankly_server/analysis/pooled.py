@@ -11,6 +11,7 @@ estimates. Each document has one weight for it, so that it lies between them, wh
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from frankly_protocol.errors import InvalidInput
@@ -23,7 +24,7 @@ from frankly_server.analysis.versions import DIFFER, homogeneity_of, inverse_var
 from frankly_server.estimate import Estimate, estimate
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
-from frankly_server.estimate.pooling import combined_ends, pooled_kl, weighted_root, weighted_sum
+from frankly_server.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
 
 FloatArray = NDArray[np.float64]
 
@@ -73,12 +74,12 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         return _alone(found[0], request.method)
     _require_poolable(request)
     weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
-    weights, seen = weigh(parts), [part.evidence() for part in parts]
+    weights, seen = weigh(parts), [part.evidence(part.targets) for part in parts]
     test = homogeneity_of(parts, seen, found)
     values = [each.unbiased for each in found]
     score = combined_ends(weights, values, [each.margins.score for each in found])
     if request.method == "kl":
-        ends = _kl_ends(weights, parts, seen, request.level)
+        ends = kl_ends([_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)], request.level)
     else:
         ends = combined_ends(weights, values, [each.margins.ends(request.method, each.unbiased) for each in found])
     differ = ["versions_differ"] if test is not None and test.p < DIFFER else []
@@ -101,19 +102,11 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     )
 
 
-def _kl_ends(weights: Sequence[Values], parts: Sequence[Part], seen: Sequence[Evidence], level: float) -> Pairs:
-    """Return the guaranteed ends of every target that all parts can tell."""
-    scores = [dict(zip(each.known, zip(each.scores(), each.W, strict=True), strict=True)) for each in seen]
-    sizes = [part.n for part in parts]
-    ends: list[tuple[float, float] | None] = []
-    for t, column in enumerate(zip(*weights, strict=True)):
-        rows = [each[t] for each in scores if t in each]
-        if len(rows) < len(parts):
-            ends.append(None)
-            continue
-        own, w = zip(*rows, strict=True)
-        ends.append(pooled_kl([weight or 0.0 for weight in column], sizes, own, w, level))
-    return tuple(ends)
+def _scaled(part: Part, weight: Values) -> Evidence:
+    """Return the evidence of a part for its targets times their weights."""
+    return part.evidence(
+        tuple(tuple(Fraction(w or 0) * v for v in row) for w, row in zip(weight, part.targets, strict=True))
+    )
 
 
 def _alone(found: Estimate, method: str) -> Pooled:

@@ -15,7 +15,7 @@ class Estimate:
     estimate : unbiased, may leave [0, 1]; a ratio is nearly unbiased. se : standard error, made of se_privacy and
     se_sampling (None where the two cannot be told apart); of a ratio by the delta method. margin : half-width of [low,
     high] at `level` by `method`, the wider side of two; None, as are both ends, where a ratio's interval is unbounded.
-    epsilon, ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, such as
+    epsilon, ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, as
     ``region=north``. worst_case_se : over all truths. poisoning_up, poisoning_down : what 1% of fakes can have done.
     privacy_cost : as much as losing this share of the respondents. efficiency : against the Cramér-Rao bound.
     versions_p : p-value of the test that the pooled versions have equal truths.

@@ -116,16 +116,22 @@ def estimate(
     InvalidInput : field_type (beta), counts_invalid, targets_invalid, prior_shape, prior_value, confidence_range.
     """
     confidence = require_level(level)
-    tally = checked_counts(mechanism, counts)
-    n = tally.n if isinstance(tally, SetCounts) else sum(tally.values() if isinstance(tally, dict) else tally)
-    checked_population(n, population, census=census)
     wanted = shares(mechanism.answers) if targets == "shares" else checked_targets(mechanism, targets)
-    prior = None if design_prior is None else checked_prior(mechanism, design_prior)
+    found = checked_evidence(mechanism, counts, wanted, design_prior)
+    checked_population(found.n, population, census=census)
     share = checked_beta(beta)
-    found = evidence_of(mechanism, tally, wanted, prior)
     are_shares = wanted is shares(mechanism.answers) or all(all(w in (0, 1) for w in row) for row in wanted)
     figures = Figures(found, len(wanted), population, census=census, are_shares=are_shares)
-    return Estimate(n=n, level=confidence, **figures.all(confidence, share, methods))
+    return Estimate(n=found.n, level=confidence, **figures.all(confidence, share, methods))
+
+
+def checked_evidence(
+    mechanism: Source, counts: Tally, targets: Targets, design_prior: Sequence[int] | None
+) -> Evidence:
+    """Return what counts say about the targets; raises as `estimate` does."""
+    tally = checked_counts(mechanism, counts)
+    prior = None if design_prior is None else checked_prior(mechanism, design_prior)
+    return evidence_of(mechanism, tally, targets, prior)
 
 
 def evidence_of(mechanism: Source, tally: Checked, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:

@@ -7,11 +7,11 @@ from math import fsum, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, stats
+from scipy import stats
 
-from frankly_server.estimate.chernoff import Ends, kl, within
+from frankly_server.estimate import chernoff
+from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
-from frankly_server.estimate.scores import Score, ScoreLaw
 
 FloatArray = NDArray[np.float64]
 
@@ -68,8 +68,8 @@ def combined_ends(weights: Sequence[Values], values: Sequence[Values], ends: Seq
     """Return ends of the weighted sum of independent estimates from those of each (MOVER) [Zou and Donner 2008].
 
     The distances from the estimate, times the weights, add up in squares on either side, as half-widths do where they
-    are multiples of standard errors; ends may be asymmetric. A part that was cut at what is possible beyond its own
-    estimate adds 0.
+    are multiples of standard errors; ends may be asymmetric. They must not be cut at what is possible: the distance to
+    a cut end says nothing about how far the estimate may be off.
     """
     below = weighted_root(weights, [_distances(v, e, 0) for v, e in zip(values, ends, strict=True)])
     above = weighted_root(weights, [_distances(v, e, 1) for v, e in zip(values, ends, strict=True)])
@@ -80,45 +80,15 @@ def combined_ends(weights: Sequence[Values], values: Sequence[Values], ends: Seq
     )
 
 
-def pooled_kl(
-    weights: Sequence[float], sizes: Sequence[int], scores: Sequence[Score], w: Sequence[FloatArray], level: float
-) -> Ends:
-    """Return ends of one target's weighted mean that hold at every n and every truth.
-
-    The mean is that of all n reports, each score times weight_v·n/n_v. Reports are independent and need not be alike,
-    so they are treated as those of one mechanism whose answers are pairs (version, answer); the bound is over all
-    distributions of these, of which the true one is one.
-
-    weights, sizes, scores, w : of each version: its weight, n_v, its score, the target's weights over its answers.
-    """
-    n = sum(sizes)
-    scales = [weight * n / size for weight, size in zip(weights, sizes, strict=True)]
-    laws = [_law(score, row) for score, row in zip(scores, w, strict=True)]
-    reach = [[scale * end for end in score.reach] for scale, score in zip(scales, scores, strict=True)]
-    mean = fsum(weight * score.mean for weight, score in zip(weights, scores, strict=True))
-    listed = [law for law in laws if law is not None]
-    law = _joined(scales, listed) if len(listed) == len(laws) else None
-    together = Score(mean, (min(low for low, _ in reach), max(high for _, high in reach)), law=law)
-    ends = kl(together, np.concatenate([scale * row for scale, row in zip(scales, w, strict=True)]), n, level)
-    return within(ends, np.concatenate(w))
-
-
-def _law(score: Score, w: FloatArray) -> ScoreLaw | None:
-    """Return a score's law; that of a score of two values follows from its mean, which is w_x for answer x."""
-    if score.two is None:
-        return score.law
-    (low, low_1), (high, high_1) = score.two.low, score.two.high
-    chance = np.clip((w - low) / (high - low), 0.0, 1.0)
-    return ScoreLaw(np.array([low, high]), np.array([low_1, high_1]), np.stack([1 - chance, chance], axis=1))
-
-
-def _joined(scales: Sequence[float], laws: Sequence[ScoreLaw]) -> ScoreLaw:
-    """Return the law whose answers and groups are those of all laws, one after another, groups by their values."""
-    low = np.concatenate([scale * law.low for scale, law in zip(scales, laws, strict=True)])
-    high = np.concatenate([scale * law.high for scale, law in zip(scales, laws, strict=True)])
-    chances = linalg.block_diag(*(law.chances for law in laws))
-    order = np.argsort(low, kind="stable")
-    return ScoreLaw(low[order], high[order], chances[:, order])
+def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
+    """Return the Chernoff bounds of the sum of the parts' targets, which hold whatever the truth is in each part."""
+    scores = [dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True)) for part in parts]
+    return tuple(
+        chernoff.kl_of_sum([(*known[t], part.n) for known, part in zip(scores, parts, strict=True)], level)
+        if all(t in known for known in scores)
+        else None
+        for t in range(len(parts[0].exact))
+    )
 
 
 def _inverse(symmetric: FloatArray) -> tuple[FloatArray, int]:
@@ -134,8 +104,4 @@ def _squares(values: Values) -> Values:
 
 def _distances(values: Values, ends: Pairs, side: int) -> Values:
     """Return how far the lower (0) or upper (1) end is from each value."""
-    sign = 2 * side - 1
-    return tuple(
-        None if v is None or pair is None else max(0.0, sign * (pair[side] - v))
-        for v, pair in zip(values, ends, strict=True)
-    )
+    return tuple(None if v is None or pair is None else pair[side] - v for v, pair in zip(values, ends, strict=True))

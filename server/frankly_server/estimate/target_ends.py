@@ -22,6 +22,8 @@ IMPRECISE = 2 / 3
 FEW = 5
 """Fewer informative reports than this."""
 _EXACT_FROM = 0.5
+_VANISHED = 1e-9
+"""Of the worst-case margin: what rounding leaves of a margin that is 0."""
 
 
 class TargetEnds:
@@ -82,7 +84,7 @@ class TargetEnds:
             low, high = intervals.score(value, self._evidence.n, variance, z)
             if score.two is None and error is not None:
                 low, high = min(low, value - z * error), max(high, value + z * error)
-            if not low < high:
+            if high - low <= _VANISHED * z * largest:
                 # All that was estimated vanishes, though some truth may vary.
                 low, high = value - z * largest, value + z * largest
             found.append((low, high))
