@@ -48,7 +48,7 @@ def test_a_ratio_is_the_servers_own(served: Served, found: Estimates) -> None:
 
 
 def test_a_ratio_whose_denominator_may_be_none_is_unbounded(found: Estimates) -> None:
-    tiny = found.ratio("drinks", {"daily": 1}, {"daily": 0.5, "weekly": -0.5})
+    tiny = found.ratio("drinks", {"daily": 1}, {"daily": 0.5, "weekly": -0.4})
     assert (tiny.low, tiny.high, tiny.margin) == (None, None, None)
     assert "unbounded" in tiny.flags
     assert "interval unbounded" in str(tiny)

@@ -84,7 +84,7 @@ def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once
     limits = said_of(found, 0.95, "en").limits
     assert "losing 50% of the answers" in limits[0]
     assert "up to 2.0 points" in limits[1]
-    assert [words[:18] for words in limits[2:]] == ["The standard error"]
+    assert [words[:18] for words in limits[2:]] == ["The margin is abov"]
     assert flag_words("a_new_flag") == "A new flag."
 
 
