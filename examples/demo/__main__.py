@@ -159,7 +159,7 @@ def _question_table(question: Question) -> Table:
     for line in question.rows:
         where = "[green]inside[/]" if line.inside else "[red]outside[/]"
         row = line.row
-        table.add_row(row.label, percent(row.estimate), f"± {percent(row.margin)}", percent(line.truth), where)
+        table.add_row(row.label, percent(row.estimate), row.margin_text, percent(line.truth), where)
     return table
 
 

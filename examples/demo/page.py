@@ -88,7 +88,7 @@ def _question(question: Question) -> str:
     rows = [PlotRow(c.row.label, c.row.estimate, c.row.low, c.row.high, c.truth) for c in question.rows]
     first = question.rows[0].row
     lines = "".join(
-        f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>± {percent(c.row.margin)}</td>"
+        f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>{c.row.margin_text}</td>"
         f'<td>{percent(c.truth)}</td><td class="{"in" if c.inside else "out"}">{"inside" if c.inside else "outside"}'
         "</td></tr>"
         for c in question.rows

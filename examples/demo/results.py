@@ -19,8 +19,9 @@ class Compared:
 
     @property
     def inside(self) -> bool:
-        """Whether the truth lies within the margin."""
-        return self.row.low <= self.truth <= self.row.high
+        """Whether the truth lies within the margin; what is unbounded holds every truth."""
+        low, high = self.row.low, self.row.high
+        return low is None or high is None or low <= self.truth <= high
 
 
 @dataclass(frozen=True, slots=True)

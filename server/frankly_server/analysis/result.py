@@ -72,6 +72,8 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         "method": request.method,
         "census": request.census,
         "population": request.population,
+        "percent": request.percent,
+        "weights": request.weights,
         "by": request.by,
         "since": request.span.since,
         "until": request.span.until,
@@ -183,9 +185,7 @@ def _question(table: Table, group: Group, request: Request, shown: dict[str, set
     head = {
         "id": table.id,
         "block": _block_ids(table),
-        "text": {
-            language: " × ".join(q.text[language] for q in table.questions) for language in table.questions[0].text
-        },
+        "text": table.text,
         "by": label,
         "n": n,
         "needed": least,

@@ -2,18 +2,19 @@
 """The rows of one table: every number beside its uncertainty, its sample size, its documents and its flags."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf
+from math import inf, sqrt
 from typing import Any, Final
 
 import numpy as np
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
 
-from frankly_server.analysis.parts import Part, Pooled, pool
+from frankly_server.analysis.parts import Part
+from frankly_server.analysis.pooled import Pooled, pool
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table, Target
-from frankly_server.estimate.contrasts import ratio
-from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.contrasts import Ratio, ratio
+from frankly_server.estimate.margins import DEFAULT, normal_quantile
 from frankly_server.estimate.target_ends import row_flags
 from frankly_server.surveys.devices import is_unstated
 
@@ -35,15 +36,15 @@ def table_json(table: Table, parts: Sequence[Part], request: Request, digests: S
         "epsilon": _joined(_nats(block, part) for part in parts for block in part.blocks),
         "ceiling": _joined(ln_up(block.ceiling) for part in parts for block in part.blocks),
         "documents": list(digests),
+        "versions_p": pooled.versions_p,
     }
-    flags = [*pooled.flags, *(["pooled"] if len(parts) > 1 else [])]
     rows, places = [], []
     for target, spans in zip(table.targets, _places(table), strict=True):
         row = _ratio(pooled, spans, request) if target.over is not None else _row(pooled, spans[0], request)
         if row is None:
             continue
         places.append(spans[0])
-        row["flags"] = list(dict.fromkeys([*flags, *_row_flags(table, target, row)]))
+        row["flags"] = list(dict.fromkeys([*pooled.flags, *_row_flags(table, target, row)]))
         rows.append(_named(table, target) | row | shared)
     told = [row["choice"] for row in rows]
     return {"rows": rows, "covariance": _covariance(pooled, table, places), **_products(pooled, table, told)}
@@ -99,35 +100,65 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
 
 
 def _ratio(pooled: Pooled, spans: Sequence[int], request: Request) -> dict[str, Any] | None:
-    """Return a ratio by the delta method, whose only margin is the normal one."""
-    top, bottom = (pooled.value[t] for t in spans)
-    if top is None or bottom is None or pooled.covariance is None or bottom == 0:
+    """Return a ratio with an interval by Fieller's method; one that is unbounded has no ends, and a flag."""
+    values = [pooled.value[t] for t in spans]
+    if None in values or pooled.covariance is None or values[1] == 0:
         return None
-    found = ratio((top, bottom), pooled.covariance[np.ix_(spans, spans)].tolist())
-    half = normal_quantile(request.level) * found.se
+    method = "clt" if request.method == "clt" else DEFAULT
+    found = _fieller(pooled, spans, request.level, method)
+    low, high = found.ends or (None, None)
+    few = ["few_informative"] if any(pooled.few[t] for t in spans) else []
     return {
         "estimate": found.value,
         "se": found.se,
         "se_privacy": None,
         "se_sampling": None,
         "worst_case_se": None,
-        "margin": half,
-        "low": found.value - half,
-        "high": found.value + half,
-        "method": "clt",
+        "margin": None if found.ends is None else max(found.ends[1] - found.value, found.value - found.ends[0]),
+        "low": low,
+        "high": high,
+        "method": method,
         "poisoning_up": None,
         "poisoning_down": None,
         "privacy_cost": None,
         "efficiency": None,
-        "flags": list(found.flags),
+        "flags": [*few, *(["unbounded"] if found.ends is None else [])],
     }
 
 
+def _fieller(pooled: Pooled, spans: Sequence[int], level: float, method: str) -> Ratio:
+    """Return the ratio of two targets, from their normal ends; for `score` with the wider end of these and of its own.
+
+    Other methods know no correlation of the two, so there is no ratio by them.
+    """
+    assert pooled.covariance is not None  # noqa: S101 - the caller's
+    covariance = pooled.covariance[np.ix_(spans, spans)].tolist()
+    top, bottom = (pooled.value[t] or 0.0 for t in spans)
+    halves = [normal_quantile(level) * sqrt(max(0.0, covariance[i][i])) for i in (0, 1)]
+    normal = (top - halves[0], top + halves[0]), (bottom - halves[1], bottom + halves[1])
+    plain = ratio((top, bottom), covariance, normal)
+    of, over = (pooled.score[t] for t in spans)
+    if method == "clt" or of is None or over is None or plain.ends is None:
+        return plain
+    own = ratio((top, bottom), covariance, (of, over)).ends
+    ends = None if own is None else (min(own[0], plain.ends[0]), max(own[1], plain.ends[1]))
+    return Ratio(plain.value, plain.se, ends)
+
+
 def _row_flags(table: Table, target: Target, row: Mapping[str, Any]) -> list[str]:
-    value, ends = row["estimate"], (row["low"], row["high"])
-    outside = ["outside_unit_interval"] if table.shares and not 0 <= value <= 1 else []
-    possible = (-inf, inf) if target.over is not None else (float(min(target.weights)), float(max(target.weights)))
+    value, possible = row["estimate"], _possible(target)
+    is_share = table.shares or (target.over is not None and possible == (0.0, 1.0))
+    outside = ["outside_unit_interval"] if is_share and not 0 <= value <= 1 else []
+    ends = None if row["low"] is None else (row["low"], row["high"])
     return [*row["flags"], *outside, *row_flags(value, ends, possible, None)]
+
+
+def _possible(target: Target) -> tuple[float, float]:
+    """Return the least and the largest value of a target; of a part of a whole they are 0 and 1, of another ratio ∞."""
+    if target.over is None:
+        return float(min(target.weights)), float(max(target.weights))
+    is_part = all(0 <= of <= over for of, over in zip(target.weights, target.over, strict=True))
+    return (0.0, 1.0) if is_part else (-inf, inf)
 
 
 def _named(table: Table, target: Target) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.analysis import replay as replayed
+from frankly_server.analysis.request import PERCENT, WEIGHTS
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.client import Analyst, Estimate, Estimates
@@ -36,6 +37,8 @@ _ID = re.compile(r"[0-9a-f]{32}")
 @click.option("--since", metavar="DAY", help="Only reports of this UTC day, as 2026-05-31, and later ones.")
 @click.option("--until", metavar="DAY", help="Only reports of this UTC day and earlier ones.")
 @click.option("--crosstab", multiple=True, help="Two or more question ids, one option each: their joint table.")
+@click.option("--percent", type=click.Choice(PERCENT), help="Shares within the table's rows or columns.")
+@click.option("--weights", type=click.Choice(WEIGHTS), help="Of versions that are pooled [default: respondents].")
 @click.option("--language", help="Of labels [default: the survey's first].")
 @click.option("--result", is_flag=True, help="Write the whole answer as JSON, which `frankly replay` computes again.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
@@ -53,6 +56,8 @@ def estimates(
     since: str | None,
     until: str | None,
     crosstab: tuple[str, ...],
+    percent: str | None,
+    weights: str | None,
     language: str | None,
     result: bool,
     as_csv: bool,
@@ -73,6 +78,8 @@ def estimates(
         "since": since,
         "until": until,
         "population": population,
+        "percent": percent,
+        "weights": weights,
     }
     if link or url:
         analyst = _remote(link, survey, url, key)
@@ -127,7 +134,7 @@ def _show(found: Estimates) -> None:
 
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
-    numbers = (f"{row.estimate:.1%}", f"± {row.margin:.1%}", str(row.n))
+    numbers = (f"{row.estimate:.1%}", row.margin_text, str(row.n))
     label = f"{row.label} ({row.by})" if row.by else row.label
     return row.question, label, *numbers, row.mechanism, row.notion, row.epsilon, ceiling, ", ".join(row.flags)
 

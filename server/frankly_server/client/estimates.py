@@ -14,7 +14,7 @@ from frankly_server import formats
 from frankly_server.client.rows import Estimate
 from frankly_server.plots import PlotRow, interval_plot, percent
 
-Ask = Callable[[Sequence[str]], "Estimates"]
+Ask = Callable[[Sequence[str], str | None], "Estimates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +76,26 @@ class Estimates:
         return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
 
     def lincom(self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = "") -> Estimate:
-        """Return Σ weight · share over choices of one question, unbiased, with its normal margin at the rows' level."""
+        """Return Σ weight · share over choices of one question, unbiased, with its normal margin at the rows' level.
+
+        Its `method` is clt, whatever the rows' is; for other margins ask the server for the combination (`targets`).
+        """
         from frankly_server.estimate.contrasts import lincom  # noqa: PLC0415 - scipy's import is not for every caller
+        from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
 
         rows, covariance = self._told(question, by, set(weights))
         found = lincom([weights.get(row.choice, 0.0) for row in rows], [row.estimate for row in rows], covariance)
-        return self._derived(rows, label or _formula(weights), found.value, found.se, found.flags)
+        margin = normal_quantile(rows[0].level) * found.se
+        ends = found.value - margin, found.value + margin
+        return self._derived(rows, label or _formula(weights), found.value, found.se, ends)
 
     def ratio(self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = "") -> Estimate:
-        """Return Σ of · share / Σ over · share by the delta method, flagged as that."""
+        """Return Σ of · share / Σ over · share with Fieller's interval from normal ends, flagged where it is unbounded.
+
+        Its `method` is clt, whatever the rows' is; for `score` ask the server for the ratio (`targets`).
+        """
         from frankly_server.estimate.contrasts import lincom, ratio  # noqa: PLC0415 - as above
+        from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
 
         rows, C = self._told(question, by, {*of, *over})
         values = [row.estimate for row in rows]
@@ -94,14 +104,20 @@ class Estimates:
         top, bottom = (lincom(side, values, C).value for side in sides)
         if bottom == 0:
             raise InvalidInput(Problem.TARGETS_INVALID, "the denominator's estimate is 0", "over")
-        found = ratio((top, bottom), cross)
-        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found.value, found.se, found.flags)
+        z = normal_quantile(rows[0].level)
+        halves = [z * max(0.0, cross[i][i]) ** 0.5 for i in (0, 1)]
+        ends = (top - halves[0], top + halves[0]), (bottom - halves[1], bottom + halves[1])
+        found = ratio((top, bottom), cross, ends)
+        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found.value, found.se, found.ends)
 
-    def crosstab(self, *questions: str) -> "Estimates":
-        """Ask the server for the joint table of several questions, each cell with its own margin."""
+    def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
+        """Ask the server for the joint table of several questions, each cell with its own margin.
+
+        percent : of two questions, "row" for the shares within each choice of the first one, "column" of the second.
+        """
         if self.ask is None:
             raise InvalidInput(Problem.UNSUPPORTED, "these estimates were not asked of a server", "questions")
-        return self.ask(questions)
+        return self.ask(questions, percent)
 
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
@@ -127,7 +143,7 @@ class Estimates:
         """Return a table for notebooks: every number with its margin, and a bar with its whisker."""
         lines = [
             f"<tr><td>{escape(row.question)}</td><td>{escape(_label(row))}</td>"
-            f"<td>{percent(row.estimate)} ± {percent(row.margin)}</td><td>{row.n}</td>"
+            f"<td>{percent(row.estimate)} {_margin(row)}</td><td>{row.n}</td>"
             f"<td>{_bar(row)}</td><td>{escape(', '.join(row.flags))}</td></tr>"
             for row in self.rows
         ]
@@ -148,7 +164,7 @@ class Estimates:
                     f"{question} (n {row.n}, {row.mechanism}, {row.notion}, ε {row.epsilon}, ceiling {row.ceiling})"
                 )
             flags = f"  [{', '.join(row.flags)}]" if row.flags else ""
-            lines.append(f"  {_label(row):<{width}}  {row.estimate:7.1%} ± {row.margin:.1%} at {row.level:.10g}{flags}")
+            lines.append(f"  {_label(row):<{width}}  {row.estimate:7.1%} {row.margin_text} at {row.level:.10g}{flags}")
         lines += [f"{question}: not enough reports, {more} more needed" for question, more in self.insufficient.items()]
         return "\n".join(lines)
 
@@ -165,17 +181,18 @@ class Estimates:
             raise InvalidInput(Problem.UNSUPPORTED, "the covariance of these estimates cannot be told", "question")
         return rows, covariance
 
-    def _derived(self, rows: Sequence[Estimate], label: str, value: float, se: float, flags: Sequence[str]) -> Estimate:
-        from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
-
+    def _derived(
+        self, rows: Sequence[Estimate], label: str, value: float, se: float, ends: tuple[float, float] | None
+    ) -> Estimate:
         first = rows[0]
-        margin = normal_quantile(first.level) * se
+        low, high = ends or (None, None)
+        margin = None if ends is None else max(ends[1] - value, value - ends[0])
         # What belongs to a row of the question alone is not told of a figure made of several.
         kept = tuple(flag for flag in first.flags if flag not in _OF_ONE_ROW)
         return replace(
             first, choice=label, label=label, estimate=value, se=se, se_privacy=None, se_sampling=None, margin=margin,
-            low=value - margin, high=value + margin, method="clt", flags=(*kept, *flags), worst_case_se=None,
-            poisoning_up=None, poisoning_down=None, privacy_cost=None, efficiency=None,
+            low=low, high=high, method="clt", flags=(*kept, *(("unbounded",) if ends is None else ())),
+            worst_case_se=None, poisoning_up=None, poisoning_down=None, privacy_cost=None, efficiency=None,
         )  # fmt: skip
 
 
@@ -213,12 +230,20 @@ def _label(row: Estimate) -> str:
     return f"{row.label} ({row.by})" if row.by else row.label
 
 
+def _margin(row: Estimate) -> str:
+    return "(interval unbounded)" if row.margin is None else f"± {percent(row.margin)}"
+
+
 def _bar(row: Estimate) -> str:
     """Return a small bar with its whisker as inline SVG; 0% to 100%, ends outside are cut and said in the numbers."""
-    x = [round(100 * min(max(v, 0.0), 1.0), 1) for v in (row.estimate, row.low, row.high)]
-    title = escape(f"{row.label}: {percent(row.estimate)}, from {percent(row.low)} to {percent(row.high)}")
+    share, low, high = (None if v is None else round(100 * min(max(v, 0.0), 1.0), 1)
+                        for v in (row.estimate, row.low, row.high))  # fmt: skip
+    said, whisker = f"{row.label}: {percent(row.estimate)}", ""
+    if row.low is not None and row.high is not None:
+        said += f", from {percent(row.low)} to {percent(row.high)}"
+        path = f"M{low} 7H{high}M{low} 3V11M{high} 3V11"
+        whisker = f'<path d="{path}" stroke="#123" stroke-width="1.5" fill="none"/>'
     return (
-        f'<svg width="104" height="14" viewBox="-2 0 104 14" role="img"><title>{title}</title>'
-        f'<rect x="0" y="3" width="{x[0]}" height="8" fill="#7aa6d8"/>'
-        f'<path d="M{x[1]} 7H{x[2]}M{x[1]} 3V11M{x[2]} 3V11" stroke="#123" stroke-width="1.5" fill="none"/></svg>'
+        f'<svg width="104" height="14" viewBox="-2 0 104 14" role="img"><title>{escape(said)}</title>'
+        f'<rect x="0" y="3" width="{share}" height="8" fill="#7aa6d8"/>{whisker}</svg>'
     )

@@ -12,11 +12,13 @@ from frankly_server.formats import said
 class Estimate:
     """One number beside its uncertainty.
 
-    estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling (None where the two
-    cannot be told apart). margin : half-width of [low, high] at `level` by `method`, the wider side of two. epsilon,
-    ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, such as
+    estimate : unbiased, may leave [0, 1]; a ratio is nearly unbiased. se : standard error, made of se_privacy and
+    se_sampling (None where the two cannot be told apart); of a ratio by the delta method. margin : half-width of [low,
+    high] at `level` by `method`, the wider side of two; None, as are both ends, where a ratio's interval is unbounded.
+    epsilon, ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, as
     ``region=north``. worst_case_se : over all truths. poisoning_up, poisoning_down : what 1% of fakes can have done.
     privacy_cost : as much as losing this share of the respondents. efficiency : against the Cramér-Rao bound.
+    versions_p : p-value of the test that the pooled versions have equal truths.
     """
 
     question: str
@@ -26,9 +28,9 @@ class Estimate:
     se: float
     se_privacy: float | None
     se_sampling: float | None
-    margin: float
-    low: float
-    high: float
+    margin: float | None
+    low: float | None
+    high: float | None
     level: float
     method: str
     n: int
@@ -44,6 +46,12 @@ class Estimate:
     poisoning_down: float | None = None
     privacy_cost: float | None = None
     efficiency: float | None = None
+    versions_p: float | None = None
+
+    @property
+    def margin_text(self) -> str:
+        """The margin as text."""
+        return "(interval unbounded)" if self.margin is None else f"± {self.margin:.1%}"
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]) -> Self:
@@ -55,7 +63,7 @@ class Estimate:
 
     def __str__(self) -> str:
         flags = f"  [{', '.join(self.flags)}]" if self.flags else ""
-        return f"{self.label}  {self.estimate:.1%} ± {self.margin:.1%} at {self.level:.10g} (n {self.n}){flags}"
+        return f"{self.label}  {self.estimate:.1%} {self.margin_text} at {self.level:.10g} (n {self.n}){flags}"
 
 
 _OWN = frozenset({"label", "documents", "flags"})

@@ -35,12 +35,7 @@ FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
     "reports_do_not_fit": (SPARE, (300, 0, 0, 300), {}),
     "ill_conditioned": (FLAT, (150, 150), {}),
     "exact_not_available": (SPARE, (120, 70, 70, 50), {"method": "exact"}),
-    "delta_method": (SPARE, (120, 70, 70, 50), {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}}),
-    "denominator_unsure": (
-        SPARE,
-        (40, 20, 11, 10),
-        {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}},
-    ),
+    "unbounded": (SPARE, (40, 20, 11, 10), {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}}),
     "sampling_part_negative": (dense(2, 2, Random(1)), (300, 0), {}),
 }
 
@@ -98,8 +93,8 @@ def test_a_design_prior_that_leaves_a_report_without_mass_is_said_to_be_replaced
 
 def test_the_page_of_flags_names_them_all(root: Path) -> None:
     words = (root / "docs" / "estimates.md").read_text()
-    others = ("not_identifiable", "pooled", "version_left_out", "design_prior_replaced", "mle_not_converged",
-              "privacy_part_negative")  # fmt: skip
+    others = ("not_identifiable", "pooled", "versions_differ", "version_left_out", "design_prior_replaced",
+              "mle_not_converged", "privacy_part_negative")  # fmt: skip
     assert [flag for flag in (*FLAGS, *others) if f"`{flag}`" not in words] == []
 
 

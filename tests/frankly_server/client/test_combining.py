@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -38,10 +39,30 @@ def test_sums_and_differences_are_the_servers_own(served: Served, found: Estimat
 
 def test_a_ratio_is_the_servers_own(served: Served, found: Estimates) -> None:
     wanted = {"drinks": {"r": {"of": {"daily": 1}, "over": {"daily": 1, "weekly": 1}}}}
-    (theirs,) = Analyst(served.url, served.site.analyst_key).estimates(served.site.survey, targets=wanted)
+    analyst = Analyst(served.url, served.site.analyst_key)
+    (theirs,) = analyst.estimates(served.site.survey, targets=wanted, method="clt")
     mine = found.ratio("drinks", {"daily": 1}, {"daily": 1, "weekly": 1})
     assert (mine.estimate, mine.se) == (pytest.approx(theirs.estimate), pytest.approx(theirs.se))
-    assert "delta_method" in mine.flags
+    assert (mine.low, mine.high, mine.margin) == pytest.approx((theirs.low, theirs.high, theirs.margin))
+    assert mine.method == theirs.method == "clt"
+
+
+def test_a_ratio_whose_denominator_may_be_none_is_unbounded(found: Estimates) -> None:
+    tiny = found.ratio("drinks", {"daily": 1}, {"daily": 0.5, "weekly": -0.4})
+    assert (tiny.low, tiny.high, tiny.margin) == (None, None, None)
+    assert "unbounded" in tiny.flags
+    assert "interval unbounded" in str(tiny)
+    for text in (str(replace(found, rows=(tiny,))), replace(found, rows=(tiny,))._repr_html_()):
+        assert "(interval unbounded)" in text
+    assert replace(found, rows=(tiny,)).plot("drinks")
+
+
+def test_row_percentages_add_up_within_every_row(found: Estimates) -> None:
+    table = found.crosstab("smokes", "drinks", percent="row")
+    assert [row.choice for row in table][:3] == ["never | no", "weekly | no", "daily | no"]
+    shares = np.array([row.estimate for row in table]).reshape(2, 3)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert {row.question for row in table} == {"drinks | smokes"}
 
 
 def test_a_cross_tab_adds_up_to_its_margins(found: Estimates) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Likeliest shares, intervals, efficiency, cost, pooling and words, each against an independent computation."""
+"""Likeliest shares, intervals, efficiency, cost and words, each against an independent computation."""
 
 import random
 
@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.estimate import estimate
-from frankly_server.estimate.contrasts import lincom, ratio
+from frankly_server.estimate.contrasts import lincom
 from frankly_server.estimate.identifiable import in_words
 from frankly_server.estimate.likelihood import GAP, likeliest
-from frankly_server.estimate.pooling import matrices, pooled_covariance
-from scipy import optimize
 
 from tests.frankly_server.estimate.test_worst_case import grid
 from tests.frankly_server.maths import random_mechanism
@@ -71,30 +69,9 @@ def test_no_decoder_is_more_efficient_than_the_bound() -> None:
         assert all(v is None or 0 < v <= 1 + 1e-9 for v in found.efficiency)
 
 
-def test_pooling_beats_the_best_single_version_in_200_random_pairs(full: bool) -> None:
-    rng = np.random.default_rng(96)
-    for _ in range(200 if full else 40):
-        a = int(rng.integers(2, 5))
-        covariances = [(M := rng.normal(size=(a, a + 2))) @ M.T for _ in range(2)]
-        weights = matrices(covariances)
-        np.testing.assert_allclose(sum(weights), np.eye(a), atol=1e-9)
-        together = np.diagonal(pooled_covariance(weights, covariances))
-        assert np.all(together <= np.minimum(*map(np.diagonal, covariances)) * (1 + 1e-9))
-        # No other weights do better for the first target: a convex problem solved by scipy.
-        best = optimize.minimize(
-            lambda b, C=covariances: b @ C[0] @ b + (np.eye(len(b))[0] - b) @ C[1] @ (np.eye(len(b))[0] - b),
-            np.zeros(a),
-        ).fun
-        assert together[0] == pytest.approx(best, rel=1e-5)
-
-
-def test_lincom_and_ratio_by_hand() -> None:
+def test_a_linear_combination_by_hand() -> None:
     C = [[0.04, -0.01], [-0.01, 0.09]]
     assert lincom([1, -1], [0.5, 0.2], C).se == pytest.approx(np.sqrt(0.04 + 0.09 + 0.02))
-    found = ratio((0.5, 2.0), [[0.04, -0.01], [-0.01, 0.09]])
-    assert found.se == pytest.approx(np.sqrt(0.04 + 2 * 0.25 * 0.01 + 0.0625 * 0.09) / 2)
-    assert found.flags == ("delta_method",)
-    assert "denominator_unsure" in ratio((0.5, 0.2), C).flags
 
 
 def test_what_can_and_cannot_be_told_in_words() -> None:

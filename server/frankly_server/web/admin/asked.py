@@ -29,9 +29,10 @@ METHOD_WORDS: Final = {
     "sequence": "for looking again and again",
 }
 """The methods offered; the others of `METHODS` are answered when an address asks for them."""
-_KNOWN: Final = ("level", "method", "product", "by", "period", "since", "until", "row", "column", "census",
+PERCENT_WORDS: Final = {"row": "share within its row", "column": "share within its column"}
+_KNOWN: Final = ("level", "method", "product", "by", "period", "since", "until", "row", "column", "percent", "census",
                  "population")  # fmt: skip
-_TEXTS: Final = ("by", "period", "since", "until", "row", "column", "population")
+_TEXTS: Final = ("by", "period", "since", "until", "row", "column", "percent", "population")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Asked:
 
     level : as written. by : a public question or "version" that estimates stand apart by, or None; period : day, week
     or month likewise. since, until : the first and the last day, UTC, or None. row, column : question ids of a table.
+    percent : "row" or "column" for the shares within these, or None.
     population : how many people the respondents were drawn from, as written, or None.
     """
 
@@ -52,6 +54,7 @@ class Asked:
     until: str | None = None
     row: str | None = None
     column: str | None = None
+    percent: str | None = None
     census: bool = False
     population: str | None = None
 
@@ -72,12 +75,15 @@ class Asked:
             until=given.get("until"),
             row=given.get("row"),
             column=given.get("column"),
+            # The form sends its choice for a table even where no table is chosen.
+            percent=given.get("percent") if "row" in given and "column" in given else None,
             census=reading.flag(given.get("census"), "census"),
             population=given.get("population"),
         )
         reading.level(found.level)
         reading.whole(found.population, "population")
-        known = (("method", METHODS), ("product", tuple(PRODUCTS)), ("period", (None, *PERIODS)))
+        known = (("method", METHODS), ("product", tuple(PRODUCTS)), ("period", (None, *PERIODS)),
+                 ("percent", (None, *PERCENT_WORDS)))  # fmt: skip
         for field, allowed in known:
             if getattr(found, field) not in allowed:
                 raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(filter(None, allowed))}", field)
@@ -101,6 +107,7 @@ class Asked:
             "since": self.since,
             "until": self.until,
             "population": self.people,
+            "percent": self.percent,
         }
 
     @property
@@ -120,7 +127,7 @@ class Asked:
 
     def api_query(self, form: str) -> str:
         """Return the query of the API's address that gives the same numbers."""
-        kept = ("level", "method", "since", "until", "census", "population", "targets")
+        kept = ("level", "method", "since", "until", "census", "population", "targets", "percent")
         by = {"by": self.apart} if self.apart else {}
         return urlencode({name: value for name, value in self._texts().items() if name in kept} | by | {"format": form})
 
@@ -132,6 +139,7 @@ class Asked:
         said += [f"{name}={json.dumps(value)}" for name, value in asked.items() if value]
         said += [f"population={self.people}"] if self.people is not None else []
         said += [f"targets={json.dumps(self.joint)}"] if self.joint else []
+        said += [f"percent={json.dumps(self.percent)}"] if self.percent else []
         return ", ".join(said)
 
     def _texts(self) -> dict[str, str]:

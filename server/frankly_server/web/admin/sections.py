@@ -12,7 +12,7 @@ from frankly_server.plots import PlotRow, interval_plot
 from frankly_server.surveys.live import shown
 from frankly_server.trends import Point, Trend, trend_plot
 from frankly_server.web import reading
-from frankly_server.web.admin.asked import Asked
+from frankly_server.web.admin.asked import PERCENT_WORDS, Asked
 from frankly_server.web.admin.sentences import Said, said_of, said_of_groups
 
 _DRAWN: Final = 40
@@ -54,8 +54,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A cross-table: the two questions, the column's choices, and each of the row's with its cells."""
+    """A cross-table: the two questions, the column's choices, and each of the row's with its cells.
 
+    caption : what the cells are shares of.
+    """
+
+    caption: str
     corner: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
@@ -114,7 +118,8 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
     if asked.period is not None and asked.by is None and told:
         plot = _over_time(text, groups, order, names)
     apart = [(names.group(question["by"]), question) for question in told if question["by"]]
-    apart = apart if len(apart) <= _COMPARED else []
+    # Ratios have no standard error to compare them by.
+    apart = apart if len(apart) <= _COMPARED and asked.percent is None else []
     differences = said_of_groups(apart, level, names.language)
     return Section(text, groups, plot, differences, _matrix(groups, asked, names))
 
@@ -128,7 +133,8 @@ def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | Non
     if not across or len(cells) != len(down) * len(across):
         return None
     rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
-    return Matrix(f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows)
+    caption = f"Cross-table: {PERCENT_WORDS.get(asked.percent or '', 'share')} and margin"
+    return Matrix(caption, f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows)
 
 
 def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: Names) -> str:
@@ -158,7 +164,7 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         needed=question["needed"],
         rows=question["rows"],
         product=None if asked.product == "unbiased" else question[asked.product] or {},
-        said=said_of(question, level, names.language) if ok else Said((), ()),
+        said=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
     )
 
 

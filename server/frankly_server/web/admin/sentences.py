@@ -23,10 +23,10 @@ FLAGS: Final = {
     "few_informative": "Fewer than 5 reports differ from the commonest: the margin rests on very few.",
     "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
+    "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each version apart.",
     "version_left_out": "A version with a single report is left out.",
     "exact_not_available": "The method asked for does not exist here: the margin is that of kl, which always holds.",
-    "delta_method": "A ratio: its margin is approximate.",
-    "denominator_unsure": "A ratio whose denominator may be zero: not usable.",
+    "unbounded": "The denominator of this ratio may be zero: its interval has no end, so nothing is known of it.",
     "mle_not_converged": "The search for the likeliest shares stopped early.",
     "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
     "design_prior_replaced": "The published prior could not be used for decoding; equal shares were.",
@@ -36,7 +36,7 @@ FLAGS: Final = {
 _SPOKEN = 3
 _WARNED: Final = (
     "outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "not_identifiable",
-    "reports_do_not_fit", "denominator_unsure",
+    "reports_do_not_fit", "unbounded",
 )  # fmt: skip
 """Flags that are said beside the findings; all of them are explained below the tables."""
 
@@ -49,14 +49,19 @@ class Said:
     limits: tuple[str, ...]
 
 
-def said_of(question: Mapping[str, Any], level: float, language: str) -> Said:
-    """Return what one question's shares say; `question` is of an answer of the analysis, status ok."""
+def said_of(question: Mapping[str, Any], level: float, language: str, percent: str | None = None) -> Said:
+    """Return what one question's shares say; `question` is of an answer of the analysis, status ok.
+
+    percent : "row" or "column" where the shares are within these.
+    """
     rows = sorted(question["rows"], key=lambda row: -row["estimate"])
     if not rows:
         return Said((), ("Nothing can be told of this question's answers, however many come in.",))
     spoken = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
-    first = [_share(row, language) for row in spoken]
-    return Said((*first, *_ranking(question, level, language)), (*_limits(rows), *_flags(rows)))
+    whole = "those who answered" if percent is None else "those with the answer after the bar"
+    first = [_share(row, language, whole) for row in spoken]
+    findings = (*first, *_ranking(question, level, language), *_versions(rows[0]))
+    return Said(findings, (*_limits(rows), *_flags(rows)))
 
 
 def said_of_groups(groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str) -> tuple[str, ...]:
@@ -99,11 +104,28 @@ def flag_words(flag: str) -> str:
     return FLAGS.get(flag, f"{flag.replace('_', ' ').capitalize()}.")
 
 
-def _share(row: Mapping[str, Any], language: str) -> str:
+def _share(row: Mapping[str, Any], language: str, whole: str) -> str:
     label = _label(row, language)
+    if row["low"] is None:
+        return f"{label}: nothing can be said, for those with the answer after the bar may be none."
     if row["low"] >= 1 or row["high"] <= 0:
         return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['low'] >= 1 else 'none'}."
-    return f"{label}: {interval_words(row['low'], row['high'])} of those who answered."
+    return f"{label}: {interval_words(row['low'], row['high'])} of {whole}."
+
+
+def _versions(row: Mapping[str, Any]) -> Iterator[str]:
+    """Say whether the versions that are combined differ."""
+    p = row["versions_p"]
+    if p is None:
+        return
+    chance = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    if "versions_differ" in row["flags"]:
+        yield (
+            f"The versions of the survey differ by more than chance usually does ({chance}): these are the shares of "
+            "all who answered, whichever version; look at each version apart."
+        )
+    else:
+        yield f"No difference between the versions of the survey can be told from noise ({chance})."
 
 
 def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from frankly_server.web.admin.sentences import flag_words, interval_words, said_
 def row(choice: str, estimate: float, se: float, **changes: Any) -> dict[str, Any]:
     body = {"choice": choice, "label": {"en": choice}, "estimate": estimate, "se": se, "low": estimate - 1.96 * se,
             "high": estimate + 1.96 * se, "privacy_cost": 0.5, "poisoning_up": 0.02, "poisoning_down": 0.01,
-            "flags": []}  # fmt: skip
+            "versions_p": None, "flags": []}  # fmt: skip
     return body | changes
 
 
@@ -84,7 +84,7 @@ def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once
     limits = said_of(found, 0.95, "en").limits
     assert "losing 50% of the answers" in limits[0]
     assert "up to 2.0 points" in limits[1]
-    assert [words[:18] for words in limits[2:]] == ["The standard error"]
+    assert [words[:18] for words in limits[2:]] == ["The margin is abov"]
     assert flag_words("a_new_flag") == "A new flag."
 
 
@@ -93,6 +93,31 @@ def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
     words = " ".join(said_of(low, 0.95, "en").findings)
     assert "“yes”: the estimate lies beyond what is possible; read it as none." in words
     assert "read it as all" in words
+
+
+@pytest.mark.parametrize(("p", "words"), [(0.0004, "(p < 0.001)"), (0.0321, "(p = 0.032)")])
+def test_versions_that_differ_are_said_to(p: float, words: str) -> None:
+    found = question({"no": 0.7, "yes": 0.3}, 0.02)
+    found["rows"] = [each | {"versions_p": p, "flags": ["pooled", "versions_differ"]} for each in found["rows"]]
+    said = said_of(found, 0.95, "en").findings[-1]
+    assert said.startswith(f"The versions of the survey differ by more than chance usually does {words}")
+    assert "look at each version apart" in said
+
+
+def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
+    found = question({"no": 0.7, "yes": 0.3}, 0.02)
+    found["rows"] = [each | {"versions_p": 0.41, "flags": ["pooled"]} for each in found["rows"]]
+    words = "No difference between the versions of the survey can be told from noise (p = 0.410)."
+    assert said_of(found, 0.95, "en").findings[-1] == words
+
+
+def test_a_share_of_what_may_be_nobody_has_no_number() -> None:
+    rows = [row("yes | often", 3.2, 9.0, low=None, high=None), row("no | often", -2.2, 9.0)]
+    said = said_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    assert said[0] == "“yes | often”: nothing can be said, for those with the answer after the bar may be none."
+    rows = [row("yes | often", 0.5, 0.05)]
+    said = said_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    assert said == ("“yes | often”: between 40% and 60% of those with the answer after the bar.",)
 
 
 def test_what_cannot_be_told_is_said() -> None:
