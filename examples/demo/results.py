@@ -12,7 +12,7 @@ from examples.demo.people import Person, counts, joint_counts
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One choice: its estimate with margin, and the true share among those who answered."""
+    """One choice: its estimate with its interval, and the true share among those who answered."""
 
     row: Estimate
     truth: float

@@ -96,6 +96,11 @@ def percent(share: float) -> str:
     return f"{share * 100:.{decimals}f}%".replace("-", "−")
 
 
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval of shares as text, by its ends: they need not be equally far from the estimate."""
+    return "interval unbounded" if low is None or high is None else f"{percent(low)} to {percent(high)}"
+
+
 def _axis(scale: _Scale, height: int) -> list[str]:
     bottom = height - BOTTOM
     lines = []

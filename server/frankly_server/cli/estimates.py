@@ -17,8 +17,11 @@ from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.client import Analyst, Estimate, Estimates
 from frankly_server.estimate.margins import METHODS
+from frankly_server.plots import percent
 
 MAX_RESULT_BYTES = 64 * 2**20
+_NO_END = "no end"
+"""Of a ratio whose interval is unbounded."""
 
 _LINK = re.compile(r"(?P<url>https?://[^/]+(?:/.+)?)/s/(?P<survey>[0-9a-f]{32})(?:#.*)?")
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -63,7 +66,7 @@ def estimates(
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Show estimates of a SURVEY, each beside its margin.
+    """Show estimates of a SURVEY, each beside the ends of its interval.
 
     A link, or an id with --url, asks that server with an API key. A name or an id alone reads this machine's database.
     """
@@ -122,7 +125,7 @@ def _json(found: Estimates) -> dict[str, object]:
 
 def _show(found: Estimates) -> None:
     out = results()
-    columns = ("question", "choice", "estimate", "margin", "n", "mechanism", "notion", "ε", "ceiling", "remarks")
+    columns = ("question", "choice", "estimate", "from", "to", "n", "mechanism", "notion", "ε", "ceiling", "remarks")
     level = f" at {found.rows[0].level:.10g}" if found.rows else ""
     days = " of all days" if found.body["since"] or found.body["until"] else ""
     out.print(table(f"{found.title}: {found.n} reports{days}{level}", columns, map(_cells, found)))
@@ -134,9 +137,19 @@ def _show(found: Estimates) -> None:
 
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
-    numbers = (f"{row.estimate:.1%}", row.margin_text, str(row.n))
+    numbers = [_NO_END if share is None else percent(share) for share in (row.estimate, row.low, row.high)]
     label = f"{row.label} ({row.by})" if row.by else row.label
-    return row.question, label, *numbers, row.mechanism, row.notion, row.epsilon, ceiling, ", ".join(row.flags)
+    return (
+        row.question,
+        label,
+        *numbers,
+        str(row.n),
+        row.mechanism,
+        row.notion,
+        row.epsilon,
+        ceiling,
+        ", ".join(row.flags),
+    )
 
 
 @click.command()

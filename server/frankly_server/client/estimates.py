@@ -76,18 +76,23 @@ class Estimates:
         return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
 
     def lincom(self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = "") -> Estimate:
-        """Return Σ weight · share over choices of one question, unbiased, with its normal margin at the rows' level.
+        """Return Σ weight · share over choices of one question, unbiased, with an interval at the rows' level.
 
-        Its `method` is clt, whatever the rows' is; for other margins ask the server for the combination (`targets`).
+        Its `method` is score where the rows' is: their intervals together, by their correlations. It is clt for rows
+        of any other; for other intervals ask the server for the combination (`targets`).
         """
-        from frankly_server.estimate.contrasts import lincom  # noqa: PLC0415 - scipy's import is not for every caller
+        from frankly_server.estimate.contrasts import lincom, lincom_ends, reach  # noqa: PLC0415 - scipy is slow to load
         from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
 
         rows, covariance = self._told(question, by, set(weights))
-        found = lincom([weights.get(row.choice, 0.0) for row in rows], [row.estimate for row in rows], covariance)
-        margin = normal_quantile(rows[0].level) * found.se
-        ends = found.value - margin, found.value + margin
-        return self._derived(rows, label or _formula(weights), found.value, found.se, ends)
+        w, values = [weights.get(row.choice, 0.0) for row in rows], [row.estimate for row in rows]
+        found, z = lincom(w, values, covariance), normal_quantile(rows[0].level)
+        ends = found.value - z * found.se, found.value + z * found.se
+        own = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
+        method = "score" if len(own) == len(rows) and all(row.method == "score" for row in rows) else "clt"
+        if method == "score":
+            ends = lincom_ends(w, values, covariance, list(map(reach, values, own)), z)
+        return self._derived(rows, label or _formula(weights), found.value, found.se, ends, method)
 
     def ratio(self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = "") -> Estimate:
         """Return Σ of · share / Σ over · share with Fieller's interval from normal ends, flagged where it is unbounded.
@@ -108,7 +113,7 @@ class Estimates:
         halves = [z * max(0.0, cross[i][i]) ** 0.5 for i in (0, 1)]
         ends = (top - halves[0], top + halves[0]), (bottom - halves[1], bottom + halves[1])
         found = ratio((top, bottom), cross, ends)
-        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found.value, found.se, found.ends)
+        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found.value, found.se, found.ends, "clt")
 
     def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
         """Ask the server for the joint table of several questions, each cell with its own margin.
@@ -140,15 +145,16 @@ class Estimates:
         return formats.to_arrow(_needed("pyarrow"), self.body, self.language)
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks: every number with its margin, and a bar with its whisker."""
+        """Return a table for notebooks: every number with its interval, and a bar with its whisker."""
         lines = [
             f"<tr><td>{escape(row.question)}</td><td>{escape(_label(row))}</td>"
-            f"<td>{percent(row.estimate)} {_margin(row)}</td><td>{row.n}</td>"
+            f"<td>{percent(row.estimate)}</td><td>{row.interval}</td><td>{row.n}</td>"
             f"<td>{_bar(row)}</td><td>{escape(', '.join(row.flags))}</td></tr>"
             for row in self.rows
         ]
         few = [f"<li>{escape(q)}: not enough reports, {more} more needed</li>" for q, more in self.insufficient.items()]
-        head = "<tr><th>question</th><th>choice</th><th>estimate</th><th>n</th><th></th><th>flags</th></tr>"
+        titles = ("question", "choice", "estimate", "interval", "n", "", "flags")
+        head = f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"
         level = f" at {self.rows[0].level:.10g}" if self.rows else ""
         caption = f"<caption>{escape(self.title)}: {self.n} reports{level}</caption>"
         return f"<table>{caption}{head}{''.join(lines)}</table>" + (f"<ul>{''.join(few)}</ul>" if few else "")
@@ -156,6 +162,7 @@ class Estimates:
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.n} reports"]
         width = max((len(_label(row)) for row in self.rows), default=0)
+        ends = max((len(row.interval) for row in self.rows), default=0)
         question = None
         for row in self.rows:
             if row.question != question:
@@ -164,7 +171,8 @@ class Estimates:
                     f"{question} (n {row.n}, {row.mechanism}, {row.notion}, ε {row.epsilon}, ceiling {row.ceiling})"
                 )
             flags = f"  [{', '.join(row.flags)}]" if row.flags else ""
-            lines.append(f"  {_label(row):<{width}}  {row.estimate:7.1%} {row.margin_text} at {row.level:.10g}{flags}")
+            numbers = f"{percent(row.estimate):>7}  {row.interval:<{ends}}"
+            lines.append(f"  {_label(row):<{width}}  {numbers} at {row.level:.10g}{flags}")
         lines += [f"{question}: not enough reports, {more} more needed" for question, more in self.insufficient.items()]
         return "\n".join(lines)
 
@@ -182,7 +190,13 @@ class Estimates:
         return rows, covariance
 
     def _derived(
-        self, rows: Sequence[Estimate], label: str, value: float, se: float, ends: tuple[float, float] | None
+        self,
+        rows: Sequence[Estimate],
+        label: str,
+        value: float,
+        se: float,
+        ends: tuple[float, float] | None,
+        method: str,
     ) -> Estimate:
         first = rows[0]
         low, high = ends or (None, None)
@@ -191,7 +205,7 @@ class Estimates:
         kept = tuple(flag for flag in first.flags if flag not in _OF_ONE_ROW)
         return replace(
             first, choice=label, label=label, estimate=value, se=se, se_privacy=None, se_sampling=None, margin=margin,
-            low=low, high=high, method="clt", flags=(*kept, *(("unbounded",) if ends is None else ())),
+            low=low, high=high, method=method, flags=(*kept, *(("unbounded",) if ends is None else ())),
             worst_case_se=None, poisoning_up=None, poisoning_down=None, privacy_cost=None, efficiency=None,
         )  # fmt: skip
 
@@ -228,10 +242,6 @@ def _name(question: Mapping[str, Any]) -> str:
 
 def _label(row: Estimate) -> str:
     return f"{row.label} ({row.by})" if row.by else row.label
-
-
-def _margin(row: Estimate) -> str:
-    return "(interval unbounded)" if row.margin is None else f"± {percent(row.margin)}"
 
 
 def _bar(row: Estimate) -> str:

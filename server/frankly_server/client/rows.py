@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from frankly_server.formats import said
+from frankly_server.plots import interval, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +14,9 @@ class Estimate:
     """One number beside its uncertainty.
 
     estimate : unbiased, may leave [0, 1]; a ratio is nearly unbiased. se : standard error, made of se_privacy and
-    se_sampling (None where the two cannot be told apart); of a ratio by the delta method. margin : half-width of [low,
-    high] at `level` by `method`, the wider side of two; None, as are both ends, where a ratio's interval is unbounded.
+    se_sampling (None where the two cannot be told apart); of a ratio by the delta method. low, high : ends of the
+    interval at `level` by `method`, which need not be equally far from the estimate. margin : the larger of the two
+    distances; None, as are both ends, where a ratio's interval is unbounded.
     epsilon, ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, as
     ``region=north``. worst_case_se : over all truths. poisoning_up, poisoning_down : what 1% of fakes can have done.
     privacy_cost : as much as losing this share of the respondents. efficiency : against the Cramér-Rao bound.
@@ -49,9 +51,9 @@ class Estimate:
     versions_p: float | None = None
 
     @property
-    def margin_text(self) -> str:
-        """The margin as text."""
-        return "(interval unbounded)" if self.margin is None else f"± {self.margin:.1%}"
+    def interval(self) -> str:
+        """Both ends as text."""
+        return interval(self.low, self.high)
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]) -> Self:
@@ -63,7 +65,7 @@ class Estimate:
 
     def __str__(self) -> str:
         flags = f"  [{', '.join(self.flags)}]" if self.flags else ""
-        return f"{self.label}  {self.estimate:.1%} {self.margin_text} at {self.level:.10g} (n {self.n}){flags}"
+        return f"{self.label}  {percent(self.estimate)}, {self.interval} at {self.level:.10g} (n {self.n}){flags}"
 
 
 _OWN = frozenset({"label", "documents", "flags"})

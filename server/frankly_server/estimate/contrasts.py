@@ -33,6 +33,36 @@ def lincom(weights: Sequence[float], values: Sequence[float], covariance: Sequen
     return Derived(float(w @ np.asarray(values)), sqrt(max(0.0, float(w @ C @ w))))
 
 
+def lincom_ends(
+    weights: Sequence[float],
+    values: Sequence[float],
+    covariance: Sequence[Sequence[float]],
+    reaches: Sequence[Ends],
+    z: float,
+) -> Ends:
+    """Return an interval of Σ w_i v_i from those of the v_i, no narrower than the normal one [Zou and Donner 2008].
+
+    The distance of each end is made of the v_i's own distances as a standard error is made of theirs, with the same
+    correlations. Where a variance is estimated as 0 no correlation is known, and the distances simply add.
+
+    reaches : how far each v_i's interval reaches below and above it. z : normal quantile of the same level.
+    """
+    found, w, C = lincom(weights, values, covariance), np.asarray(weights, dtype=np.float64), np.asarray(covariance)
+    spread = np.sqrt(np.maximum(0.0, np.diagonal(C)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = np.clip(C / np.outer(spread, spread), -1.0, 1.0)
+    worst = np.sign(np.outer(w, w))
+    correlation = np.where(np.outer(spread, spread) > 0, correlation, worst)
+    np.fill_diagonal(correlation, 1.0)
+    below, above = (
+        sqrt(max(0.0, float(part @ correlation @ part)))
+        for part in (
+            w * [pair[side if w_i > 0 else 1 - side] for w_i, pair in zip(w, reaches, strict=True)] for side in (0, 1)
+        )
+    )
+    return found.value - max(below, z * found.se), found.value + max(above, z * found.se)
+
+
 def ratio(values: tuple[float, float], covariance: Sequence[Sequence[float]], ends: tuple[Ends, Ends]) -> Ratio:
     """Return a/b with an interval from those of a and of b, by Fieller's method [Fieller 1954; Donner and Zou 2012].
 
@@ -48,7 +78,7 @@ def ratio(values: tuple[float, float], covariance: Sequence[Sequence[float]], en
     (aa, ab), (_, bb) = covariance
     se = sqrt(max(0.0, aa - 2 * value * ab + value * value * bb)) / abs(bottom)
     correlation = min(max(ab / sqrt(aa * bb), -1.0), 1.0) if aa > 0 and bb > 0 else 0.0
-    of, over = (_reach(v, pair) for v, pair in zip(values, ends, strict=True))
+    of, over = (reach(v, pair) for v, pair in zip(values, ends, strict=True))
     if bottom < 0:
         top, bottom, of, over = -top, -bottom, of[::-1], over[::-1]
     if over[0] >= bottom:
@@ -58,7 +88,7 @@ def ratio(values: tuple[float, float], covariance: Sequence[Sequence[float]], en
     return Ratio(value, se, (low, high))
 
 
-def _reach(value: float, ends: Ends) -> Ends:
+def reach(value: float, ends: Ends) -> Ends:
     """Return the distances of the ends below and above a value."""
     return max(0.0, value - ends[0]), max(0.0, ends[1] - value)
 

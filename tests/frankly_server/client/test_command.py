@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from frankly_server.cli import front
@@ -21,7 +22,7 @@ def test_a_table_for_people(served: Served, capsys: pytest.CaptureFixture[str]) 
     assert front.run(["estimates", served.site.survey, "--url", served.url]) == 0
     shown = capsys.readouterr().out
     assert "Habits: 60 reports at 0.95" in shown
-    assert shown.count("±") == 5
+    assert len(re.findall(r"│ [−\d.]+% +│ [−\d.]+% +│ [−\d.]+% +│", shown)) == 5
 
 
 def test_periods_are_named_in_the_table(served: Served, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from frankly_server.estimate.margins import DEFAULT, METHODS
 from frankly_server.web import reading
 
 PRODUCTS: Final = {
-    "unbiased": "unbiased, with margins; may leave 0 to 100%",
+    "unbiased": "unbiased, with intervals; may leave 0 to 100%",
     "projected": "the nearest shares that are possible",
     "mle": "the likeliest shares",
 }

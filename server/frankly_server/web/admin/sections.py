@@ -133,7 +133,7 @@ def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | Non
     if not across or len(cells) != len(down) * len(across):
         return None
     rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
-    caption = f"Cross-table: {PERCENT_WORDS.get(asked.percent or '', 'share')} and margin"
+    caption = f"Cross-table: {PERCENT_WORDS.get(asked.percent or '', 'share')} and interval"
     return Matrix(caption, f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows)
 
 
@@ -169,7 +169,7 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
 
 
 def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
-    """Return each choice with its bar; products without a margin of their own have bars without whiskers."""
+    """Return each choice with its bar; products without an interval of their own have bars without whiskers."""
     found = []
     for row in group.rows:
         label = names.of(row["label"]) + (f", {group.name}" if group.name else "")

@@ -17,7 +17,6 @@ from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.site import SURVEY
 
 N = 400
-MARGINS = ("±", "unbounded")
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +45,15 @@ def page(office: Office, client: FlaskClient, query: str = "") -> Any:
 
 
 def cells(text: str) -> list[list[str]]:
-    """Return the body rows of all tables with a margin, as text."""
+    """Return the body rows of all tables of estimates, as text."""
     found = []
     for row in re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL):
+        if 'data-th="Share"' not in row:
+            continue
         values = [
             re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
         ]
-        if any(value.startswith(MARGINS) for value in values):
-            found.append(values)
+        found.append(values)
     return found
 
 
@@ -66,8 +66,8 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
     rows = [row for question in answer["questions"] for row in question["rows"]]
     found = cells(page(answered, analyst).text)
     assert [row[:2] for row in found] == [[row["label"]["en"], shown(row["estimate"])] for row in rows]
-    assert [row[3:5] for row in found] == [[shown(row["low"]), shown(row["high"])] for row in rows]
-    assert all(row[2].startswith("±") for row in found)
+    assert [row[2:4] for row in found] == [[shown(row["low"]), shown(row["high"])] for row in rows]
+    assert "±" not in page(answered, analyst).text  # the ends are not equally far from the estimate
 
 
 @pytest.mark.parametrize(
@@ -98,24 +98,27 @@ def test_switches_ask_for_what_they_say(
     wanted = sorted(
         (shown(row["low"]), shown(row["high"])) for question in answer["questions"] for row in question["rows"]
     )
-    found = cells(page(answered, analyst, f"?{query}").text)
-    place = next(i for i, value in enumerate(found[0]) if value.startswith(MARGINS))
-    assert sorted((row[place + 1], row[place + 2]) for row in found) == wanted
+    text = page(answered, analyst, f"?{query}").text
+    ends = [re.findall(rf'data-th="{name}">([^<]*)<', text) for name in ("From", "To")]
+    assert sorted(zip(*ends, strict=True)) == wanted
 
 
 def test_a_cross_table_has_each_cell_where_its_choices_meet(answered: Office, analyst: FlaskClient) -> None:
     answer = answered.services.analysis.estimates(answered.survey, targets=["smokes", "drinks"])
-    cell = {row["choice"]: f"{shown(row['estimate'])} ±" for row in answer["questions"][0]["rows"]}
+    cell = {
+        row["choice"]: f"{shown(row['estimate'])} {shown(row['low'])} to {shown(row['high'])}"
+        for row in answer["questions"][0]["rows"]
+    }
     text = page(answered, analyst, "?row=smokes&column=drinks").text
     table = re.search(r"<caption>Cross-table.*?</table>", text, re.DOTALL)
     assert table
-    found = [
-        re.sub(r"<[^>]*>", " ", row).split("  ") for row in re.findall(r"<tr>(.*?)</tr>", table.group(0), re.DOTALL)
-    ]
-    rows = {row[0].strip(): " ".join(row[1:]).split("%") for row in found[1:]}
+    rows = {}
+    for line in re.findall(r"<tr>(.*?)</tr>", table.group(0), re.DOTALL):
+        name, *told = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL)
+        rows[name] = [re.sub(r"<[^>]*>", "", text) for text in told]
     for smokes, label in (("no", "No"), ("yes", "Yes")):
         for place, drinks in enumerate(("never", "weekly", "daily")):
-            assert rows[label][place].split()[-1] + "%" == cell[f"{smokes} × {drinks}"].split()[0]
+            assert rows[label][place] == cell[f"{smokes} × {drinks}"]
 
 
 def test_row_percentages_are_in_the_table_and_in_words(answered: Office, analyst: FlaskClient) -> None:
@@ -124,12 +127,14 @@ def test_row_percentages_are_in_the_table_and_in_words(answered: Office, analyst
         answered.survey, targets=["smokes", "drinks"], percent="row", population=5000
     )
     text = page(answered, analyst, query).text
-    table = re.search(r"<caption>Cross-table: share within its row and margin.*?</table>", text, re.DOTALL)
+    table = re.search(r"<caption>Cross-table: share within its row and interval.*?</table>", text, re.DOTALL)
     assert table
     rows = answer["questions"][0]["rows"]
     found = re.findall(r'<td class="n">([^ ]*) <small>([^<]*)</small>', table.group(0))
     assert [share for share, _ in found] == [shown(row["estimate"]) for row in rows]
-    assert [margin == "unbounded" for _, margin in found] == [row["margin"] is None for row in rows]
+    assert [ends for _, ends in found] == [
+        "unbounded" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}" for row in rows
+    ]
     assert "of those with the answer after the bar." in text
     assert "Of 5,000 people" not in text
     assert "percent=row" in text
@@ -147,7 +152,7 @@ def test_another_product_has_no_whiskers_and_no_margin_of_its_own(
     plots = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL)]
     kinds = [element.get("class") for plot in plots for element in plot.iter()]
     assert (kinds.count("bar"), kinds.count("whisker")) == (len(told), 0)
-    assert "no margin of their own" in text
+    assert "no interval of their own" in text
 
 
 def test_groups_that_differ_are_named_and_others_are_not(answered: Office, analyst: FlaskClient) -> None:
@@ -198,11 +203,13 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Off
     assert all(b["se"] < a["se"] for a, b in zip(free, drawn, strict=True))
     kl = answered.services.analysis.estimates(answered.survey, level=0.9, method="kl", population=1200)
     rows = [row for question in kl["questions"] for row in question["rows"]]
-    told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) ±([\d,]+)<', text)
+    told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) <small>\(([−\d,]+) to ([−\d,]+)\)<', text)
     assert len(told) == len(rows)
-    for (people, reach), row in zip(told, rows, strict=True):
-        assert abs(float(people.replace("−", "-").replace(",", "")) - 1200 * row["estimate"]) <= 0.5
-        assert 0 <= float(reach.replace(",", "")) - 1200 * row["margin"] < 1
+    for texts, row in zip(told, rows, strict=True):
+        people, low, high = (float(each.replace("−", "-").replace(",", "")) for each in texts)
+        assert abs(people - 1200 * row["estimate"]) <= 0.5
+        assert 0 <= 1200 * row["low"] - low < 1
+        assert 0 <= high - 1200 * row["high"] < 1
     assert "population=1200" in text.partition("<h3>The same from a program</h3>")[0]  # the downloads
     api, python = text.partition("<h3>The same from a program</h3>")[2].split("import os")
     assert "population=1200" in api

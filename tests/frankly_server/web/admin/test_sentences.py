@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from frankly_server.web.admin.sentences import flag_words, interval_words, said_of, said_of_groups
 
+Z = NormalDist().inv_cdf(0.975)
+
 
 def row(choice: str, estimate: float, se: float, **changes: Any) -> dict[str, Any]:
-    body = {"choice": choice, "label": {"en": choice}, "estimate": estimate, "se": se, "low": estimate - 1.96 * se,
-            "high": estimate + 1.96 * se, "privacy_cost": 0.5, "poisoning_up": 0.02, "poisoning_down": 0.01,
+    body = {"choice": choice, "label": {"en": choice}, "estimate": estimate, "se": se, "low": estimate - Z * se,
+            "high": estimate + Z * se, "privacy_cost": 0.5, "poisoning_up": 0.02, "poisoning_down": 0.01,
             "versions_p": None, "flags": []}  # fmt: skip
     return body | changes
 
@@ -62,9 +64,9 @@ def test_a_lead_is_told_exactly_where_all_comparisons_hold_together(seed: int) -
     draw = random.Random(seed)
     values = {name: draw.random() for name in "abcd"}
     se = draw.choice([0.01, 0.05, 0.1])
-    findings = " ".join(said_of(question(values, se), 0.9, "en").findings)
+    findings = " ".join(said_of(question(values, se), 0.95, "en").findings)
     first, *rest = sorted(values.values(), reverse=True)
-    reach = z(0.9, 6) * se * 2**0.5
+    reach = z(0.95, 6) * se * 2**0.5
     assert ("is the most common answer" in findings) == all(first - other > reach for other in rest)
 
 
@@ -84,7 +86,7 @@ def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once
     limits = said_of(found, 0.95, "en").limits
     assert "losing 50% of the answers" in limits[0]
     assert "up to 2.0 points" in limits[1]
-    assert [words[:18] for words in limits[2:]] == ["The margin is abov"]
+    assert [words[:12] for words in limits[2:]] == ["The interval"]
     assert flag_words("a_new_flag") == "A new flag."
 
 
