@@ -43,7 +43,7 @@ class TargetEnds:
     def kl(self, level: float) -> Found:
         """Return the Chernoff bounds."""
         n = self._evidence.n
-        return [chernoff.kl(score, w, n, level) for score, w in self._each()]
+        return [_with_estimate(chernoff.kl(score, w, n, level), score, w) for score, w in self._each()]
 
     def exact(self, level: float) -> Found:
         """Return the Clopper-Pearson intervals of scores of two values."""
@@ -51,7 +51,9 @@ class TargetEnds:
             return [None] * len(self.scores)
         n = self._evidence.n
         return [
-            None if score.two is None else chernoff.within(intervals.exact(score.two, n, level), w)
+            None
+            if score.two is None
+            else _with_estimate(chernoff.within(intervals.exact(score.two, n, level), w), score, w)
             for score, w in self._each()
         ]
 
@@ -63,7 +65,7 @@ class TargetEnds:
         return [
             chernoff.sequence(score, w, n, level)
             if score.two is None
-            else chernoff.within(intervals.sequence_of_two(score.two, n, level), w)
+            else _with_estimate(chernoff.within(intervals.sequence_of_two(score.two, n, level), w), score, w)
             for score, w in self._each()
         ]
 
@@ -80,7 +82,7 @@ class TargetEnds:
         for t, score, variance in zip(self._evidence.known, self.scores, variances, strict=True):
             error, largest = errors[t], worst[t] or 0.0
             low, high = intervals.score(score.mean, self._evidence.n, variance, z)
-            if score.two is None and error is not None:
+            if (score.two is None or score.of_bit) and error is not None:
                 low, high = min(low, score.mean - z * error), max(high, score.mean + z * error)
             if not low < high:
                 # All that was estimated vanishes, though some truth may vary.
@@ -115,6 +117,17 @@ class TargetEnds:
                 constant = float(square[i]) - slope * score.mean
             found.append(Variance(constant, slope, sampling))
         return found
+
+
+def _with_estimate(ends: Ends, score: Score, w: FloatArray) -> Ends:
+    """Return an interval from a single bit widened, where need be, to the estimate from all bits, cut to [min w, max w].
+
+    What holds a truth still does so when it is wider; and no estimate is shown outside of its interval.
+    """
+    if not score.of_bit:
+        return ends
+    shown = min(max(score.mean, float(w.min())), float(w.max()))
+    return min(ends[0], shown), max(ends[1], shown)
 
 
 def row_flags(value: float | None, ends: Ends | None, possible: Ends, informative: int | None) -> list[str]:
