@@ -111,7 +111,7 @@ class TableFactor:
 class SetFactor:
     """Sets; the statistic is a 1, for the report itself, and a 1 for every answer that is in the set.
 
-    The decoder is that of the block's own estimates (`sets`): values sum to 1, so a table's margins are those estimates.
+    The decoder is that of the block's own estimates (`sets`), so they are the margins of a table.
     """
 
     def __init__(self, mechanism: SetMechanism) -> None:

@@ -135,7 +135,8 @@ class SetEvidence:
         """See Evidence."""
         rates = np.array([[c / max(self.n, 1) for c in row] for row in self._counts.pairs])
         mean = self._contrast @ np.diagonal(rates)[:, None] / self._k
-        return self._decoded(rates) + self._level @ (self._level + mean).T + mean @ self._level.T
+        constants = self._level @ (self._level + mean).T + mean @ self._level.T
+        return np.asarray(self._decoded(rates) + constants, dtype=np.float64)
 
     def spread(self) -> FloatArray:
         """See Evidence."""

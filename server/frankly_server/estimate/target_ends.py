@@ -120,14 +120,25 @@ class TargetEnds:
 
 
 def _with_estimate(ends: Ends, score: Score, w: FloatArray) -> Ends:
-    """Return an interval from a single bit widened, where need be, to the estimate from all bits, cut to [min w, max w].
+    """Return an interval from a single bit, widened where need be to the possible value next to the estimate shown.
 
-    What holds a truth still does so when it is wider; and no estimate is shown outside of its interval.
+    What holds a truth still does so when it is wider, and no possible estimate is shown outside of its interval.
     """
-    if not score.of_bit:
-        return ends
-    shown = min(max(score.mean, float(w.min())), float(w.max()))
-    return min(ends[0], shown), max(ends[1], shown)
+    return _widened(ends, min(max(score.mean, float(w.min())), float(w.max()))) if score.of_bit else ends
+
+
+def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -> Ends:
+    """Return an interval for a biased `value`, which is possible, from the interval of the unbiased estimate.
+
+    That one is moved with its estimate to the nearest possible value, cut to what is possible and widened to `value`
+    where need be. Every possible value that it held, it still holds; and something is always left of it.
+    """
+    moved = min(max(estimate, possible[0]), possible[1]) - estimate
+    return _widened((max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])), value)
+
+
+def _widened(ends: Ends, value: float) -> Ends:
+    return min(ends[0], value), max(ends[1], value)
 
 
 def row_flags(value: float | None, ends: Ends | None, possible: Ends, informative: int | None) -> list[str]:
