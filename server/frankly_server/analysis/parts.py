@@ -27,11 +27,12 @@ from frankly_server.analysis.received import Tally
 from frankly_server.analysis.request import Request
 from frankly_server.estimate import Estimate, Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.estimator import nothing_yet
+from frankly_server.estimate.estimator import checked_evidence, nothing_yet
 from frankly_server.estimate.inputs import Tally as Counts
+from frankly_server.estimate.inputs import checked_targets
 from frankly_server.estimate.joint import Source
 from frankly_server.estimate.margins import Pairs, Values
-from frankly_server.estimate.pooling import combined_ends, matrices
+from frankly_server.estimate.pooling import combined_ends, kl_ends, matrices
 from frankly_server.estimate.set_law import SetMechanism
 from frankly_server.store import is_masked
 
@@ -122,6 +123,8 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
             census=request.census,
             population=request.population,
             level=request.level,
+            # kl stands in for these where they do not exist.
+            methods=(request.method, "kl") if request.method in ("exact", "sequence") else (request.method,),
         )
         for part, targets in zip(parts, weighted, strict=True)
     ]
@@ -132,7 +135,6 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     if len(found) > 1 and method in ("exact", "sequence"):
         words = "several versions are pooled, for which this interval is not known: use kl, or by=version"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")
-    ends = [each.margins.ends(method, each.unbiased) for each in found]
     covariances = [each.covariance for each in found]
     return Pooled(
         n=sum(each.n for each in found),
@@ -143,12 +145,24 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         worst_case_se=_root([each.worst_case_se for each in found]),
         up=_sum([each.poisoning.up for each in found]),
         down=_sum([each.poisoning.down for each in found]),
-        ends=ends[0] if len(found) == 1 else combined_ends([each.unbiased for each in found], ends),
+        ends=_ends(parts, weighted, found, request),
         few=_everywhere("few_informative", found),
         covariance=_covariance(covariances),
         single=found[0] if len(found) == 1 else None,
         flags=tuple(dict.fromkeys(flag for each in found for flag in each.flags)),
     )
+
+
+def _ends(parts: Sequence[Part], weighted: Sequence[Targets], found: Sequence[Estimate], request: Request) -> Pairs:
+    """Return [low, high] of the sum of the parts."""
+    if len(found) > 1 and request.method == "kl":
+        wanted = [
+            (part, checked_targets(part.mechanism, targets)) for part, targets in zip(parts, weighted, strict=True)
+        ]
+        evidence = [checked_evidence(part.mechanism, part.counts, each, part.design_prior) for part, each in wanted]
+        return kl_ends(evidence, request.level)
+    ends = [each.margins.ends(request.method, each.unbiased) for each in found]
+    return ends[0] if len(found) == 1 else combined_ends([each.unbiased for each in found], ends)
 
 
 def _weighted(parts: Sequence[Part], *, census: bool) -> list[Targets]:

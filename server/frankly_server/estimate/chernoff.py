@@ -8,12 +8,12 @@ need not be exact.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from frankly_server.estimate.scores import Score, ScoreLaw
 
@@ -21,7 +21,8 @@ FloatArray = NDArray[np.float64]
 Ends = tuple[float, float]
 
 _KNOWN = 4096  # chances: the answers of one question often have the same few counts
-_COARSE, _FINE = 49, 17
+_HALVINGS = 80
+_COARSE, _FINE, _TILTS_OF_SUM = 49, 17, 97
 _STEEPEST = 50.0
 """The largest λ times the range around which λ is searched: exp(−50) is nothing."""
 _ROUNDING = 1e-12
@@ -30,7 +31,10 @@ _TILTS = np.geomspace(2.0**-13, 2.0**6, 39)
 """λ times the range, of a sequence: for 5 reports to 10^9, fixed before any report."""
 _USUAL = 0.5
 """The λ times the range of most weight, near the best for 1,000 reports."""
-_SECTIONS, _ROUNDS = 33, 9
+_WEIGHTS = np.tile(1 / (1 + (np.log2(_TILTS / _USUAL) / 3) ** 2), 2)
+_SIGNED = np.concatenate([-_TILTS, _TILTS])
+_LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
+_SECTIONS, _ROUNDS = 33, 6
 
 
 def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
@@ -42,7 +46,7 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     """
     limit = math.log(2 / (1 - level)) / n
     if score.two is not None:
-        return within(scaled(score.two.low, score.two.high, _chance_ends(score.two.count / n, limit)), w)
+        return shown(scaled(score.two.low, score.two.high, _chance_ends(score.two.count / n, limit)), [(score, w)])
     low, high = score.reach
     if not high > low:
         return within((low, high), w)
@@ -52,7 +56,73 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     if score.law is None:
         return plain
     aware = _aware_ends(score, score.law, w, limit, (_tilt(mean, chances[0]), _tilt(mean, chances[1])))
-    return aware if aware[0] <= aware[1] else plain
+    # rounding: at 10^12 reports and more the moments in floats say less than the divergence does.
+    both = max(aware[0], plain[0]), min(aware[1], plain[1])
+    return both if both[0] <= both[1] else plain
+
+
+def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> Ends:
+    """Return ends for the sum of the targets of several independent parts: (score, weights over the answers, n) each.
+
+    The bound of a sum is the product of those of the parts, with λ times all reports over the part's own; the true
+    values of the parts are whatever makes it largest, so they may differ. By the inequality of arithmetic and geometric
+    means it is at most the n-th power of a mean, whose maximum is a concave polyline again. If no truth is left,
+    Hoeffding's interval is returned.
+    """
+    total = sum(n for *_, n in parts)
+    limit = math.log(2 / (1 - level)) / total
+    laws = [_law_of(score, w) for score, w, _ in parts]
+    squares = sum(float(law.high[-1] - law.low[0]) ** 2 / n for law, (*_, n) in zip(laws, parts, strict=True))
+    below, above = (list(means) for means in zip(*(_mean_ends(score, n) for score, _, n in parts), strict=True))
+    half = math.sqrt(squares * limit * total / 2)
+    hull = np.array([sum(float(end(w)) for _, w, _ in parts) for end in (np.min, np.max)])
+    if half > 0:
+        tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
+        upward = [(law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)]
+        downward = [(law.mirrored(), -w, -mean, n) for (law, w, _, n), mean in zip(upward, below, strict=True)]
+        low, high = -_upper_of_sum(downward, limit, tilts), _upper_of_sum(upward, limit, tilts)
+        if low <= high:
+            return shown((low, high), [(score, w) for score, w, _ in parts])
+    return within((sum(below) - half, sum(above) + half), hull)
+
+
+def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
+    """Return the law of a score; where it is not listed, that of its two ends with the same means.
+
+    Of all laws on a range with given means that one has the largest moments.
+    """
+    if score.law is not None:
+        return score.law
+    low, high = (score.two.low[0], score.two.high[1]) if score.two is not None else score.reach
+    chances = np.clip((w - low) / (high - low), 0.0, 1.0) if high > low else np.zeros(len(w))
+    return ScoreLaw(np.array([low, high]), np.array([low, high]), np.stack([1 - chances, chances], axis=1))
+
+
+def _mean_ends(score: Score, n: int) -> Ends:
+    """Return the least and the largest mean that reports in two groups of values may have; otherwise the mean twice."""
+    two = score.two
+    return (score.mean, score.mean) if two is None else scaled(two.low, two.high, (two.count / n, two.count / n))
+
+
+def _upper_of_sum(parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]], limit: float, tilts: FloatArray) -> float:
+    """Return the least upper end over a grid of λ < 0; each part is its law, weights, mean and n."""
+    total = sum(n for *_, n in parts)
+    found = [(Moments.of(law, w, mean, -tilts * (total / n)), n / total) for law, w, mean, n in parts]
+    shift = np.max([moments.shift for moments, _ in found], axis=0)
+    start, floor, steps, rises = 0.0, np.zeros(len(tilts)), [], []
+    for moments, share in found:
+        values = share * moments.envelope * np.exp(moments.shift - shift)[:, None]
+        start, floor = start + float(moments.knots[0]), floor + values[:, 0]
+        steps.append(np.broadcast_to(np.diff(moments.knots), (len(tilts), len(moments.knots) - 1)))
+        rises.append(np.diff(values, axis=1))
+    # The largest sum over all ways to split the true value: the steepest pieces of all parts come first.
+    step, rise = np.concatenate(steps, axis=1), np.concatenate(rises, axis=1)
+    order = np.argsort(-rise / step, axis=1)
+    knots = start + np.cumsum(np.take_along_axis(step, order, axis=1), axis=1)
+    values = floor[:, None] + np.cumsum(np.take_along_axis(rise, order, axis=1), axis=1)
+    knots = np.concatenate([np.full((len(tilts), 1), start), knots], axis=1)
+    values = np.concatenate([floor[:, None], values], axis=1)
+    return float(_last_reached(knots, values, np.exp(-limit - shift - _ROUNDING)).min())
 
 
 def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
@@ -66,7 +136,7 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     if not high > low:
         return within((low, high), w)
     plain = ScoreLaw(np.array([low, high]), np.array([low, high]), np.eye(2))
-    tilts = np.concatenate([-_TILTS[::-1], _TILTS]) / (high - low)
+    tilts = _SIGNED / (high - low)
     excess = math.log(1 / (1 - level))
     if score.law is not None:
         ends = _mixed_ends(Moments.of(score.law, w, score.mean, tilts), score.mean, n, excess)
@@ -104,6 +174,26 @@ def within(ends: Ends, w: FloatArray) -> Ends:
     return (low, high) if low <= high else ends
 
 
+def shown(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
+    """Return the possible part of an interval for a sum of targets, (score, weights) each; all of it if there is none.
+
+    Where it is from single bits, another estimate is shown than the one it is about: it is widened to that one where
+    need be, as far as that is possible. What holds a truth still does so when it is wider.
+    """
+    hull = np.array([sum(float(end(w)) for _, w in parts) for end in (np.min, np.max)])
+    low, high = within(ends, hull)
+    if not any(score.of_bit for score, _ in parts):
+        return low, high
+    value = sum(score.mean for score, _ in parts)
+    has_possible = low <= hull[1] and high >= hull[0]
+    return widened((low, high), float(np.clip(value, *hull)) if has_possible else value)
+
+
+def widened(ends: Ends, value: float) -> Ends:
+    """Return the least interval that holds another one and a value."""
+    return min(ends[0], value), max(ends[1], value)
+
+
 def scaled(low: Ends, high: Ends, chance: Ends) -> Ends:
     """Return ends for the mean score from ends for the chance of the upper group, each by its outer values."""
     return low[0] + (high[0] - low[0]) * chance[0], low[1] + (high[1] - low[1]) * chance[1]
@@ -116,23 +206,22 @@ def _chance_ends(mean: float, limit: float) -> Ends:
 
 
 def _upper_chance(mean: float, limit: float) -> float:
-    """Return the largest q with KL(mean, q) ≤ limit, rounded up, by bisection."""
-    inside, outside = mean, 1.0
-    for _ in range(64):
+    """Return the largest q with KL(mean, q) ≤ limit, rounded up, by bisection on the distance q − mean."""
+    inside, outside = 0.0, 1 - mean
+    for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
         if _divergence(mean, middle) > limit:
             outside = middle
         else:
             inside = middle
-    return outside
+    return mean + outside
 
 
-def _divergence(p: float, q: float) -> float:
-    """Return KL(p, q) = p ln(p/q) + (1 − p) ln((1 − p)/(1 − q))."""
-    if q >= 1:
+def _divergence(p: float, step: float) -> float:
+    """Return KL(p, p + step), without cancellation where the step is small."""
+    if step >= 1 - p:
         return math.inf if p < 1 else 0.0
-    first = p * math.log(p / q) if p > 0 else 0.0
-    return first + ((1 - p) * (math.log1p(-p) - math.log1p(-q)) if p < 1 else 0.0)
+    return -(1 - p) * math.log1p(-step / (1 - p)) - (p * math.log1p(step / p) if p > 0 else 0.0)
 
 
 def _tilt(mean: float, end: float) -> float:
@@ -163,14 +252,19 @@ def _upper(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilt: float)
 def _upper_ends(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilts: FloatArray) -> FloatArray:
     """Return, for each λ < 0, max{w·p : M(λ)·p ≥ exp(λ·mean − limit)}, −inf where there is no such p."""
     moments = Moments.of(law, w, mean, tilts)
-    least = np.exp(-limit - moments.shift - _ROUNDING)
-    enough = moments.envelope >= least[:, None]
-    top = enough.shape[1] - 1
+    knots = np.broadcast_to(moments.knots, moments.envelope.shape)
+    return _last_reached(knots, moments.envelope, np.exp(-limit - moments.shift - _ROUNDING))
+
+
+def _last_reached(knots: FloatArray, values: FloatArray, least: FloatArray) -> FloatArray:
+    """Return the largest argument at which each row of concave polylines is at least `least`; −inf if it is nowhere."""
+    enough = values >= least[:, None]
+    top, rows = values.shape[1] - 1, np.arange(len(values))
     last = top - np.argmax(enough[:, ::-1], axis=1)
-    after, rows = np.minimum(last + 1, top), np.arange(len(tilts))
-    above, below = moments.envelope[rows, last], moments.envelope[rows, after]
+    after = np.minimum(last + 1, top)
+    above, below = values[rows, last], values[rows, after]
     share = np.where(above > below, (above - least) / np.where(above > below, above - below, 1.0), 0.0)
-    ends = moments.knots[last] + np.clip(share, 0.0, 1.0) * (moments.knots[after] - moments.knots[last])
+    ends = knots[rows, last] + np.clip(share, 0.0, 1.0) * (knots[rows, after] - knots[rows, last])
     return np.where(enough.any(axis=1), ends, -np.inf)
 
 
@@ -206,9 +300,7 @@ class Moments:
         worst = (1 - share) * self.envelope[:, place] + share * self.envelope[:, after]
         with np.errstate(divide="ignore"):
             logs = np.log(worst) + self.shift[:, None] + _ROUNDING
-        weights = 1 / (1 + (np.log2(_TILTS / _USUAL) / 3) ** 2)
-        both = np.concatenate([weights[::-1], weights])
-        return np.asarray(special.logsumexp(-n * logs, axis=0, b=(both / both.sum())[:, None]), dtype=np.float64)
+        return np.asarray(np.logaddexp.reduce(_LOG_WEIGHTS[:, None] - n * logs, axis=0), dtype=np.float64)
 
 
 def _concave(knots: FloatArray, values: FloatArray) -> FloatArray:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unbiased estimates with their uncertainty, from counts per report symbol (DESIGN §6)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from frankly_server.estimate.inputs import (
     checked_targets,
 )
 from frankly_server.estimate.joint import Joint, JointEvidence, Source
-from frankly_server.estimate.margins import Margins, Pairs, Values, require_level
+from frankly_server.estimate.margins import METHODS, Margins, Pairs, Values, require_level
 from frankly_server.estimate.poisoning import Poisoning, checked_beta
 from frankly_server.estimate.products import ProductEvidence
 from frankly_server.estimate.sets import SetCounts, SetEvidence
@@ -101,6 +101,7 @@ def estimate(
     census: bool = False,
     level: float = 0.95,
     beta: Fraction = Fraction(1, 100),
+    methods: Collection[str] = METHODS,
 ) -> Estimate:
     """Estimate W·p from noisy counts; the work does not depend on the number of reports.
 
@@ -112,23 +113,30 @@ def estimate(
     answers published with the mechanism, for the decoder's weights (None: uniform). targets : rows of W over answers,
     or "shares". population : N, if the respondents are drawn without replacement from N people. census : the
     respondents are the whole population, so only privacy adds noise [Thesis 6.5]. level : of the margins, in (0, 1).
-    beta : share of all received reports that are fake, in [0, 1), for the poisoning bound.
+    beta : share of all received reports that are fake, in [0, 1), for the poisoning bound. methods : margins that take
+    time (kl, exact, sequence) are None where they are not among these.
 
     Raises
     ------
     InvalidInput : field_type (beta), counts_invalid, targets_invalid, prior_shape, prior_value, confidence_range.
     """
     confidence = require_level(level)
-    tally = checked_counts(mechanism, counts)
-    n = tally.n if isinstance(tally, SetCounts) else sum(tally.values() if isinstance(tally, dict) else tally)
-    checked_population(n, population, census=census)
     wanted = shares(mechanism.answers) if targets == "shares" else checked_targets(mechanism, targets)
-    prior = None if design_prior is None else checked_prior(mechanism, design_prior)
+    found = checked_evidence(mechanism, counts, wanted, design_prior)
+    checked_population(found.n, population, census=census)
     share = checked_beta(beta)
-    found = evidence_of(mechanism, tally, wanted, prior)
     are_shares = wanted is shares(mechanism.answers) or all(all(w in (0, 1) for w in row) for row in wanted)
     figures = Figures(found, len(wanted), population, census=census, are_shares=are_shares)
-    return Estimate(n=n, level=confidence, **figures.all(confidence, share))
+    return Estimate(n=found.n, level=confidence, **figures.all(confidence, share, methods))
+
+
+def checked_evidence(
+    mechanism: Source, counts: Tally, targets: Targets, design_prior: Sequence[int] | None
+) -> Evidence:
+    """Return what counts say about the targets; raises as `estimate` does."""
+    tally = checked_counts(mechanism, counts)
+    prior = None if design_prior is None else checked_prior(mechanism, design_prior)
+    return evidence_of(mechanism, tally, targets, prior)
 
 
 def evidence_of(mechanism: Source, tally: Checked, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:

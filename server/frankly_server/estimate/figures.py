@@ -2,7 +2,7 @@
 """Every figure of an estimate, from the exact moments of its evidence; floats from here on."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,9 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frankly_server.estimate import intervals
+from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.likelihood import Likeliest, fisher_bound, likeliest
-from frankly_server.estimate.margins import DEFAULT, Margins, Pairs, Values, chebyshev_factor, normal_quantile, times
+from frankly_server.estimate.margins import (
+    DEFAULT,
+    METHODS,
+    Margins,
+    Pairs,
+    Values,
+    chebyshev_factor,
+    normal_quantile,
+    times,
+)
 from frankly_server.estimate.poisoning import poisoning
 from frankly_server.estimate.projection import onto_simplex
 from frankly_server.estimate.target_ends import TargetEnds, around_possible, row_flags
@@ -37,14 +47,14 @@ class Figures:
         self.estimated_sampling, self.true_sampling = _sampling_factors(found.n, population, census=census)
         self.flags: list[str] = []
 
-    def all(self, level: float, beta: Fraction) -> dict[str, Any]:
+    def all(self, level: float, beta: Fraction, methods: Collection[str]) -> dict[str, Any]:
         """Return every field of an `Estimate` but n and level."""
         found = self.found
         self._flag_inputs()
         exact = found.exact
         if self.are_shares and any(v is not None and not 0 <= v <= 1 for v in exact):
             self.flags.append("outside_simplex")
-        spreads = self.spreads(level)
+        spreads = self.spreads(level, methods)
         reach: list[tuple[Fraction, Fraction] | None] = [None] * self.targets
         for t, ends in zip(found.known, found.ends(), strict=True):
             reach[t] = ends
@@ -70,7 +80,7 @@ class Figures:
             "flags": tuple(self.flags),
         }
 
-    def spreads(self, level: float) -> dict[str, Any]:
+    def spreads(self, level: float, methods: Collection[str] = METHODS) -> dict[str, Any]:
         """Return the unbiased estimates with covariance, errors and margins: the fields of those names."""
         found = self.found
         total, privacy, sampling = self._covariances()
@@ -83,7 +93,7 @@ class Figures:
             "se_privacy": self._part(privacy, self._floors, "privacy_part_negative"),
             "se_sampling": self._part(sampling, np.zeros(len(found.known)), "sampling_part_negative"),
             "worst_case_se": worst,
-            "margins": self._margins(se, worst, level, total),
+            "margins": self._margins(se, worst, level, total, methods),
         }
 
     def _flag_inputs(self) -> None:
@@ -187,20 +197,26 @@ class Figures:
             self.flags.append(flag)
         return self._spread([math.sqrt(v) for v in np.maximum(variances, floors)])
 
-    def _margins(self, se: Values, worst: Values, level: float, total: FloatArray | None) -> Margins:
+    def _margins(
+        self, se: Values, worst: Values, level: float, total: FloatArray | None, methods: Collection[str]
+    ) -> Margins:
         chebyshev, joint, ends = chebyshev_factor(level), self._joint_factor(level, total), self._target_ends
-        nothing: Pairs = (None,) * self.targets
-        exact = nothing if ends is None else self._pairs(ends.exact(level))
+
+        def pairs(method: str, found: Callable[[TargetEnds], Sequence[Ends | None]]) -> Pairs:
+            return (None,) * self.targets if ends is None or method not in methods else self._pairs(found(ends))
+
+        exact = pairs("exact", lambda given: given.exact(level))
+        score = None if ends is None else self._pairs(ends.score(level, self._shares, se, worst))
         return Margins(
-            score=nothing if ends is None else self._pairs(ends.score(level, self._shares, se, worst)),
-            kl=nothing if ends is None else self._pairs(ends.kl(level)),
+            score=(None,) * self.targets if score is None else score,
+            kl=pairs("kl", lambda given: given.kl(level)),
             exact=exact if any(exact) else None,
             clt=times(normal_quantile(level), se),
             chebyshev=times(chebyshev, worst),
             chebyshev_plugin=times(chebyshev, se),
             simultaneous=times(joint, worst),
             simultaneous_plugin=times(joint, se),
-            sequence=nothing if ends is None else self._pairs(ends.sequence(level)),
+            sequence=pairs("sequence", lambda given: given.sequence(level)),
         )
 
     def _joint_factor(self, level: float, total: FloatArray | None) -> float:

@@ -11,6 +11,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from frankly_server.estimate import chernoff
+from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
 
 FloatArray = NDArray[np.float64]
@@ -45,7 +47,8 @@ def combined_ends(values: Sequence[Values], ends: Sequence[Pairs]) -> Pairs:
     """Return ends of the sum of independent estimates from those of each (MOVER) [Zou and Donner 2008].
 
     The distances from the estimate add up in squares on either side, as half-widths do where they are multiples of
-    standard errors; ends may be asymmetric. A part that was cut at what is possible beyond its own estimate adds 0.
+    standard errors; ends may be asymmetric. They must not be cut at what is possible: the distance to a cut end says
+    nothing about how far the estimate may be off.
     """
     found: list[tuple[float, float] | None] = []
     for parts in zip(*(zip(v, e, strict=True) for v, e in zip(values, ends, strict=True)), strict=True):
@@ -54,10 +57,21 @@ def combined_ends(values: Sequence[Values], ends: Sequence[Pairs]) -> Pairs:
             found.append(None)
             continue
         total = sum(value for value, _ in known)
-        below = sqrt(sum(max(0.0, value - low) ** 2 for value, (low, _) in known))
-        above = sqrt(sum(max(0.0, high - value) ** 2 for value, (_, high) in known))
+        below = sqrt(sum((value - low) ** 2 for value, (low, _) in known))
+        above = sqrt(sum((high - value) ** 2 for value, (_, high) in known))
         found.append((total - below, total + above))
     return tuple(found)
+
+
+def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
+    """Return the Chernoff bounds of the sum of the parts' targets, which hold whatever the truth is in each part."""
+    scores = [dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True)) for part in parts]
+    return tuple(
+        chernoff.kl_of_sum([(*known[t], part.n) for known, part in zip(scores, parts, strict=True)], level)
+        if all(t in known for known in scores)
+        else None
+        for t in range(len(parts[0].exact))
+    )
 
 
 def pooled_covariance(weights: Sequence[FloatArray], covariances: Sequence[FloatArray]) -> FloatArray:

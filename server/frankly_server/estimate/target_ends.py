@@ -22,6 +22,8 @@ IMPRECISE = 2 / 3
 FEW = 5
 """Fewer informative reports than this."""
 _EXACT_FROM = 0.5
+_VANISHED = 1e-9
+"""Of the worst-case margin: what rounding leaves of a margin that is 0."""
 
 
 class TargetEnds:
@@ -43,7 +45,7 @@ class TargetEnds:
     def kl(self, level: float) -> Found:
         """Return the Chernoff bounds."""
         n = self._evidence.n
-        return [_with_estimate(chernoff.kl(score, w, n, level), score, w) for score, w in self._each()]
+        return [chernoff.kl(score, w, n, level) for score, w in self._each()]
 
     def exact(self, level: float) -> Found:
         """Return the Clopper-Pearson intervals of scores of two values."""
@@ -51,9 +53,7 @@ class TargetEnds:
             return [None] * len(self.scores)
         n = self._evidence.n
         return [
-            None
-            if score.two is None
-            else _with_estimate(chernoff.within(intervals.exact(score.two, n, level), w), score, w)
+            None if score.two is None else chernoff.shown(intervals.exact(score.two, n, level), [(score, w)])
             for score, w in self._each()
         ]
 
@@ -65,7 +65,7 @@ class TargetEnds:
         return [
             chernoff.sequence(score, w, n, level)
             if score.two is None
-            else _with_estimate(chernoff.within(intervals.sequence_of_two(score.two, n, level), w), score, w)
+            else chernoff.shown(intervals.sequence_of_two(score.two, n, level), [(score, w)])
             for score, w in self._each()
         ]
 
@@ -80,13 +80,13 @@ class TargetEnds:
             return [None] * len(self.scores)
         found: Found = []
         for t, score, variance in zip(self._evidence.known, self.scores, variances, strict=True):
-            error, largest = errors[t], worst[t] or 0.0
-            low, high = intervals.score(score.mean, self._evidence.n, variance, z)
+            value, error, largest = float(self._evidence.exact[t] or 0), errors[t], worst[t] or 0.0
+            low, high = intervals.score(value, self._evidence.n, variance, z)
             if (score.two is None or score.of_bit) and error is not None:
-                low, high = min(low, score.mean - z * error), max(high, score.mean + z * error)
-            if not low < high:
+                low, high = min(low, value - z * error), max(high, value + z * error)
+            if high - low <= _VANISHED * z * largest:
                 # All that was estimated vanishes, though some truth may vary.
-                low, high = score.mean - z * largest, score.mean + z * largest
+                low, high = value - z * largest, value + z * largest
             found.append((low, high))
         return found
 
@@ -105,7 +105,7 @@ class TargetEnds:
             return None
         found = []
         square = np.empty(0) if shares is not None else np.diagonal(evidence.moment())
-        for i, (score, w) in enumerate(self._each()):
+        for i, w in enumerate(evidence.W):
             c = linear_part(self._moments[i], w, sampling)
             centred = w - w.mean()
             squares = float(centred @ centred)
@@ -114,17 +114,9 @@ class TargetEnds:
             if shares is not None:
                 constant += float((c - constant - slope * w) @ shares)
             else:
-                constant = float(square[i]) - slope * score.mean
+                constant = float(square[i]) - slope * float(evidence.exact[evidence.known[i]] or 0)
             found.append(Variance(constant, slope, sampling))
         return found
-
-
-def _with_estimate(ends: Ends, score: Score, w: FloatArray) -> Ends:
-    """Return an interval from a single bit, widened where need be to the possible value next to the estimate shown.
-
-    What holds a truth still does so when it is wider, and no possible estimate is shown outside of its interval.
-    """
-    return _widened(ends, min(max(score.mean, float(w.min())), float(w.max()))) if score.of_bit else ends
 
 
 def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -> Ends:
@@ -134,11 +126,7 @@ def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -
     where need be. Every possible value that it held, it still holds; and something is always left of it.
     """
     moved = min(max(estimate, possible[0]), possible[1]) - estimate
-    return _widened((max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])), value)
-
-
-def _widened(ends: Ends, value: float) -> Ends:
-    return min(ends[0], value), max(ends[1], value)
+    return chernoff.widened((max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])), value)
 
 
 def row_flags(value: float | None, ends: Ends | None, possible: Ends, informative: int | None) -> list[str]:

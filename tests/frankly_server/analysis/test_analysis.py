@@ -15,6 +15,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.analysis import Analysis
 from frankly_server.estimate import estimate
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import checked_evidence
+from frankly_server.estimate.pooling import kl_ends
 from frankly_server.store import Database
 from frankly_server.store.schema import reports
 
@@ -217,6 +220,17 @@ def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
         assert (refused.value.code, refused.value.field) == ("unsupported", "method")
     apart = Analysis(database).estimates(SURVEY, method="exact", by="version")["questions"]
     assert [(q["by"], q["n"]) for q in apart] == [({"version": "1"}, 200), ({"version": "2"}, 400)]
+
+
+def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(sqlite: Database) -> None:
+    first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
+    (asked,) = Analysis(sqlite).estimates(SURVEY, census=True, method="kl")["questions"]
+    scaled = [tuple(tuple(w * n / 600 for w in row) for row in shares(2)) for n in map(Fraction, (200, 400))]
+    parts = [
+        checked_evidence(document.blocks[0].mechanism, counts, targets, (1, 1))
+        for document, counts, targets in zip((first, second), ([130, 70], [240, 160]), scaled, strict=True)
+    ]
+    assert [(told["low"], told["high"]) for told in asked["rows"]] == list(kl_ends(parts, 0.95))
 
 
 def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Database) -> None:

@@ -30,6 +30,8 @@ FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
     "outside_simplex": (dense(2, 2, Random(1)), (300, 0), {}),
     "outside_unit_interval": (dense(2, 2, Random(1)), (300, 0), {}),
     "imprecise": (SPARE, (25, 20, 15, 15), {}),
+    "margin_too_wide": (FLAT, (30, 30), {}),
+    "few_informative": (dense(2, 2, Random(1)), (300, 4), {}),
     "reports_do_not_fit": (SPARE, (300, 0, 0, 300), {}),
     "ill_conditioned": (FLAT, (150, 150), {}),
     "exact_not_available": (SPARE, (120, 70, 70, 50), {"method": "exact"}),

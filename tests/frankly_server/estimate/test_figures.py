@@ -11,11 +11,9 @@ from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.estimate import estimate
 from frankly_server.estimate.contrasts import lincom, ratio
 from frankly_server.estimate.identifiable import in_words
-from frankly_server.estimate.intervals import exact, sequence_of_two, widest
 from frankly_server.estimate.likelihood import GAP, likeliest
 from frankly_server.estimate.pooling import matrices, pooled_covariance
-from frankly_server.estimate.scores import TwoValues
-from scipy import optimize, stats
+from scipy import optimize
 
 from tests.frankly_server.estimate.test_worst_case import grid
 from tests.frankly_server.maths import random_mechanism
@@ -140,43 +138,6 @@ def even_response(answers: int, epsilon: float) -> DenseMechanism:
     off = int(2**48 / (exp(epsilon) + answers - 1))
     on = 2**48 - (answers - 1) * off
     return DenseMechanism(48, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers)))
-
-
-def test_clopper_pearson_is_scipys_through_the_map_with_either_slope() -> None:
-    two = TwoValues((-0.5, -0.5), (1.5, 1.5), 7)
-    reference = stats.binomtest(7, 20).proportion_ci(0.95, "exact")
-    assert exact(two, 20, 0.95) == pytest.approx((-0.5 + 2 * reference.low, -0.5 + 2 * reference.high))
-    found = estimate(WARNER, [13, 7])
-    assert found.margins.exact is not None
-    (low, high), (low_1, high_1) = found.margins.exact  # type: ignore[misc]
-    assert (low, high) == pytest.approx((1 - high_1, 1 - low_1))
-    # Cut at what is possible: −½ + 2·low is below 0.
-    assert (low_1, high_1) == pytest.approx((0, -0.5 + 2 * reference.high))
-
-
-def test_exact_covers_every_truth_by_enumeration() -> None:
-    n = 12
-    for q in np.linspace(0, 1, 41):
-        chances = stats.binom.pmf(range(n + 1), n, q)
-        held = sum(
-            chance for k, chance in enumerate(chances)
-            if (e := exact(TwoValues((0, 0), (1, 1), k), n, 0.9))[0] <= q <= e[1]
-        )  # fmt: skip
-        assert held >= 0.9 - 1e-9
-
-
-def test_a_sequence_is_where_the_mixture_is_below_its_limit() -> None:
-    low, high = sequence_of_two(TwoValues((0, 0), (1, 1), 30), 100, 0.95)
-    for q in (low, high):
-        # ∫ u^30 (1−u)^70 du = 1/(101 · C(100, 30))
-        assert stats.binom.pmf(30, 100, q) * 101 == pytest.approx(0.05, rel=1e-6)
-    assert low < exact(TwoValues((0, 0), (1, 1), 30), 100, 0.95)[0]
-
-
-def test_the_largest_of_correlated_normals() -> None:
-    assert widest(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.95) == pytest.approx(stats.norm.isf(0.025), rel=0.05)
-    independent = stats.norm.isf((1 - 0.95 ** (1 / 3)) / 2)
-    assert independent * 0.995 <= widest(np.eye(3), 0.95) <= stats.norm.isf(0.05 / 6) + 1e-12
 
 
 def test_cost_and_efficiency_of_warner_by_hand() -> None:
