@@ -19,7 +19,7 @@ _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
 class PlotRow:
     """One share with its interval; `truth` is drawn as a diamond where it is known (in demonstrations).
 
-    low, high : None for a product without a margin of its own, which gets no whisker.
+    low, high : None for a product without an interval, which gets no whisker.
     """
 
     label: str

@@ -21,6 +21,10 @@ from frankly_server.surveys.devices import is_unstated
 BETA: Final = "1/100"
 """The share of fakes that the poisoning columns are about; they grow as β/(1−β)."""
 
+NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
+    ("projected", "projected_interval", "mle", "mle_interval", "mle_gap", "fit_p")
+)
+
 
 def table_json(table: Table, parts: Sequence[Part], request: Request, digests: Sequence[str]) -> dict[str, Any]:
     """Return rows, covariance, products and fit of a table that has enough reports.
@@ -174,19 +178,21 @@ def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[lis
 
 
 def _products(pooled: Pooled, table: Table, told: Sequence[str]) -> dict[str, Any]:
-    """Return the other two products, by choice, without a standard error: `se` is not theirs. And the fit."""
+    """Return the other two products and their intervals, by choice; `se` is not theirs. And the fit."""
     single = pooled.single
     if single is None or any(target.over is not None for target in table.targets):
-        return {"projected": None, "mle": None, "mle_gap": None, "fit_p": None}
+        return NO_PRODUCTS
     names = [target.id for target in table.targets]
 
-    def by_choice(values: Sequence[float | None]) -> dict[str, float] | None:
+    def by_choice(values: Sequence[Any]) -> dict[str, Any] | None:
         found = {name: v for name, v in zip(names, values, strict=True) if name in told and v is not None}
         return found or None
 
     return {
         "projected": by_choice(single.projected),
+        "projected_interval": by_choice(single.projected_interval),
         "mle": by_choice(single.mle),
+        "mle_interval": by_choice(single.mle_interval),
         "mle_gap": single.mle_gap,
         "fit_p": single.fit_p,
     }

@@ -170,18 +170,14 @@ def _described(request: DesignRequest, made: Built, found: solver.Found | None) 
 def _worth(request: DesignRequest, mechanism: Mechanism) -> tuple[dict[str, float], tuple[float, ...], float]:
     """Return the objectives, the targets' variances and the total variance of the shares."""
     shares, rows = request.prior.shares, kinds.rows_of(mechanism)
-    if rows is None:
-        variance = kinds.variance_without_table(mechanism, request.prior)
-        plain = request.targets is None and request.criterion == "total"
-        known = {"variance": variance if plain else math.nan, "information": math.nan, "hamming": math.nan}
-        return known, (math.nan,) * len(request.targets or shares), variance
-    of_targets = tuple(objectives.target_variances(rows, shares, request.targets))
+    of_targets = tuple(kinds.variances(mechanism, request.prior, request.targets))
     figures = {
         "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
-        "information": objectives.information(rows, shares),
-        "hamming": objectives.hamming(rows, shares),
+        "information": math.nan if rows is None else objectives.information(rows, shares),
+        "hamming": math.nan if rows is None else objectives.hamming(rows, shares),
     }
-    return figures, of_targets, objectives.variance(rows, shares) if request.targets else math.fsum(of_targets)
+    of_shares = of_targets if request.targets is None else kinds.variances(mechanism, request.prior, None)
+    return figures, of_targets, math.fsum(of_shares)
 
 
 def _allowed(request: DesignRequest, value: float) -> float:

@@ -20,7 +20,6 @@ from frankly_server.design import kinds
 from frankly_server.design.asked import EXPLICIT, LEVELS, Asked
 from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
-from frankly_server.design.measures import measure
 from frankly_server.design.measuring import finite, read_targets
 from frankly_server.design.robust import says_nothing
 from frankly_server.records import flag, number, record, whole
@@ -175,7 +174,7 @@ def _design_body(found: Design, asked: Asked, criterion: str) -> dict[str, Any]:
         "estimable": list(found.estimable),
         **{key: value for key, value in found.parameters.items() if key not in ("answers", "reports")},
     }
-    measures = kinds.levels(found.mechanism, prior) if rows is None else measure(rows, prior)
+    measures = kinds.measures(found.mechanism, prior)
     warnings = _warnings(found)
     return {**_known(body), "measures": finite(measures), "parameters": _known(parameters), "warnings": warnings}
 

@@ -25,8 +25,8 @@ class Design:
     estimable : in words, what can be estimated. eta : share of constant noise mixed in by rounding. identity : every
     report reveals the answer. parameters : a family's own.
 
-    A mechanism of more reports than can be listed has no known information, hamming or targets' variances (nan); its
-    variance is then that of counting how often each answer is in the reported sets.
+    A mechanism of more reports than can be listed has no known information or hamming (nan), a product of that size no
+    known variances either. Those of sets are of the estimate that counts how often each answer is in them.
     """
 
     mechanism: Mechanism

@@ -46,7 +46,7 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     """
     limit = math.log(2 / (1 - level)) / n
     if score.two is not None:
-        return within(scaled(score.two.low, score.two.high, _chance_ends(score.two.count / n, limit)), w)
+        return shown(scaled(score.two.low, score.two.high, _chance_ends(score.two.count / n, limit)), [(score, w)])
     low, high = score.reach
     if not high > low:
         return within((low, high), w)
@@ -82,7 +82,7 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
         downward = [(law.mirrored(), -w, -mean, n) for (law, w, _, n), mean in zip(upward, below, strict=True)]
         low, high = -_upper_of_sum(downward, limit, tilts), _upper_of_sum(upward, limit, tilts)
         if low <= high:
-            return low, high
+            return shown((low, high), [(score, w) for score, w, _ in parts])
     return within((sum(below) - half, sum(above) + half), hull)
 
 
@@ -172,6 +172,26 @@ def within(ends: Ends, w: FloatArray) -> Ends:
     """Return the part of an interval within the target's range [min w, max w]; all of it if there is none."""
     low, high = max(ends[0], float(w.min())), min(ends[1], float(w.max()))
     return (low, high) if low <= high else ends
+
+
+def shown(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
+    """Return the possible part of an interval for a sum of targets, (score, weights) each; all of it if there is none.
+
+    Where it is from single bits, another estimate is shown than the one it is about: it is widened to that one where
+    need be, as far as that is possible. What holds a truth still does so when it is wider.
+    """
+    hull = np.array([sum(float(end(w)) for _, w in parts) for end in (np.min, np.max)])
+    low, high = within(ends, hull)
+    if not any(score.of_bit for score, _ in parts):
+        return low, high
+    value = sum(score.mean for score, _ in parts)
+    has_possible = low <= hull[1] and high >= hull[0]
+    return widened((low, high), float(np.clip(value, *hull)) if has_possible else value)
+
+
+def widened(ends: Ends, value: float) -> Ends:
+    """Return the least interval that holds another one and a value."""
+    return min(ends[0], value), max(ends[1], value)
 
 
 def scaled(low: Ends, high: Ends, chance: Ends) -> Ends:

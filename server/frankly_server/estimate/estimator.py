@@ -20,7 +20,7 @@ from frankly_server.estimate.inputs import (
     checked_targets,
 )
 from frankly_server.estimate.joint import Joint, JointEvidence, Source
-from frankly_server.estimate.margins import METHODS, Margins, Values, require_level
+from frankly_server.estimate.margins import METHODS, Margins, Pairs, Values, require_level
 from frankly_server.estimate.poisoning import Poisoning, checked_beta
 from frankly_server.estimate.products import ProductEvidence
 from frankly_server.estimate.sets import SetCounts, SetEvidence
@@ -38,7 +38,10 @@ class Estimate:
     can have moved the estimates.
 
     projected : targets of the nearest shares on the simplex. mle : of the likeliest shares on the simplex, at most
-    `mle_gap` nats per report from the best. Both are biased, and neither's spread is `se`.
+    `mle_gap` nats of log-likelihood, over all reports, from the best. Both are biased, and neither's spread is `se`.
+    projected_interval, mle_interval : [low, high] at `level`: `margins.score` moved with its estimate to the nearest
+    possible value, cut to what is possible and widened where need be to the value. They hold the true value wherever
+    that margin does.
 
     design_effect : the variance over that of as many answers given openly, at the projected shares; inf where those
     would not vary. privacy_cost : the share of respondents whose loss would cost as much, 1 − 1/design_effect.
@@ -66,7 +69,9 @@ class Estimate:
     margins: Margins
     poisoning: Poisoning
     projected: Values
+    projected_interval: Pairs
     mle: Values
+    mle_interval: Pairs
     mle_gap: float | None
     design_effect: Values
     privacy_cost: Values

@@ -26,7 +26,7 @@ from frankly_server.estimate.margins import (
 )
 from frankly_server.estimate.poisoning import poisoning
 from frankly_server.estimate.projection import onto_simplex
-from frankly_server.estimate.target_ends import TargetEnds, row_flags
+from frankly_server.estimate.target_ends import TargetEnds, around_possible, row_flags
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
 FloatArray = NDArray[np.float64]
@@ -60,10 +60,14 @@ class Figures:
             reach[t] = ends
         design_effect, efficiency = self._design_effect(), self._efficiency()
         best, fit = self._likeliest, self._fit()
+        projected, mle = self._of_shares(self._nearest), self._of_shares(None if best is None else best.shares)
+        score = spreads["margins"].score
         return spreads | {
             "poisoning": poisoning(reach, exact, beta),
-            "projected": self._of_shares(self._nearest),
-            "mle": self._of_shares(None if best is None else best.shares),
+            "projected": projected,
+            "projected_interval": self._around(projected, score),
+            "mle": mle,
+            "mle_interval": self._around(mle, score),
             "mle_gap": None if best is None else best.gap,
             "design_effect": design_effect,
             "privacy_cost": tuple(None if v is None else 1 - 1 / v for v in design_effect),
@@ -266,6 +270,15 @@ class Figures:
 
     def _of_shares(self, p: FloatArray | None) -> Values:
         return (None,) * self.targets if p is None else self._spread(list(self.found.W @ p))
+
+    def _around(self, values: Values, score: Pairs) -> Pairs:
+        """Return the intervals of biased products, from the score intervals of the unbiased estimates."""
+        found: list[tuple[float, float] | None] = [None] * self.targets
+        for t, w in zip(self.found.known, self.found.W, strict=True):
+            value, ends, estimate = values[t], score[t], self.found.exact[t]
+            if value is not None and ends is not None and estimate is not None:
+                found[t] = around_possible(value, float(estimate), ends, (float(w.min()), float(w.max())))
+        return tuple(found)
 
     def _spread(self, values: Sequence[float] | None) -> Values:
         """Return one entry per target, None where it is not identifiable or there are no values."""

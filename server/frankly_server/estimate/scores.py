@@ -52,6 +52,8 @@ class Score:
 
     mean : over the reports. reach : least and largest possible score. two : if there are two groups. law : if it is
     listed. informative : reports whose score is not the commonest; None where scores of single reports are not known.
+    of_bit : `two` and `informative` are of another unbiased score, the one that looks at the answer's own bit of a
+    unary report; mean and reach are of the one that looks at all bits.
     """
 
     mean: float
@@ -59,6 +61,7 @@ class Score:
     two: TwoValues | None = None
     law: ScoreLaw | None = None
     informative: int | None = None
+    of_bit: bool = False
 
 
 def groups_of(values: FloatArray) -> NDArray[np.intp]:

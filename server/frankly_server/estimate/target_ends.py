@@ -53,7 +53,7 @@ class TargetEnds:
             return [None] * len(self.scores)
         n = self._evidence.n
         return [
-            None if score.two is None else chernoff.within(intervals.exact(score.two, n, level), w)
+            None if score.two is None else chernoff.shown(intervals.exact(score.two, n, level), [(score, w)])
             for score, w in self._each()
         ]
 
@@ -65,7 +65,7 @@ class TargetEnds:
         return [
             chernoff.sequence(score, w, n, level)
             if score.two is None
-            else chernoff.within(intervals.sequence_of_two(score.two, n, level), w)
+            else chernoff.shown(intervals.sequence_of_two(score.two, n, level), [(score, w)])
             for score, w in self._each()
         ]
 
@@ -85,7 +85,7 @@ class TargetEnds:
         for t, (score, w), variance in zip(self._evidence.known, self._each(), variances, strict=True):
             value, error, largest = float(self._evidence.exact[t] or 0), errors[t], worst[t] or 0.0
             low, high = intervals.score(value, self._evidence.n, variance, z)
-            if score.two is None:
+            if score.two is None or score.of_bit:
                 low, high = chernoff.within((low, high), w)
                 reach = z * (error or 0.0)
                 low, high = min(low, value - reach), max(high, value + reach)
@@ -122,6 +122,16 @@ class TargetEnds:
                 constant = float(square[i]) - slope * float(evidence.exact[evidence.known[i]] or 0)
             found.append(Variance(constant, slope, sampling))
         return found
+
+
+def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -> Ends:
+    """Return an interval for a biased `value`, which is possible, from the interval of the unbiased estimate.
+
+    That one is moved with its estimate to the nearest possible value, cut to what is possible and widened to `value`
+    where need be. Every possible value that it held, it still holds; and something is always left of it.
+    """
+    moved = min(max(estimate, possible[0]), possible[1]) - estimate
+    return chernoff.widened((max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])), value)
 
 
 def row_flags(value: float | None, ends: Ends | None, possible: Ends, informative: int | None) -> list[str]:

@@ -200,8 +200,12 @@ class QuestionEstimates(Shape):
     rows: list[Estimate]
     covariance: list[list[float]] | None = Field(description="Of the rows' estimates, in their order; unbiased.")
     projected: dict[str, float] | None = Field(description="Nearest shares on the simplex; `se` is not theirs.")
+    projected_interval: dict[str, tuple[float, float]] | None = Field(
+        description="[low, high] at `level`: the score interval, cut to what is possible and widened to this share."
+    )
     mle: dict[str, float] | None = Field(description="Likeliest shares on the simplex; `se` is not theirs.")
-    mle_gap: float | None = Field(description="Nats per report by which other shares could be likelier.")
+    mle_interval: dict[str, tuple[float, float]] | None = Field(description="The same for the likeliest shares.")
+    mle_gap: float | None = Field(description="Nats, over all reports, by which other shares could be likelier.")
     fit_p: float | None = Field(description="Whether such reports can come from the mechanism; null if untestable.")
 
 

@@ -13,7 +13,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_server.analysis import Analysis, encode, replay
-from frankly_server.estimate import estimate
+from frankly_server.estimate import estimate, likelihood
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import ldp_block, survey
@@ -71,7 +71,9 @@ def test_what_cannot_be_told_apart_has_no_row_and_the_others_are_flagged(sqlite:
     assert "not_identifiable" in told["rows"][0]["flags"]
 
 
-def test_a_search_that_did_not_end_is_flagged_with_its_gap() -> None:
+def test_a_search_that_did_not_end_is_flagged_with_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No such mechanism is known; here the search may not take its last steps."""
+    monkeypatch.setattr(likelihood, "_NEWTON_STEPS", 0)
     rng = np.random.default_rng(3)
     rows = 0.9999 * rng.dirichlet(np.ones(9)) + 0.0001 * rng.dirichlet(np.full(9, 0.5), size=6)
     weights = [[int(v * D) for v in each] for each in rows]
@@ -81,7 +83,7 @@ def test_a_search_that_did_not_end_is_flagged_with_its_gap() -> None:
     found = estimate(DenseMechanism(48, tuple(map(tuple, weights))), counts)
     assert "mle_not_converged" in found.flags
     assert found.mle_gap is not None
-    assert found.mle_gap > 1e-9
+    assert found.mle_gap > 1e-3
 
 
 def test_a_design_prior_that_leaves_a_report_without_mass_is_said_to_be_replaced() -> None:

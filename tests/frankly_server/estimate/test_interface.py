@@ -14,7 +14,7 @@ GIVEN = {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": [300, 700]}
 OUT = {
     "n", "unbiased", "covariance", "se", "se_privacy", "se_sampling", "worst_case_se", "margins", "projected", "rank",
     "identifiable", "flags", "poisoning", "mle", "mle_gap", "design_effect", "privacy_cost", "efficiency", "fit_p",
-    "row_flags", "informative",
+    "row_flags", "informative", "projected_interval", "mle_interval",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ class Group:
     """One table of numbers: a question, or a question within one group.
 
     name : the group, "" if there is none. n : None while it is small. product : what stands in the rows' first column,
-    by choice; None for the unbiased estimates.
+    by choice; None for the unbiased estimates. intervals : of the product, [low, high] by choice.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Group:
     needed: int
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
+    intervals: Mapping[str, tuple[float, float]]
     said: Said
 
 
@@ -145,8 +146,7 @@ def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: 
         for row in group.rows:
             share = row["estimate"] if group.product is None else group.product.get(row["choice"])
             if share is not None:
-                ends = (row["low"], row["high"]) if group.product is None else (None, None)
-                found.setdefault(row["choice"], []).append(Point(group.name, share, *ends))
+                found.setdefault(row["choice"], []).append(Point(group.name, share, *_ends(group, row)))
     trends = [Trend(labels[choice], points) for choice, points in found.items() if points]
     return trend_plot(text, [group.name for group in groups], trends) if trends else ""
 
@@ -164,17 +164,23 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         needed=question["needed"],
         rows=question["rows"],
         product=None if asked.product == "unbiased" else question[asked.product] or {},
+        intervals={} if asked.product == "unbiased" else question[f"{asked.product}_interval"] or {},
         said=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
     )
 
 
 def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
-    """Return each choice with its bar; products without an interval of their own have bars without whiskers."""
+    """Return each choice with its bar; a bar without an interval has no whiskers."""
     found = []
     for row in group.rows:
         label = names.of(row["label"]) + (f", {group.name}" if group.name else "")
         if group.product is None:
-            found.append((row["choice"], PlotRow(label, row["estimate"], row["low"], row["high"])))
+            found.append((row["choice"], PlotRow(label, row["estimate"], *_ends(group, row))))
         elif row["choice"] in group.product:
-            found.append((row["choice"], PlotRow(label, group.product[row["choice"]], None, None)))
+            found.append((row["choice"], PlotRow(label, group.product[row["choice"]], *_ends(group, row))))
     return found
+
+
+def _ends(group: Group, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return the ends of what is shown of a choice."""
+    return (row["low"], row["high"]) if group.product is None else group.intervals.get(row["choice"], (None, None))

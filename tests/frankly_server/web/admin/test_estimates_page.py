@@ -142,17 +142,19 @@ def test_row_percentages_are_in_the_table_and_in_words(answered: Office, analyst
 
 
 @pytest.mark.parametrize("product", ["projected", "mle"])
-def test_another_product_has_no_whiskers_and_no_margin_of_its_own(
-    answered: Office, analyst: FlaskClient, product: str
-) -> None:
+def test_another_product_stands_beside_its_own_interval(answered: Office, analyst: FlaskClient, product: str) -> None:
     answer = answered.services.analysis.estimates(answered.survey, by="region")
-    told = [q[product][row["choice"]] for q in answer["questions"] for row in q["rows"]]
+    told = [
+        f"{shown(q[product][row['choice']])} {' to '.join(map(shown, q[f'{product}_interval'][row['choice']]))}"
+        for q in answer["questions"]
+        for row in q["rows"]
+    ]
     text = page(answered, analyst, f"?product={product}&by=region").text
-    assert sorted(row[2] for row in cells(text)) == sorted(shown(value) for value in told)
+    assert sorted(row[2] for row in cells(text)) == sorted(told)
     plots = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL)]
     kinds = [element.get("class") for plot in plots for element in plot.iter()]
-    assert (kinds.count("bar"), kinds.count("whisker")) == (len(told), 0)
-    assert "no interval of their own" in text
+    assert (kinds.count("bar"), kinds.count("whisker")) == (len(told), 3 * len(told))  # a line and its two ends
+    assert "widened where need be to the share shown" in text
 
 
 def test_groups_that_differ_are_named_and_others_are_not(answered: Office, analyst: FlaskClient) -> None:
