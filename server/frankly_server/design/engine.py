@@ -163,6 +163,7 @@ def _described(request: DesignRequest, made: Built, found: solver.Found | None) 
         estimable=estimable,
         eta=made.eta,
         identity=identity,
+        decoder_prior=shares,
         parameters={"answers": mechanism.answers, "reports": mechanism.reports, **made.parameters},
     )
 

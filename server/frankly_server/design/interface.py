@@ -22,6 +22,7 @@ from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measures import measure
 from frankly_server.design.measuring import finite, read_targets
+from frankly_server.design.regret import regret
 from frankly_server.design.robust import says_nothing
 from frankly_server.records import flag, number, record, whole
 
@@ -73,8 +74,9 @@ def design_json(
 
     Out: kind, bits, weights (params for other kinds than dense), matrix (null beyond 1024 reports of another kind,
     whose columns are listed in symbols), information, information_bound (null unless it was the objective),
-    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters, warnings in words. What
-    cannot be computed for very many reports is null.
+    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters, warnings in words, and
+    regret: what it costs if all answers are equally common (null where that is no more than 0.5%, where some share
+    cannot be estimated, and for targets other than the shares). What cannot be computed for very many reports is null.
 
     Raises InvalidInput, naming the field.
     """
@@ -95,7 +97,7 @@ def design_json(
         limits=_limits(given.get("limits", {}), timer, progress, stopped),
     )
     points = _points(given)
-    body = _design_body(design(request), asked, request.criterion)
+    body = _design_body(design(request), asked, request)
     return body | ({} if points is None else _frontier(points, request))
 
 
@@ -147,7 +149,7 @@ def _limits(value: Any, timer: Callable[[], float], progress: Progress | None, s
     return limits if progress is None else replace(limits, progress=progress)
 
 
-def _design_body(found: Design, asked: Asked, criterion: str) -> dict[str, Any]:
+def _design_body(found: Design, asked: Asked, request: DesignRequest) -> dict[str, Any]:
     rows, prior = kinds.rows_of(found.mechanism), asked.prior
     informative = found.objective == "information"
     body = {
@@ -169,15 +171,21 @@ def _design_body(found: Design, asked: Asked, criterion: str) -> dict[str, Any]:
         "bound": found.bound,
         "exact": found.exact,
         "target_variances": list(found.target_variances),
-        "criterion": criterion,
+        "criterion": request.criterion,
         "eta": float(found.eta),
         "identity": found.identity,
         "estimable": list(found.estimable),
         **{key: value for key, value in found.parameters.items() if key not in ("answers", "reports")},
     }
     measures = kinds.levels(found.mechanism, prior) if rows is None else measure(rows, prior)
-    warnings = _warnings(found)
-    return {**_known(body), "measures": finite(measures), "parameters": _known(parameters), "warnings": warnings}
+    cost = regret(found.mechanism, found.claims, found.decoder_prior) if request.targets is None else None
+    return {
+        **_known(body),
+        "measures": finite(measures),
+        "parameters": _known(parameters),
+        "warnings": _warnings(found),
+        "regret": None if cost is None else cost.to_json(),
+    }
 
 
 def _warnings(found: Design) -> list[str]:

@@ -83,15 +83,19 @@ def spread(mechanism: SubsetMechanism | UnaryMechanism, prior: Prior) -> float:
     Σ_x λ_x(1−λ_x)/(p−q)² with λ_x = q + p_x(p−q), p and q the chances that an answer is in the report if it is the
     truth and if it is not.
     """
-    if isinstance(mechanism, UnaryMechanism):
-        p, q = mechanism.keep / mechanism.denominator, mechanism.flip / mechanism.denominator
-    else:
-        a, k, p = mechanism.answers, mechanism.size, mechanism.inside / mechanism.denominator
-        q = (k - p) / (a - 1)
+    p, q = chances_inside(mechanism)
     if p == q:
         return float("inf")
     chances = [q + float(share) * (p - q) for share in prior.probabilities()]
     return sum(v * (1 - v) for v in chances) / (p - q) ** 2
+
+
+def chances_inside(mechanism: SubsetMechanism | UnaryMechanism) -> tuple[float, float]:
+    """Return the chances p and q that an answer is in the report if it is the truth and if it is not."""
+    if isinstance(mechanism, UnaryMechanism):
+        return mechanism.keep / mechanism.denominator, mechanism.flip / mechanism.denominator
+    p = mechanism.inside / mechanism.denominator
+    return p, (mechanism.size - p) / (mechanism.answers - 1)
 
 
 def _candidates(wanted: Wanted, E: Fraction | None) -> list[SubsetMechanism]:

@@ -16,7 +16,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys.devices import expected_warnings, warnings_of
 from frankly_server.surveys.jobs import published_by
-from frankly_server.surveys.published import Published
+from frankly_server.surveys.published import Published, regret_of
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import Opened, opened, show
@@ -104,7 +104,8 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
     if versions:
         newest, warnings = versions[0]
         versions[0] = newest, (*warnings, *services.surveys.hindrances(survey.id))
-    return show("publish.html", survey, "publish", refused, versions=versions, warnings=expected, ln_up=ln_up)
+    return show("publish.html", survey, "publish", refused, versions=versions, warnings=expected, ln_up=ln_up,
+                regret_of=regret_of)  # fmt: skip
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:

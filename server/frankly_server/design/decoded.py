@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variance of the published estimates at any truth: the design prior fixes the decoder, the truth may be another.
+
+The scores d are unbiased, E[d|x] = w_x for targets W. So the total variance at n = 1 and truth q is c·q − |Wq|² with
+c_x = E[|d|²|x]: linear in q but for the last term (docs/maths/variance.md, claim 13).
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+
+from frankly_server.design import kinds
+from frankly_server.design.families.sets import chances_inside
+from frankly_server.design.linear import FloatArray
+
+_DEFICIENT = 1e-11
+_MOST_CELLS = 1 << 20
+
+
+def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: FloatArray) -> float:
+    """Return the total variance of the shares at n = 1 if the truth is `truth`, shape (answers,).
+
+    decoder_prior : counts of the answers, from which the published decoder is made. inf where some share cannot be
+    estimated, nan where there are too many reports to list.
+    """
+    if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
+        return _of_sets(mechanism, truth)
+    squares = mean_squares(mechanism, decoder_prior)
+    return float("inf") if squares is None else float(squares @ truth - truth @ truth)
+
+
+def mean_squares(
+    mechanism: Mechanism, decoder_prior: Sequence[int], targets: FloatArray | None = None
+) -> FloatArray | None:
+    """Return c_x = E[|d|²|x] for the scores d of a table's or a product's published decoder, shape (answers,).
+
+    targets : W, shape (t, answers); None for the shares. None where some answers cannot be told apart; nan where there
+    are too many reports to list.
+    """
+    prior = np.array(decoder_prior, dtype=np.float64)
+    factors = [(rows, prior) for rows in [kinds.rows_of(mechanism)] if rows is not None]
+    if isinstance(mechanism, ProductMechanism) and mechanism.reports * mechanism.answers <= _MOST_CELLS:
+        factors = _factors(mechanism, prior)
+    if not factors:
+        return np.full(mechanism.answers, np.nan)
+    tables = [np.array([[w / sum(row) for w in row] for row in rows]) for rows, _ in factors]
+    decoders = [decoder(Q, share) for Q, (_, share) in zip(tables, factors, strict=True)]
+    known = [found for found in decoders if found is not None]
+    if len(known) < len(decoders):
+        return None
+    Q, scores = reduce(_kron, tables), reduce(_kron, known)
+    scores = scores if targets is None else targets @ scores
+    return np.asarray(Q @ np.sum(scores**2, axis=0), dtype=np.float64)
+
+
+def decoder(Q: FloatArray, prior: FloatArray) -> FloatArray | None:
+    """Return the decoder of all shares, (Q D₀⁻¹ Qᵀ)⁻¹ Q D₀⁻¹ of shape (answers, reports), row = truth in Q.
+
+    As in `estimate.decoder`, D₀ is that of equal shares where the prior leaves a report without mass. None where the
+    rank is deficient, or so nearly that floats cannot tell.
+    """
+    masses = prior @ Q
+    weighted = Q / (masses if np.all(masses > 0) else Q.sum(axis=0))
+    gram = weighted @ Q.T
+    size = np.sqrt(np.diag(gram))
+    if float(np.linalg.eigvalsh(gram / np.outer(size, size))[0]) < _DEFICIENT:
+        return None
+    return np.asarray(np.linalg.solve(gram, weighted), dtype=np.float64)
+
+
+def _kron(left: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.kron(left, right), dtype=np.float64)
+
+
+def _factors(mechanism: ProductMechanism, prior: FloatArray) -> list[tuple[kinds.Rows, FloatArray]]:
+    """Return the table of each factor with its margin of the prior: a product is decoded factor by factor."""
+    counts = prior.reshape([factor.answers for factor in mechanism.factors])
+    axes = range(counts.ndim)
+    return [
+        (factor.weights, counts.sum(axis=tuple(i for i in axes if i != j)))
+        for j, factor in enumerate(mechanism.factors)
+    ]
+
+
+def _of_sets(mechanism: SubsetMechanism | UnaryMechanism, truth: FloatArray) -> float:
+    """Return the variance of counting how often each answer is in the set; unary estimates are made to sum to 1.
+
+    e_x = (1[x in set] − q)/(p − q) is the indicator of x plus noise of variance s_x. The bits of a unary report are
+    independent given the answer, so the sum of all e_x has variance Σ s_x; spreading what it misses of 1 evenly takes
+    (Σ s_x)/a off the total.
+    """
+    p, q = chances_inside(mechanism)
+    if p == q:
+        return float("inf")
+    inside = q + truth * (p - q)
+    each = inside * (1 - inside) / (p - q) ** 2
+    total = float(np.sum(each))
+    if isinstance(mechanism, SubsetMechanism):
+        return total
+    return total - float(np.sum(each - truth * (1 - truth))) / len(truth)
