@@ -135,7 +135,9 @@ class _Designed(_Source):
             asked = self._asked | ({} if level is None else {"epsilon": level})
             found = design_json(asked, self._timer, stopped=self._stopped)
             designed, _ = read_mechanism({key: found[key] for key in _MECHANISM & set(found)}, frozenset(), _MECHANISM)
-            self._known[level] = designed, _masses(self._asked, designed), found["information"]
+            prior = found["parameters"].get("decoder_prior")
+            masses = _masses(self._asked, designed) if prior is None else tuple(prior)
+            self._known[level] = designed, masses, found["information"]
             self._regrets[level] = found["regret"]
         return self._known[level]
 

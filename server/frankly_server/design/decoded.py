@@ -6,6 +6,7 @@ c_x = E[|d|²|x]: linear in q but for the last term (docs/maths/variance.md, cla
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -14,8 +15,10 @@ from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMecha
 from frankly_server.design import kinds
 from frankly_server.design.families.sets import chances_inside
 from frankly_server.design.linear import FloatArray
+from frankly_server.design.variance.truths import Truths
 
 _DEFICIENT = 1e-11
+_BIASED = 1e-6
 _MOST_CELLS = 1 << 20
 
 
@@ -28,15 +31,15 @@ def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: Fl
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return _of_sets(mechanism, truth)
     squares = mean_squares(mechanism, decoder_prior)
-    return float("inf") if squares is None else float(squares @ truth - truth @ truth)
+    return float("inf") if squares is None else float(squares.sum(axis=0) @ truth - truth @ truth)
 
 
 def mean_squares(
     mechanism: Mechanism, decoder_prior: Sequence[int], targets: FloatArray | None = None
 ) -> FloatArray | None:
-    """Return c_x = E[|d|²|x] for the scores d of a table's or a product's published decoder, shape (answers,).
+    """Return E[d_t²|x] for the scores d of a table's or a product's published decoder, shape (t, answers).
 
-    targets : W, shape (t, answers); None for the shares. None where some answers cannot be told apart; nan where there
+    targets : W, shape (t, answers); None for the shares. None where some target cannot be estimated; nan where there
     are too many reports to list.
     """
     prior = np.array(decoder_prior, dtype=np.float64)
@@ -44,30 +47,59 @@ def mean_squares(
     if isinstance(mechanism, ProductMechanism) and mechanism.reports * mechanism.answers <= _MOST_CELLS:
         factors = _factors(mechanism, prior)
     if not factors:
-        return np.full(mechanism.answers, np.nan)
+        return np.full((mechanism.answers if targets is None else len(targets), mechanism.answers), np.nan)
     tables = [np.array([[w / sum(row) for w in row] for row in rows]) for rows, _ in factors]
-    decoders = [decoder(Q, share) for Q, (_, share) in zip(tables, factors, strict=True)]
-    known = [found for found in decoders if found is not None]
-    if len(known) < len(decoders):
+    Q = reduce(_kron, tables)
+    scores = reduce(_kron, [_decoder(table, share) for table, (_, share) in zip(tables, factors, strict=True)])
+    W = np.eye(len(Q)) if targets is None else targets
+    scores = W @ scores
+    if np.abs(scores @ Q.T - W).max() > _BIASED * np.abs(W).max():
         return None
-    Q, scores = reduce(_kron, tables), reduce(_kron, known)
-    scores = scores if targets is None else targets @ scores
-    return np.asarray(Q @ np.sum(scores**2, axis=0), dtype=np.float64)
+    return np.asarray(scores**2 @ Q.T, dtype=np.float64)
 
 
-def decoder(Q: FloatArray, prior: FloatArray) -> FloatArray | None:
-    """Return the decoder of all shares, (Q D₀⁻¹ Qᵀ)⁻¹ Q D₀⁻¹ of shape (answers, reports), row = truth in Q.
+@dataclass(frozen=True, slots=True)
+class AtTruths:
+    """Variances at n = 1 with the published decoder.
 
-    As in `estimate.decoder`, D₀ is that of equal shares where the prior leaves a report without mass. None where the
-    rank is deficient, or so nearly that floats cannot tell.
+    largest : total of the targets over all plausible truths. variances : at each point, none for mixtures.
+    target_variances : of each target at the design prior. variance : total of the shares at the design prior.
+    """
+
+    largest: float
+    variances: tuple[float, ...]
+    target_variances: tuple[float, ...]
+    variance: float
+
+
+def at_truths(
+    mechanism: Mechanism, decoder_prior: Sequence[int], truths: Truths, targets: FloatArray, prior: FloatArray
+) -> AtTruths:
+    """Return a table's variances at plausible truths and at the design prior `prior`, shape (answers,)."""
+    squares = mean_squares(mechanism, decoder_prior, targets)
+    if squares is None:
+        unknown = float("inf")
+        return AtTruths(unknown, (unknown,) * len(truths.points), (unknown,) * len(targets), unknown)
+    total = squares.sum(axis=0)
+    return AtTruths(
+        largest=truths.largest(total, targets),
+        variances=() if truths.mixed else tuple(map(float, truths.variances(total, targets))),
+        target_variances=tuple(map(float, squares @ prior - (targets @ prior) ** 2)),
+        variance=total_variance(mechanism, decoder_prior, prior),
+    )
+
+
+def _decoder(Q: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return (Q D₀⁻¹ Qᵀ)⁺ Q D₀⁻¹, shape (answers, reports), row = truth in Q: unbiased for all that can be estimated.
+
+    As in `estimate.decoder`, D₀ is that of equal shares where the prior leaves a report without mass.
     """
     masses = prior @ Q
     weighted = Q / (masses if np.all(masses > 0) else Q.sum(axis=0))
     gram = weighted @ Q.T
     size = np.sqrt(np.diag(gram))
-    if float(np.linalg.eigvalsh(gram / np.outer(size, size))[0]) < _DEFICIENT:
-        return None
-    return np.asarray(np.linalg.solve(gram, weighted), dtype=np.float64)
+    inverse = np.linalg.pinv(gram / np.outer(size, size), rcond=_DEFICIENT, hermitian=True) / np.outer(size, size)
+    return np.asarray(inverse @ weighted, dtype=np.float64)
 
 
 def _kron(left: FloatArray, right: FloatArray) -> FloatArray:

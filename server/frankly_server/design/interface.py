@@ -32,8 +32,8 @@ _OPTIONAL = (
     | EXPLICIT
     | frozenset(
         (
-            "notion notions priors ceiling_cap mechanism objective targets criterion variance_cap frontier method "
-            "limits accept_identity accept_unidentifiable"
+            "notion notions priors ceiling_cap mechanism objective targets criterion truths variance_cap frontier "
+            "method limits accept_identity accept_unidentifiable"
         ).split()
     )
 )
@@ -64,10 +64,11 @@ def design_json(
     them too), ceiling_cap (nats: ε-LDP of the answer beside the rest), mechanism with its own parameters (p00, p11,
     alpha in nats: with one of these no level need be given, and the levels that hold are told; region, lift_measure,
     lift_order), objective (variance, information, hamming), targets (rows of numbers, one per answer, or "shares"),
-    criterion ("total" or "worst"), variance_cap (with the objective information), frontier (2 to 200 points between
-    least variance and most information), method ("auto", or "vertices" to list every ray exactly), limits {"seconds":
-    60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is published here and the
-    answer says so: accept_identity (false refuses a mechanism that sends answers unchanged) and accept_unidentifiable
+    criterion ("total" or "worst"), truths (the largest variance over these counts; see `read_truths`), variance_cap
+    (with the objective information), frontier (2 to 200 points between least variance and most information), method
+    ("auto", or "vertices" to list every ray exactly), limits {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes},
+    and two that default to true because nothing is published here and the answer says so: accept_identity (false
+    refuses a mechanism that sends answers unchanged) and accept_unidentifiable
     (false gives up at most 1% of the objective to make every share estimable).
     timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
     stopped : once true, the best so far is returned, as when time is up.
@@ -90,6 +91,7 @@ def design_json(
         objective=given.get("objective", "variance"),
         targets=read_targets(given.get("targets", "shares"), asked.prior.answers),
         criterion=given.get("criterion", "total"),
+        truths=asked.truths,
         variance_cap=_cap(given),
         method=given.get("method", "auto"),
         accept_identity=flag(given.get("accept_identity", True), "accept_identity"),
@@ -97,6 +99,8 @@ def design_json(
         limits=_limits(given.get("limits", {}), timer, progress, stopped),
     )
     points = _points(given)
+    if points is not None and asked.truths is not None:
+        raise InvalidInput(Problem.UNSUPPORTED, "a frontier is at the prior's shares: leave out truths", "truths")
     body = _design_body(design(request), asked, request)
     return body | ({} if points is None else _frontier(points, request))
 

@@ -155,7 +155,7 @@ def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> 
     asked = {"accept_identity": True, "accept_unidentifiable": True}
     try:
         found = draft_block(block.model_copy(update=asked), block.id, limits).design
-        plan = planned(found.mechanism, asked_of(block, block.id).prior.shares, people)
+        plan = planned(found.mechanism, found.decoder_prior, people)
     except InvalidInput as refused:
         return Alternative(block.mechanism, refusal=refused.detail)
     return Alternative(

@@ -16,6 +16,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.design.asked import Asked
 from frankly_server.design.prior import Prior
 from frankly_server.design.promises import pairs
+from frankly_server.surveys import truths
 from frankly_server.surveys.definition import BlockDefinition, PriorDefinition
 
 Joint = tuple[tuple[int, ...], ...]
@@ -58,6 +59,8 @@ def _request(block: BlockDefinition) -> dict[str, Any]:
         given["notions"] = [notion.asked(secrets) for notion in block.notions]
     if block.priors:
         given["priors"] = [{"joint": _rows(prior)} for prior in block.priors]
+    if block.truths is not None:
+        given["truths"] = truths.asked(block.truths)
     if block.ceiling_cap is not None:
         given["ceiling_cap"] = block.ceiling_cap
     return given
