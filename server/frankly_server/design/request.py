@@ -8,6 +8,7 @@ from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server import rational
 from frankly_server.design import objectives, solver
 from frankly_server.design.families import FAMILIES, Explicit, is_open
 from frankly_server.design.limits import Limits
@@ -77,6 +78,10 @@ def _check_truths(request: DesignRequest) -> None:
     if request.objective != "variance" or request.criterion != "total":
         words = "truths belong to the objective variance with the criterion total"
         raise InvalidInput(Problem.UNSUPPORTED, words, "truths")
+    rows = [[1] * request.prior.answers, *map(rational.whole, request.targets or ())]
+    if request.targets is not None and rational.rank(rows) < request.prior.answers:
+        words = "with truths the targets must settle every share: add targets, or leave them out"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
 
 
 def _check_notions(request: DesignRequest) -> None:

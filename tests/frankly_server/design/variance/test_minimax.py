@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from tests.frankly_server.design.variance.cases import Floats, level, lip_base, listed, random_mechanisms
 
-SMALL = [b for b in listed(61, 40, 4) if b.answers > 2 and len(b.rays) <= 14][:8]
+SMALL = [b for b in listed(61, 40, 4) if b.answers > 2 and len(b.rays) <= 12][:5]
 
 
 def scaled_to(base: Listed, prior: Floats) -> Listed:
@@ -64,6 +64,21 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
         theta, S, s = parts(x)
         return np.asarray(s - masses @ (np.sum(S**2, axis=1) / theta) + sampling)
 
+    def rows_slope(x: Floats) -> Floats:
+        theta, _, _ = parts(x)
+        slope = np.zeros((a + t * a, len(x)))
+        slope[:a, :n] = rays.T * theta
+        for k in range(t):
+            for j in range(n):
+                slope[a + k * a : a + (k + 1) * a, n + j * t + k] = rays[j]
+        return slope
+
+    def below_slope(x: Floats) -> Floats:
+        theta, S, _ = parts(x)
+        by_u = masses * (np.sum(S**2, axis=1) / theta)
+        by_S = -2 * masses[:, :, None] * (S / theta[:, None])
+        return np.hstack([by_u, by_S.reshape(len(masses), -1), np.ones((len(masses), 1))])
+
     best = np.inf
     uniform = np.linalg.lstsq(rays.T, np.ones(a), rcond=None)[0]
     for spread in (0.3, 0.7):
@@ -75,7 +90,11 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
             lambda x: x[-1],
             start,
             jac=lambda x: np.append(np.zeros(len(x) - 1), 1.0),
-            constraints=[{"type": "eq", "fun": rows}, {"type": "ineq", "fun": below}],
+            constraints=[
+                {"type": "eq", "fun": rows, "jac": rows_slope},
+                {"type": "ineq", "fun": below, "jac": below_slope},
+            ],
+            bounds=[(-30, 5)] * n + [(None, None)] * (n * t + 1),
             method="SLSQP",
             options={"maxiter": 400, "ftol": 1e-10},
         )
@@ -90,7 +109,7 @@ def test_over_a_list_it_is_that_of_another_solver(base: Listed, seed: int) -> No
     found = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points))
     assert found.made.bound <= found.made.value <= found.made.bound * (1 + 1e-6)
     oracle = by_slsqp(base.rays, points, W)
-    assert oracle == pytest.approx(found.made.value, rel=2e-4)
+    assert oracle == pytest.approx(found.made.value, rel=2e-3)
     assert oracle >= found.made.bound * (1 - 1e-6)
 
 
@@ -165,18 +184,16 @@ def test_everything_plausible_makes_equal_shares_least_favourable() -> None:
     assert robust.made.value == pytest.approx(even.value, rel=1e-6)
 
 
-def test_targets_that_leave_something_open() -> None:
+def test_contrasts_are_targets_too() -> None:
     for seed, base in enumerate(listed(67, 6)):
-        W = np.zeros((1, base.answers))
-        W[0, :2] = 1.0, -1.0
+        W = np.eye(base.answers) - 1 / base.answers
         points = some_truths(base.answers, 3, seed)
         found = least_variance_over(lambda q, b=base: scaled_to(b, q), W, Truths(points))  # type: ignore[misc]
         Q = table_of(found)
-        weighted = Q / (found.decoder_prior @ Q)
-        scores = W @ np.linalg.pinv(weighted @ Q.T, rcond=1e-12, hermitian=True) @ weighted
+        scores = published(Q, found.decoder_prior, W)
         largest = max(variance_at(Q, scores, q, W) for q in points)
-        assert largest == pytest.approx(found.made.value, rel=1e-4)
-        assert found.made.bound <= found.made.value <= found.made.bound * (1 + 1e-5)
+        assert largest == pytest.approx(found.made.value, rel=1e-6)
+        assert found.made.bound <= found.made.value <= found.made.bound * (1 + 1e-6)
 
 
 def test_columns_are_generated_where_only_the_rows_are_known() -> None:
@@ -192,10 +209,10 @@ def test_columns_are_generated_where_only_the_rows_are_known() -> None:
 
 
 def test_the_bound_is_true_when_time_is_up() -> None:
-    E, points = level("1"), np.vstack([some_truths(9, 3, 8)])
-    best = least_variance_over(lambda q: AnswerLdp(E, q), np.eye(9), Truths(points))
+    E, points = level("1"), np.vstack([some_truths(7, 3, 8)])
+    best = least_variance_over(lambda q: AnswerLdp(E, q), np.eye(7), Truths(points))
     early = least_variance_over(
-        lambda q: AnswerLdp(E, q), np.eye(9), Truths(points), limits=Limits(out_of_time=lambda: True)
+        lambda q: AnswerLdp(E, q), np.eye(7), Truths(points), limits=Limits(out_of_time=lambda: True)
     )
     assert early.made.bound <= best.made.value
     assert early.made.value >= best.made.bound
