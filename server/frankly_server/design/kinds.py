@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from frankly_protocol.audit import Claim, ceiling, worst
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
@@ -64,7 +65,7 @@ def variances(mechanism: Mechanism, prior: Prior, targets: objectives.Targets | 
     matrix over all sets, which could do a little better at an uneven prior.
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
-        return target_variances(mechanism, prior, targets)
+        return target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), targets)
     rows = rows_of(mechanism)
     if rows is None:
         return [math.nan] * (mechanism.answers if targets is None else len(targets))

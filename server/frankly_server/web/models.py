@@ -267,6 +267,14 @@ class PlannedLevel(Shape):
     information: float
 
 
+class Regret(Shape):
+    """Cost of a design at another truth than its prior."""
+
+    at: Literal["equal shares"]
+    ratio: str = Field(description="How many times the reports that `against` needs there.")
+    against: str
+
+
 class Plan(Shape):
     """A plan: the margin is kept whatever the true shares are, up to the method."""
 
@@ -279,10 +287,11 @@ class Plan(Shape):
     level: float
     method: Literal["clt", "chebyshev"]
     curve: list[PlannedMargin]
+    regret: Regret | None = Field(description="Of the design if all answers are equally common; null if none.")
     frontier: list[PlannedLevel] | None = None
 
 
 ALL = (
     Health, MetricsText, Envelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit, Report, Receipt, Batch,
-    BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi, PlanRequest, PlannedMargin, PlannedLevel, Plan,
+    BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi, PlanRequest, PlannedMargin, PlannedLevel, Regret, Plan,
 )  # fmt: skip

@@ -13,6 +13,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
 from frankly_server.design.families.base import BITS, Built, Wanted, built, calibrated, least_level
+from frankly_server.design.linear import FloatArray
 from frankly_server.design.objectives import Targets
 from frankly_server.design.prior import Prior
 
@@ -83,25 +84,24 @@ def subset_selection(wanted: Wanted) -> Built:
 
 def spread(mechanism: Sets, prior: Prior) -> float:
     """Return the total variance at n = 1 of the unbiased shares, inf if they cannot be estimated."""
-    return math.fsum(target_variances(mechanism, prior, None))
+    return math.fsum(target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), None))
 
 
-def target_variances(mechanism: Sets, prior: Prior, targets: Targets | None) -> list[float]:
+def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None) -> list[float]:
     """Return the variance at n = 1 of the estimate of each target, of each share by default; inf if there is none.
 
     The estimate counts how often each answer is in the reported sets: a target w decodes to w̄ + Σ_x u_x 1[x in
-    set]/(p−q), u = w − w̄, whose variance is Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². λ_x is the chance
-    of x in the set; p, q those given that x is the truth and that it is not; A, B those of two given answers, of which
+    set]/(p−q), u = w − w̄, whose variance is Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². p_x is the share
+    of x, `truth`; λ_x the chance of x in the set; p, q those given that x is the truth and that it is not; A, B those of two given answers, of which
     none, and one, is the truth (docs/maths/estimator.md, claim 12).
     """
     p, q, apart, together = _chances(mechanism)
     if p == q:
         return [math.inf] * (mechanism.answers if targets is None else len(targets))
-    shares = np.array(prior.probabilities(), dtype=np.float64)
     w = np.eye(mechanism.answers) if targets is None else np.array(targets, dtype=np.float64)
     u = w - w.mean(axis=1, keepdims=True)
-    squares = u**2 @ (q + (p - q) * shares - apart - 2 * (together - apart) * shares)
-    return [float(v) for v in squares / (p - q) ** 2 - (u @ shares) ** 2]
+    squares = u**2 @ (q + (p - q) * truth - apart - 2 * (together - apart) * truth)
+    return [float(v) for v in squares / (p - q) ** 2 - (u @ truth) ** 2]
 
 
 def _chances(mechanism: Sets) -> tuple[float, float, float, float]:
