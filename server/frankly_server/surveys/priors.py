@@ -32,8 +32,8 @@ class BlockRequest:
     """What a block asks for.
 
     prior : whole counts of everybody, of equally likely answers if the admin gave none. promises : what is asked for,
-    in order; a level that the mechanism's own parameters settle is None. explicit : these parameters. truths : plausible
-    ones, over which the largest variance counts; None for the prior's shares alone.
+    in order; a level that the mechanism's own parameters settle is None. explicit : these parameters. truths : over
+    which the largest variance counts; None for the prior's shares alone.
     """
 
     prior: Prior

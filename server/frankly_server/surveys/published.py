@@ -104,7 +104,8 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
 
 def regret_of(block: Block) -> Regret | None:
     """Return what a block's mechanism costs if all choices are equally common; None if nothing."""
-    return regret(block.mechanism, tuple(claim for promise in block.promises for claim in promise.claims), block.design_prior)
+    claims = tuple(claim for promise in block.promises for claim in promise.claims)
+    return regret(block.mechanism, claims, block.design_prior)
 
 
 def read_document(row: DocumentRow) -> SurveyDocument:
