@@ -92,8 +92,8 @@ def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None
 
     The estimate counts how often each answer is in the reported sets: a target w decodes to w̄ + Σ_x u_x 1[x in
     set]/(p−q), u = w − w̄, whose variance is Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². p_x is the share
-    of x, `truth`; λ_x the chance of x in the set; p, q those given that x is the truth and that it is not; A, B those of two given answers, of which
-    none, and one, is the truth (docs/maths/estimator.md, claim 12).
+    of x (`truth`), λ_x the chance of x in the set; p, q those given that x is the truth and that it is not; A, B those
+    of two given answers, of which none, and one, is the truth (docs/maths/estimator.md, claim 12).
     """
     p, q, apart, together = _chances(mechanism)
     if p == q:
