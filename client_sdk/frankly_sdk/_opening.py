@@ -7,9 +7,9 @@ from functools import partial
 
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import KEYS_TYPE, MAX_ENVELOPE_BYTES, SURVEY_TYPE, Envelope
+from frankly_protocol.envelope import MAX_ENVELOPE_BYTES, SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, Equivocation
-from frankly_protocol.trust import KeysDocument, accept_keys, prove_chain, read_chain, require_step, walk
+from frankly_protocol.trust import KeysDocument, KnownKeys, accept_keys, prove_chain, read_chain
 from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 
 from frankly_sdk._logged import LogRule
@@ -18,10 +18,9 @@ from frankly_sdk._trusted import Remembered, accept_survey, stands
 from frankly_sdk.errors import NetworkError
 from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.link import SurveyLink
-from frankly_sdk.store import KnownKeys, Store
+from frankly_sdk.store import Store
 from frankly_sdk.transport import Transport
 
-_KEYS_BYTES = 256 * 2**10
 _UNKNOWN = "the server does not know this survey; check that the link is whole"
 _UNPUBLISHED = "the server does not know this survey, or not this version of it: copy the link whole, to its end"
 
@@ -74,42 +73,49 @@ class Opening:
         Raises DocumentRejected and its kinds, InsecureTransport, NetworkError, StoreError.
         """
         alias = self._alias(shipped)
-        known = self.store.keys(alias) or _shipped(shipped)
+        known = self._known(alias, shipped)
         if known is not None and known.chain is not None:
             trusted = self._still_good(known.envelope, known.chain)
             if trusted is not None and self._is_cached(self._remembered(trusted), trusted):
                 return self._with_keys(trusted)
-        newest, trusted = self._newest(known)
-        if known is None or known.chain is None or newest != known.envelope:
-            follows = None if known is None else known.envelope
-            self.store.remember_keys(alias, KnownKeys(newest, trusted.chain), follows)
-        return self._with_keys(trusted)
+        return self._with_keys(self._newest(alias, known))
 
     def _alias(self, shipped: bytes | None) -> str:
-        """Return the name under which keys are remembered: they all follow from the document the app ships, if any.
+        """Return the name under which a chain is remembered: its keys all follow from those the app ships, if any.
 
         An app that ships another document has an alias of its own: what was trusted on first use, or followed from
         older keys, says nothing about the new ones. Both may turn out to be of one chain.
         """
         return self.link.origin if shipped is None else f"{self.link.origin}#{digest_of(shipped)}"
 
-    def _newest(self, known: KnownKeys | None) -> tuple[bytes, _Trusted]:
-        """Return the newest keys; all versions are fetched while the chain is unknown, the newest one afterwards."""
-        if known is None or known.chain is None:
-            proven = prove_chain(self._fetch_chain(), None if known is None else known.envelope, self.now)
-            return proven.newest, _Trusted(proven.keys, proven.first_root)
-        newest = self._newest_keys(known.envelope)
-        return newest, _Trusted(walk(newest, known.envelope, self._fetch_chain, self.now), known.chain)
+    def _known(self, alias: str, shipped: bytes | None) -> KnownKeys | None:
+        """Return the newest keys known of the alias' chain, otherwise the ones shipped; None on first use."""
+        remembered = self.store.alias_keys(alias)
+        if remembered is not None or shipped is None:
+            return remembered
+        own = KnownKeys.shipped(shipped)
+        return own if own.chain is None else self.store.keys(own.chain) or own
 
-    def _newest_keys(self, known: bytes) -> bytes:
+    def _newest(self, alias: str, known: KnownKeys | None) -> _Trusted:
+        """Return the newest keys, of a chain that holds those known: of this alias, and of the chain by any alias.
+
+        All versions are fetched, always: to ask for some would tell which ones are known here, or that none is.
+        """
         try:
-            return self._fetch(self.link.keys_url, _KEYS_BYTES)
+            chain = read_chain(self._fetch(self.link.chain_url, MAX_CHAIN_BYTES))
         except NetworkError:
-            return known  # out of reach: those at hand count as long as they last
-
-    def _fetch_chain(self) -> list[bytes]:
-        """Return every version of the keys in one answer: asking for some would tell which ones are known here."""
-        return read_chain(self._fetch(f"{self.link.keys_url}/chain", MAX_CHAIN_BYTES))
+            if known is None or known.chain is None:
+                raise
+            return _Trusted(accept_keys(known.envelope, self.now), known.chain)  # they count as long as they last
+        proven = prove_chain(chain, known, self.now)
+        newest = KnownKeys(proven.newest, proven.first_root)
+        if self.store.alias_keys(alias) != newest:
+            with self.store.transaction():
+                others = self.store.keys(proven.first_root)
+                if others is not None:
+                    proven.require_contains(others)
+                self.store.remember_keys(alias, newest)
+        return _Trusted(proven.keys, proven.first_root)
 
     def _remembered(self, trusted: _Trusted) -> Remembered | None:
         """Return the document accepted last; one of an unknown chain if the publisher's present keys signed it."""
@@ -127,7 +133,7 @@ class Opening:
 
     def _still_good(self, known: bytes, chain: str) -> _Trusted | None:
         try:
-            return _Trusted(accept_keys(known, known, self.now), chain)
+            return _Trusted(accept_keys(known, self.now), chain)
         except DocumentRejected:
             return None
 
@@ -191,11 +197,3 @@ class Opening:
         if answer.content_type != kind:
             raise NetworkError("what answered was not the survey's server: check the network's log-in page", "not_json")
         return answer.body
-
-
-def _shipped(envelope: bytes | None) -> KnownKeys | None:
-    """Return the keys an app ships; version 1 names its chain itself, a later one must be found in the server's."""
-    if envelope is None:
-        return None
-    first = require_step(None, envelope).version == 1
-    return KnownKeys(envelope, digest_of(Envelope.from_bytes(envelope, KEYS_TYPE).payload) if first else None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of the store, and the steps by which a store of an earlier version becomes one of this version.
 
-chain : the first root of the keys that a row came under (`frankly_protocol.trust.first_root`). Rows of version 3 and
+chain : the first root of the keys that a row came under (`frankly_protocol.trust.Proven`). Rows of version 3 and
 before name no chain, and keep the empty one. They bind whoever proves to be meant, and nobody can change them:
 
 - an answer counts for every chain that has a survey of its id: no second value is ever drawn for it;
@@ -16,10 +16,12 @@ from typing import Final
 VERSION: Final = 4
 UNKNOWN_CHAIN: Final = ""
 
-# alias : under which keys are remembered, see `Opening`. respondent : '' for the one person an install usually is of;
-# otherwise a keyed hash, see `Store.respondent_name`. cost : a ratio, NULL is infinite.
+# alias : under which a chain is known, see `Opening`. keys.envelope : the newest ones of the chain. respondent : '' for
+# the one person an install usually is of; otherwise a keyed hash, see `Store.respondent_name`. cost : a ratio, NULL is
+# infinite.
 _TABLES: Final = """
-CREATE TABLE keys (alias TEXT PRIMARY KEY, chain TEXT NOT NULL, envelope BLOB NOT NULL);
+CREATE TABLE aliases (alias TEXT PRIMARY KEY, chain TEXT NOT NULL);
+CREATE TABLE keys (chain TEXT PRIMARY KEY, envelope BLOB NOT NULL);
 CREATE TABLE surveys (
     chain TEXT NOT NULL, survey TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL, envelope BLOB NOT NULL,
     PRIMARY KEY (chain, survey)

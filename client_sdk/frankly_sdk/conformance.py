@@ -22,7 +22,7 @@ from frankly_protocol.clock import Clock, FixedClock, SystemClock, parse_time
 from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput, RandomnessError
 from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.problems import Problem, problem_body
-from frankly_protocol.trust import require_step
+from frankly_protocol.trust import SignedKeys
 
 from frankly_sdk.client import Client
 from frankly_sdk.errors import (
@@ -90,7 +90,7 @@ def _init(given: Mapping[str, Any]) -> Mapping[str, Any]:
         raise _bad("policy", "allow_unpinned and require_log are true or false")
     Policy(**policy)
     if given.get("keys") is not None:
-        require_step(None, _keys(given["keys"]))
+        SignedKeys.read(_keys(given["keys"]))
     folder = _folder(given)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -37,9 +37,9 @@ class SurveyLink:
         return cls(f"{parts.scheme}://{parts.netloc}", path.group(1), digest)
 
     @property
-    def keys_url(self) -> str:
-        """Where the keys document is."""
-        return f"{self.origin}/v1/keys"
+    def chain_url(self) -> str:
+        """Where all versions of the keys are."""
+        return f"{self.origin}/v1/keys/chain"
 
     @property
     def document_url(self) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One install's memory: keys, documents, log heads, evidence, sealed answers and what they cost. Never the truth.
 
-Everything but keys and cost is remembered for a chain of keys, named by its first root: what a server with keys of its
-own says changes nothing that was learned from another. What answers cost counts for a respondent over all chains.
+Everything but cost is remembered for a chain of keys, named by its first root: what a server with keys of its own says
+changes nothing that was learned from another. What answers cost counts for a respondent over all chains.
 """
 
 import hmac
@@ -16,6 +16,7 @@ from pathlib import Path
 from frankly_protocol.audit import Charge, total_charge
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.errors import RandomnessError
+from frankly_protocol.trust import KnownKeys
 
 from frankly_sdk._database import Database
 from frankly_sdk._tables import UNKNOWN_CHAIN
@@ -24,14 +25,6 @@ from frankly_sdk.errors import StoreError
 
 _SEALED = "chain, survey, respondent, digest, collect_url, report_id, body, state, code"
 _MAX_EVIDENCE = 16  # pieces of each chain: enough to show, too few to fill a disk with
-
-
-@dataclass(frozen=True, slots=True)
-class KnownKeys:
-    """A keys envelope, and the chain it belongs to: the digest of its first version's payload, None if unproven."""
-
-    envelope: bytes
-    chain: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +73,20 @@ class Store:
         """Close the file."""
         self._database.close()
 
-    def keys(self, alias: str) -> KnownKeys | None:
-        """Return the keys accepted last under an alias: a server's origin, or that and the keys the app ships."""
-        rows = self._database.rows("SELECT envelope, chain FROM keys WHERE alias = ?", alias)
+    def alias_keys(self, alias: str) -> KnownKeys | None:
+        """Return the newest keys of an alias' chain; an alias is an origin, or that and the keys the app ships."""
+        wanted = "SELECT envelope, chain FROM aliases JOIN keys USING (chain) WHERE alias = ?"
+        return next((KnownKeys(*row) for row in self._database.rows(wanted, alias)), None)
+
+    def keys(self, chain: str) -> KnownKeys | None:
+        """Return the newest keys accepted of a chain, under whatever alias."""
+        rows = self._database.rows("SELECT envelope, chain FROM keys WHERE chain = ?", chain)
         return next((KnownKeys(*row) for row in rows), None)
 
-    def remember_keys(self, alias: str, keys: KnownKeys, follows: bytes | None) -> None:
-        """Keep accepted keys, unless others than those they follow have been kept meanwhile."""
-        with self.transaction():
-            kept = self.keys(alias)
-            if kept is None or kept.envelope == follows:
-                self._database.run("INSERT OR REPLACE INTO keys VALUES (?, ?, ?)", alias, keys.chain, keys.envelope)
+    def remember_keys(self, alias: str, keys: KnownKeys) -> None:
+        """Keep accepted keys; call it inside the `transaction` in which they were found to follow those kept."""
+        self._database.run("INSERT OR REPLACE INTO aliases VALUES (?, ?)", alias, keys.chain)
+        self._database.run("INSERT OR REPLACE INTO keys VALUES (?, ?)", keys.chain, keys.envelope)
 
     def survey(self, chain: str, survey: str) -> Remembered | None:
         """Return the document accepted last for a survey."""

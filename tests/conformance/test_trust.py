@@ -214,7 +214,7 @@ def test_8_a_log_only_grows(install: Install) -> None:
     assert not any("since" in path or "old=" in path for path in site.asked), "a known head must not be named"
 
 
-def test_keys_are_walked_from_those_the_app_ships(install: Install) -> None:
+def test_keys_follow_from_those_the_app_ships(install: Install) -> None:
     site = install.site
     site.rotate(replace(KEYS, version=2))
     site.rotate(replace(KEYS, version=3, publisher=Role((STRANGER.public,), 1)))
@@ -224,7 +224,7 @@ def test_keys_are_walked_from_those_the_app_ships(install: Install) -> None:
     assert install.refresh().status == 0
     del site.keys[1:]
     site.envelope = sealed(site.document.payload())
-    site.override["/v1/keys"] = None
+    site.override["/v1/keys/chain"] = None
     assert install.refresh().status == 0, "what the new keys signed is kept, and the old ones are not asked"
 
 

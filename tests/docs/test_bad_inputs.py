@@ -78,12 +78,15 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_protocol/test_documents.py::test_faults_are_named_by_reason_and_field")),
     "19": ("a level below what the weights need", (
         "frankly_protocol/test_every_kind.py::test_the_least_step_below_the_line_is_refused_by_name",)),
+    "19b": ("a document that takes too long to verify", (
+        "frankly_protocol/audit/test_work.py"
+        "::test_a_document_is_refused_from_one_unit_over_the_limit_on_and_nothing_is_verified",)),
     "20": ("a level above the app's cap", (
         "frankly_sdk/test_policy.py::test_a_form_over_the_cap_is_refused_by_reason",)),
     "21": ("a promise under a prior, without a pin", (
         f"{ACCEPTANCE}::test_without_a_pin_prior_based_promises_are_refused",)),
     "21b": ("two promises about one secret", (
-        "frankly_protocol/test_ledger.py::test_a_second_block_about_the_same_secret_counts_its_ceiling",
+        "frankly_protocol/audit/test_report_level.py::test_a_second_block_about_the_same_secret_counts_its_ceiling",
         "frankly_sdk/test_policy.py::test_a_form_over_the_cap_is_refused_by_reason")),
     "22": ("an older version, or two of one number", (
         f"{ACCEPTANCE}::test_an_older_version_is_a_rollback",
@@ -203,7 +206,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def test_every_row_is_here() -> None:
-    assert set(ROWS) == {str(row) for row in range(1, 55)} | {"21b"}
+    assert set(ROWS) == {str(row) for row in range(1, 55)} | {"19b", "21b"}
 
 
 @pytest.mark.parametrize("row", ROWS)

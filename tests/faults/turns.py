@@ -72,7 +72,7 @@ def whole_path() -> Draw:
     """From the answer as the app gave it to the bytes that are sealed."""
     document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
     server = FakeServer(document)
-    told = (document, document.report_level, True, False, Policy(), None, server.clock, secrets.randbits)
+    told = (document, document.report_level, "", True, False, Policy(), None, server.clock, secrets.randbits)
     sealing = Sealing(*told)  # type: ignore[arg-type]
     (question,) = document.questions.values()
     rows = [Row("", Answer({question.id: choice.id}), Answer({})) for choice in question.choices]

@@ -191,19 +191,22 @@ def test_rotated_keys_are_followed_when_the_old_root_signed_them(tmp_path: Path)
     FakeServer().open(tmp_path / "s.db").close()
     newer = replace(GOOD, version=2, prev=GOOD.digest)
     rotated = sealed_keys(keys_document(2, publisher=STRANGER), ROOT)
-    server = FakeServer(document=newer, keys=rotated, envelope=sealed(newer.payload(), STRANGER))
+    older = [sealed_keys(keys_document())]
+    server = FakeServer(document=newer, keys=rotated, older_keys=older, envelope=sealed(newer.payload(), STRANGER))
     server.open(tmp_path / "s.db").close()
-    assert any(url.endswith("/v1/keys") for url in server.fetched)
+    assert any(url.endswith("/v1/keys/chain") for url in server.fetched)
 
 
 def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -> None:
     first = FakeServer(document=survey(ldp_block()))
     first.open(tmp_path / "s.db").close()
     rotated = sealed_keys(keys_document(2, publisher=STRANGER))
-    second = FakeServer(document=survey(ldp_block(), survey_id="cd" * 16), keys=rotated)
+    other = survey(ldp_block(), survey_id="cd" * 16)
+    second = FakeServer(document=other, keys=rotated, older_keys=[sealed_keys(keys_document())])
     with pytest.raises(DocumentRejected) as caught:
         second.open(tmp_path / "s.db")
     assert caught.value.reason == "signature"
+    second.older_keys.append(rotated)
     for served in (sealed_keys(keys_document(4)), sealed_keys(keys_document(3), STRANGER)):
         second.keys = served  # skips a version; not signed by the root that was known
         with pytest.raises(DocumentRejected):
@@ -211,7 +214,7 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     serve = second.get
 
     def keys_out_of_reach(url: str, limit: int) -> Reply:
-        if url.endswith("/v1/keys"):
+        if url.endswith("/v1/keys/chain"):
             raise NetworkError("down")
         return serve(url, limit)
 
@@ -237,15 +240,16 @@ def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> 
     """The app still ships version 1; this install has followed the server to version 2, which drops the publisher."""
     shipped, rotated = sealed_keys(keys_document()), sealed_keys(keys_document(2, publisher=STRANGER))
     newer = survey(ldp_block(), survey_id="cd" * 16)
-    server = FakeServer(document=newer, keys=rotated, envelope=sealed(newer.payload(), STRANGER))
+    server = FakeServer(document=newer, keys=rotated, older_keys=[shipped], envelope=sealed(newer.payload(), STRANGER))
     server.open(tmp_path / "s.db", keys=shipped).close()
     stolen = FakeServer(document=survey(ldp_block(), survey_id="ef" * 16), keys=shipped)
-    for keys in (shipped, rotated):
-        stolen.keys = keys
+    for *older, keys in ([shipped], [shipped, rotated]):
+        stolen.older_keys, stolen.keys = older, keys
         with pytest.raises(DocumentRejected):
             stolen.open(tmp_path / "s.db", keys=shipped)
     third = survey(ldp_block(), survey_id="0f" * 16)
-    later = FakeServer(document=third, keys=sealed_keys(keys_document(3, publisher=STRANGER)))
+    newest = sealed_keys(keys_document(3, publisher=STRANGER))
+    later = FakeServer(document=third, keys=newest, older_keys=[shipped, rotated])
     later.envelope = sealed(third.payload(), STRANGER)
     later.open(tmp_path / "s.db", keys=shipped).close()  # versions follow one by one from the shipped ones
 
@@ -331,4 +335,4 @@ def test_expired_keys_are_replaced_and_an_expired_survey_needs_no_new_ones(tmp_p
     with pytest.raises(ClockError) as caught:
         server.open(tmp_path / "s.db", clock=FixedClock(NOW + timedelta(days=301)))
     assert caught.value.field == "expires"
-    assert [url.rpartition("/")[2] for url in server.fetched] == ["keys"]
+    assert [url.rpartition("/")[2] for url in server.fetched] == ["chain"]

@@ -183,18 +183,36 @@ def test_one_survey_is_one_answer(first: bool, second: bool, shipped: str, rotat
     assert len(place.posted) == 1
 
 
-def test_the_chain_is_fetched_once_and_with_it_the_newest_keys(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("shipped", [None, 1, 2])
+def test_an_old_install_asks_for_its_keys_as_a_new_one_does(shipped: int | None, pinned: bool, tmp_path: Path) -> None:
+    """Once the known one has seen an older version, the same version, or the newest by another link."""
     place = Place()
-    for pinned, keys in ((True, ["/v1/keys/chain"]), (False, ["/v1/keys"])):
+    versions = [place.version(n) for n in (1, 2, 3)]
+    keys = None if shipped is None else versions[shipped - 1]
+    asked: list[list[str]] = []
+    for known in ([], versions[:2], versions):
+        store = tmp_path / f"{len(known)}.db"
+        for link_pinned in (pinned, not pinned) if known else ():
+            place.chain = known
+            other = replace(FIRST, survey="cd" * 16)
+            place.show(other)
+            place.visit(store, pinned=link_pinned, keys=keys)
+        place.chain = versions
+        place.show(FIRST)
         place.fetched.clear()
-        place.visit(tmp_path / "s.db", pinned=pinned)
-        assert [url.partition(".example")[2] for url in place.fetched if "/keys" in url] == keys
+        place.visit(store, pinned=pinned, keys=keys)
+        asked.append(list(place.fetched))
+    assert asked[0] == asked[1] == asked[2]
+    assert len(asked[0]) == 2
+    assert asked[0][0].endswith("/v1/keys/chain")
 
 
 def test_shipped_keys_of_version_1_name_their_chain_themselves(tmp_path: Path) -> None:
     place = Place()
+    place.visit(tmp_path / "s.db", pinned=True)
+    place.down = ("/v1",)
     place.visit(tmp_path / "s.db", pinned=True, keys=place.keys)
-    assert not any("chain" in url for url in place.fetched)
 
 
 CHAINS: dict[str, tuple[Any, type[Exception]]] = {
@@ -220,7 +238,7 @@ def test_nobody_claims_a_chain_that_is_not_proven(name: str, tmp_path: Path) -> 
         error = DocumentRejected
     with pytest.raises(error):
         place.visit(tmp_path / "s.db", keys=versions[1])
-    assert Store(tmp_path / "s.db").keys("https://collect.example") is None
+    assert Store(tmp_path / "s.db").alias_keys("https://collect.example") is None
 
 
 def test_a_fork_below_the_shipped_keys_is_told(tmp_path: Path) -> None:
@@ -231,6 +249,78 @@ def test_a_fork_below_the_shipped_keys_is_told(tmp_path: Path) -> None:
     place.keys = place.chain[-1]
     with pytest.raises(Equivocation):
         place.visit(tmp_path / "s.db", keys=shipped)
+
+
+# --- A fork of a chain: root keys of former times are stolen, and used under another origin
+
+NEW_ROOT, THIEFS_ROOT = (SigningKey.from_raw(bytes([n]) * 32) for n in (51, 52))
+
+
+def rooted(number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey = PUBLISHER) -> bytes:
+    """A version of the keys with another root."""
+    return sealed_keys(replace(keys_document(number, root, publisher), log=log_role()), root, *signers)
+
+
+def two_places() -> tuple[Place, Place]:
+    """A server whose first root key was rotated away, and a thief who has it now and branches off after version 1."""
+    honest = Place()
+    honest.chain = [honest.version(1), rooted(2, NEW_ROOT, ROOT), rooted(3, NEW_ROOT)]
+    thief = evil(root=ROOT)
+    branch = [rooted(2, THIEFS_ROOT, ROOT, publisher=STRANGER)]
+    branch += [rooted(n, THIEFS_ROOT, publisher=STRANGER) for n in (3, 4, 5)]
+    thief.chain = [honest.chain[0], *branch]
+    return honest, thief
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_a_fork_of_a_known_chain_is_refused_under_every_origin(length: int, tmp_path: Path) -> None:
+    honest, thief = two_places()
+    thief.visit(tmp_path / "fresh.db")  # whoever knows no more cannot tell
+    honest.visit(tmp_path / "s.db", answer=True)
+    thief.chain = thief.chain[:length]
+    for keys in (None, honest.chain[0]):
+        with pytest.raises(RollbackDetected if length < 3 else Equivocation):
+            thief.visit(tmp_path / "s.db", keys=keys)
+    honest.chain.append(rooted(4, NEW_ROOT))
+    honest.visit(tmp_path / "s.db")
+    assert Store(tmp_path / "s.db").alias_keys(thief.origin) is None
+
+
+def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> None:
+    honest, _ = two_places()
+    versions = honest.chain
+    mirror = Place(survey(ldp_block(), survey_id="cd" * 16), "https://mirror.example")
+    honest.chain = mirror.chain = versions[:1]
+    honest.visit(tmp_path / "s.db")
+    mirror.visit(tmp_path / "s.db")
+    mirror.chain = versions  # seen there first
+    mirror.visit(tmp_path / "s.db")
+    kept = Store(tmp_path / "s.db").alias_keys(honest.origin)
+    assert kept is not None
+    assert kept.envelope == versions[2]
+    with pytest.raises(RollbackDetected):  # what was withdrawn there does not count here
+        honest.visit(tmp_path / "s.db")
+    honest.chain = versions
+    honest.visit(tmp_path / "s.db")
+    for shipped in versions:  # an app of former times follows too
+        mirror.visit(tmp_path / "s.db", keys=shipped)
+    versions.append(rooted(4, NEW_ROOT))
+    honest.visit(tmp_path / "s.db")
+    mirror.visit(tmp_path / "s.db")
+
+
+def test_out_of_reach_the_newest_keys_of_the_chain_count(tmp_path: Path) -> None:
+    """Version 2 withdraws the publisher; an app that ships version 1 to a device that knows it is not fooled."""
+    place = Place()
+    place.visit(tmp_path / "s.db", pinned=True)
+    first, document = place.keys, place.document
+    place.chain = [first, sealed_keys(keys_document(2, publisher=STRANGER))]
+    with pytest.raises(DocumentRejected):
+        place.visit(tmp_path / "s.db")
+    place.down, place.document = ("/v1",), document
+    for keys in (None, first):
+        with pytest.raises(NetworkError):
+            place.visit(tmp_path / "s.db", pinned=True, keys=keys)
 
 
 # --- A log that changes its name

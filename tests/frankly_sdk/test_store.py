@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.audit import Charge
+from frankly_protocol.trust import KnownKeys
 from frankly_sdk import AlreadyAnswered, StoreError
 from frankly_sdk._trusted import Remembered
-from frankly_sdk.store import KnownKeys, Store
+from frankly_sdk.store import Store
 
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
@@ -220,13 +221,15 @@ def test_a_commit_is_durable_and_what_is_erased_is_overwritten(pragma: str, valu
     assert (found, status) == ((value,), 0)
 
 
-def test_keys_follow_each_other_and_a_slow_writer_never_takes_them_back(tmp_path: Path) -> None:
+def test_every_alias_of_a_chain_knows_its_newest_keys(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
-    store.remember_keys("https://host", KnownKeys(b"first", CHAIN), None)
-    store.remember_keys("https://host", KnownKeys(b"second", CHAIN), b"first")
-    store.remember_keys("https://host", KnownKeys(b"late", CHAIN), b"first")  # accepted before the second was kept
-    store.remember_keys("https://host", KnownKeys(b"fresh", CHAIN), None)
-    assert store.keys("https://host") == KnownKeys(b"second", CHAIN)
+    newest, other = KnownKeys(b"second", CHAIN), KnownKeys(b"other", "sha256:" + "9" * 64)
+    for alias, keys in (("https://a", KnownKeys(b"first", CHAIN)), ("https://b", newest), ("https://c", other)):
+        with store.transaction():
+            store.remember_keys(alias, keys)
+    assert [store.alias_keys(f"https://{name}") for name in "abcd"] == [newest, newest, other, None]
+    assert [store.keys(str(keys.chain)) for keys in (newest, other)] == [newest, other]
+    assert store.keys("sha256:" + "0" * 64) is None
     store.close()
 
 

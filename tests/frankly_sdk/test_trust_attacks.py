@@ -30,6 +30,7 @@ from frankly_sdk import (
     RollbackDetected,
     evidence,
 )
+from frankly_sdk.store import Store
 from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.samples import (
@@ -127,8 +128,14 @@ def show(document: SurveyDocument, *signers: SigningKey, log: bool = True) -> Ca
 
 
 def keys(document: KeysDocument, *signers: SigningKey) -> Callable[[Server], None]:
-    """Serve other keys."""
-    return put(keys=sealed_keys(document, *signers))
+    """Serve other keys, after the versions before them."""
+
+    def act(server: Server) -> None:
+        served = server.chain or [server.keys]
+        server.keys = sealed_keys(document, *signers)
+        server.chain = [*served[: document.version - 1], server.keys]
+
+    return act
 
 
 def edit(change: Callable[[Envelope], Envelope]) -> Callable[[Server], None]:
@@ -199,16 +206,18 @@ ATTACKS: dict[str, Attack] = {
     "keys signed by a stranger": Attack(DocumentRejected, keys(LOGGED_KEYS, STRANGER), reason="signature"),
     "a stranger's keys later": Attack(
         KeyChainError, keys(chained(2, root=Role((STRANGER.public,), 1)), STRANGER), nothing),
-    "keys of a lower version": Attack(RollbackDetected, keys(chained(1)), put(chain=CHAIN, keys=CHAIN[1])),
-    "keys of the same version": Attack(Equivocation, keys(chained(1, publisher=Role((STRANGER.public,), 1))), nothing),
+    "keys of a lower version": Attack(RollbackDetected, put(chain=CHAIN[:1]), put(chain=CHAIN)),
+    "other keys of version 1": Attack(KeyChainError, keys(chained(1, publisher=Role((STRANGER.public,), 1))), nothing),
+    "keys of the same version": Attack(
+        Equivocation, keys(chained(2, publisher=Role((STRANGER.public,), 1))), put(chain=CHAIN)),
     "keys that skip, no chain": Attack(KeyChainError, keys(chained(3)), nothing),
     "keys fast forward": Attack(KeyChainError, keys(chained(10**9)), nothing),
     "a chain with a stranger's link": Attack(KeyChainError, put(
-        keys=sealed_keys(chained(3)),
-        chain=[sealed_keys(chained(2, root=Role((STRANGER.public,), 1)), STRANGER)]), nothing),
+        chain=[CHAIN[0], sealed_keys(chained(2, root=Role((STRANGER.public,), 1)), STRANGER), sealed_keys(chained(3))]),
+        nothing),
     "a chain of another's keys": Attack(KeyChainError, put(
-        keys=sealed_keys(chained(3, root=Role((STRANGER.public,), 1)), STRANGER),
-        chain=[sealed_keys(chained(2))]), nothing),
+        chain=[sealed_keys(chained(n, root=Role((STRANGER.public,), 1)), STRANGER) for n in (1, 2, 3)]), nothing),
+    "a chain without its beginning": Attack(KeyChainError, put(chain=[CHAIN[1]]), nothing),
     # The log.
     "not logged": Attack(NetworkError, put(log=FakeLog([OTHER.digest]))),
     "no witness": Attack(LogError, put(proof=lambda p: replace(p, signed=FakeLog(
@@ -272,10 +281,7 @@ def test_without_an_attack_every_link_opens(link: str, policy: dict[str, bool], 
 
 
 def test_requests_hold_nothing_that_is_remembered(tmp_path: Path) -> None:
-    """A fresh device and one that has seen an older head and older keys ask for the same addresses.
-
-    Only the keys differ: a fresh device asks for all versions at once, and no address names a version that is known.
-    """
+    """A fresh device and one that has seen an older head and older keys ask for the same addresses."""
     old = Server()
     opened(old, tmp_path / "a.db")
     asked = []
@@ -283,10 +289,10 @@ def test_requests_hold_nothing_that_is_remembered(tmp_path: Path) -> None:
         server = Server(keys=sealed_keys(chained(3)), chain=[sealed_keys(chained(n)) for n in (1, 2, 3)])
         server.log.digests.append(NEWER.digest)
         opened(server, tmp_path / store)
-        asked.append([url for url in server.fetched if "leaves" not in url and "/v1/keys" not in url])
-        assert {url.partition("/v1/")[2] for url in server.fetched if "/v1/keys" in url} <= {"keys", "keys/chain"}
+        asked.append([url for url in server.fetched if "leaves" not in url])
         assert all("?" not in url or url.endswith("size=3") for url in server.fetched)
     assert asked[0] == asked[1]
+    assert [url.partition("/v1/")[2] for url in asked[0] if "keys" in url] == ["keys/chain"]
 
 
 def test_forked_heads_and_split_surveys_are_kept_and_can_be_read(tmp_path: Path) -> None:
@@ -369,7 +375,7 @@ def test_a_survey_signed_again_opens_for_those_who_had_it_pinned(tmp_path: Path)
     opened(server, tmp_path / "s.db", PINNED)
     RECOVERED(server)
     opened(server, tmp_path / "s.db", PINNED)  # nothing is fetched: the keys known here still stand behind it
-    other = Server(document=survey(ldp_block(), survey_id="cd" * 16), keys=server.keys)
+    other = Server(document=survey(ldp_block(), survey_id="cd" * 16), chain=server.chain)
     other.envelope = sealed(other.document.payload(), NEW_PUBLISHER)
     other.open(tmp_path / "s.db").close()  # now the new keys are known
     with pytest.raises(DocumentRejected):
@@ -380,8 +386,9 @@ def test_a_survey_signed_again_opens_for_those_who_had_it_pinned(tmp_path: Path)
     opened(server, tmp_path / "s.db", PINNED)
 
 
-def test_devices_walk_many_missed_rotations(tmp_path: Path) -> None:
+def test_devices_follow_many_missed_rotations(tmp_path: Path) -> None:
     server = Server()
+    server.chain = [server.keys]
     opened(server, tmp_path / "s.db")
     roots = [ROOT, *(SigningKey.from_raw(bytes([100 + i]) * 32) for i in range(6))]
     for i, (old, new) in enumerate(pairwise(roots)):
@@ -391,8 +398,8 @@ def test_devices_walk_many_missed_rotations(tmp_path: Path) -> None:
         )
         server.chain.append(sealed_keys(document, old, new))
     last = chained(8, root=Role((roots[-1].public,), 1))
-    server.keys = sealed_keys(last, roots[-1])
+    server.chain.append(sealed_keys(last, roots[-1]))
     opened(server, tmp_path / "s.db")
-    server.fetched.clear()
-    opened(server, tmp_path / "s.db")
-    assert not any("chain" in url for url in server.fetched)
+    kept = Store(tmp_path / "s.db").alias_keys("https://collect.example")
+    assert kept is not None
+    assert kept.envelope == server.chain[-1]

@@ -18,7 +18,16 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput, LogError
 from frankly_protocol.problems import Problem, problem_body
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
-from frankly_protocol.trust import KeysDocument, LogProof, SignedCheckpoint, accept_keys, read_chain, walk, write_chain
+from frankly_protocol.trust import (
+    KeysDocument,
+    KnownKeys,
+    LogProof,
+    SignedCheckpoint,
+    accept_keys,
+    prove_chain,
+    read_chain,
+    write_chain,
+)
 from frankly_protocol.trust.proof import require_watched
 from frankly_protocol.trust.tokens import check_token, encode_token
 from frankly_sdk import LinkError
@@ -93,7 +102,7 @@ def _checkpoint(data: bytes) -> object:
 
 
 def _chain(data: bytes) -> object:
-    return walk(KEYS[2], KEYS[0], lambda: read_chain(data), NOW)
+    return prove_chain(read_chain(data), KnownKeys(KEYS[0], None), NOW)
 
 
 def _text(parse: Callable[[str], object]) -> Check:
@@ -144,7 +153,7 @@ PARSERS: dict[str, Parser] = {
     "survey document": Parser(_survey, tuple(DOCUMENTS)),
     "signed survey document": Parser(_signed, PAYLOADS, (DocumentRejected, LinkError)),
     "keys document": Parser(KeysDocument.parse, tuple(Envelope.from_bytes(k, KEYS_TYPE).payload for k in KEYS)),
-    "keys envelope": Parser(lambda data: accept_keys(data, KEYS[0], NOW), tuple(KEYS)),
+    "keys envelope": Parser(lambda data: accept_keys(data, NOW), tuple(KEYS)),
     "chain of keys": Parser(_chain, (write_chain(KEYS), write_chain([]))),
     "report": Parser(_report, tuple(REPORTS), (InvalidInput,)),
     "checkpoint and cosignatures": Parser(_checkpoint, NOTES, (LogError,)),

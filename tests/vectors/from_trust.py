@@ -7,10 +7,20 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.clock import format_time
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.trust import KeysDocument, LogProof, Role, Tree, require_consistency, require_inclusion, walk
+from frankly_protocol.trust import (
+    KeysDocument,
+    KnownKeys,
+    LogProof,
+    Role,
+    Tree,
+    prove_chain,
+    require_consistency,
+    require_inclusion,
+)
 from frankly_protocol.trust.merkle import leaf_hash
 
 from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, keys_document
@@ -33,51 +43,69 @@ def _sealed(document: KeysDocument, *signers: SigningKey) -> bytes:
 
 
 def key_chains() -> Case:
-    """What is known, what is served as newest, what lies between, and when: the version accepted, or the refusal."""
+    """What is known, the chain served, and when: the version accepted with the chain's name, or the refusal."""
     v1, v2, v3 = (_sealed(_keys(n)) for n in (1, 2, 3))
     both = _sealed(_keys(2, (R2, R3), 2), ROOT, R2, R3)
+    forged = _sealed(_keys(2, (R2,)), ROOT, R2)
     other = _sealed(replace(_keys(2), publisher=Role((STRANGER.public,), 1)))
-    long = [_sealed(_keys(n)) for n in (1, 257, 258)]
-    rows: list[tuple[str, str | None, bytes | None, bytes, Sequence[bytes], datetime]] = [
-        ("first use", None, None, v1, [], NOW),
-        ("first use of a later version", None, None, v3, [], NOW),
-        ("nothing new", None, v2, v2, [], NOW),
-        ("the next version", None, v1, v2, [], NOW),
-        ("two steps", None, v1, v3, [v1, v2, v3], NOW),
-        ("two steps in any order", None, v1, v3, [v3, v2, v1], NOW),
-        ("new roots, signed by old and new", None, v1, both, [], NOW),
-        ("an expired version in between is a step", None, v1, v3, [_sealed(_keys(2, expires=-1))], NOW),
-        ("within ten minutes of the end", None, v1, v1, [], NOW + timedelta(days=300, minutes=9)),
-        ("not signed by its own root", "K2", None, _sealed(_keys(1), STRANGER), [], NOW),
-        ("its own threshold not reached", "K2", v1, _sealed(_keys(2, (R2, R3), 2), ROOT, R2), [], NOW),
-        ("the old root did not sign", "K4", v1, _sealed(_keys(2, (R2,)), R2), [], NOW),
-        ("the old threshold not reached", "K4", both, _sealed(_keys(3, (R2, R3), 1), R2), [], NOW),
-        ("a version left out", "K3", v1, v3, [], NOW),
-        ("a forged step", "K4", v1, v3, [_sealed(_keys(2, (R2,)), R2)], NOW),
-        ("rollback", "K3", v2, v1, [], NOW),
-        ("the same version with other content", "K3", v2, other, [], NOW),
-        ("256 steps are not too many, but they are missing", "K3", long[0], long[1], [], NOW),
-        ("257 steps", "K5", long[0], long[2], [], NOW),
-        ("expired", "K6", v1, _sealed(_keys(2, expires=-1)), [], NOW),
-        ("eleven minutes after the end", "K6", v1, v1, [], NOW + timedelta(days=300, minutes=11)),
-        ("not yet issued", "K6", None, v1, [], NOW - timedelta(days=10, minutes=11)),
-        ("not canonical", "K1", None, _sealed_bytes(_keys(1).payload() + b" "), [], NOW),
-        ("a field too many", "K1", None, _sealed_bytes(_keys(1).payload()[:-1] + b',"x":1}'), [], NOW),
-        ("a survey's type", "K1", None, v1.replace(b"frankly.keys", b"frankly.survey"), [], NOW),
-    ]
+    root, late = digest_of(_keys(1).payload()), timedelta(days=300)
+    rows: list[tuple[str, str | None, bytes | None, str | None, Sequence[bytes], datetime]] = [
+        ("first use", None, None, None, [v1], NOW),
+        ("first use of several versions", None, None, None, [v1, v2, v3], NOW),
+        ("nothing new", None, v2, root, [v1, v2], NOW),
+        ("the next version", None, v1, root, [v1, v2], NOW),
+        ("two steps", None, v1, root, [v1, v2, v3], NOW),
+        ("a later version, shipped", None, v2, None, [v1, v2, v3], NOW),
+        ("new roots, signed by old and new", None, v1, root, [v1, both], NOW),
+        ("an expired version in between is a step", None, v1, root, [v1, _sealed(_keys(2, expires=-1)), v3], NOW),
+        ("within ten minutes of the end", None, v1, root, [v1], NOW + late + timedelta(minutes=9)),
+        ("not signed by its own root", "K2", None, None, [_sealed(_keys(1), STRANGER)], NOW),
+        ("its own threshold not reached", "K2", v1, root, [v1, _sealed(_keys(2, (R2, R3), 2), ROOT, R2)], NOW),
+        ("the old root did not sign", "K4", v1, root, [v1, _sealed(_keys(2, (R2,)), R2)], NOW),
+        ("the old threshold not reached", "K4", both, root, [v1, both, _sealed(_keys(3, (R2, R3), 1), R2)], NOW),
+        ("the same keys, the old threshold not reached", "K4", None, None, [
+            _sealed(_keys(1, (R2, R3), 2), R2, R3), _sealed(_keys(2, (R2, R3), 1), R2)], NOW),
+        ("a version left out", "K3", v1, root, [v1, v3], NOW),
+        ("a version twice", "K3", v1, root, [v1, v2, v2], NOW),
+        ("in another order", "K3", None, None, [v1, v3, v2], NOW),
+        ("no first version", "K5", v2, None, [v2, v3], NOW),
+        ("no version", "K5", None, None, [], NOW),
+        ("1,024 versions are not too many, but these are none", "K1", None, None, [b""] * 1024, NOW),
+        ("1,025 versions", "K5", None, None, [b""] * 1025, NOW),
+        ("rollback", "K6", v2, root, [v1], NOW),
+        ("rollback of what was shipped", "K6", v3, None, [v1, v2], NOW),
+        ("the same version with other content", "K6", v2, root, [v1, other], NOW),
+        ("another version than the one shipped", "K6", v2, None, [v1, other, v3], NOW),
+        ("forked by a root key of former times", "K6", both, root, [v1, forged, _sealed(_keys(3, (R2,)), R2)], NOW),
+        ("another chain", "K6", v1, root, [_sealed(_keys(1, (R2,)), R2)], NOW),
+        ("rollback to what has expired", "K6", v2, root, [_sealed(_keys(1, expires=-1))], NOW),
+        ("expired", "K7", v1, root, [v1, _sealed(_keys(2, expires=-1))], NOW),
+        ("eleven minutes after the end", "K7", v1, root, [v1], NOW + late + timedelta(minutes=11)),
+        ("not yet issued", "K7", None, None, [v1], NOW - timedelta(days=10, minutes=11)),
+    ]  # fmt: skip
     exact, long_lived = (_lasting(400, seconds) for seconds in (0, 1))
-    rows += [("400 days", None, None, exact, [], NOW), ("400 days and a second", "K1", None, long_lived, [], NOW)]
-    rows += [(name, "K1", None, data, [], NOW) for name, data in _unsound_keys()]
+    rows += [
+        (name, "K1", None, None, [data], NOW)
+        for name, data in [
+            ("not canonical", _sealed_bytes(_keys(1).payload() + b" ")),
+            ("a field too many", _sealed_bytes(_keys(1).payload()[:-1] + b',"x":1}')),
+            ("a survey's type", v1.replace(b"frankly.keys", b"frankly.survey")),
+            ("400 days and a second", long_lived),
+            *_unsound_keys(),
+        ]
+    ]
+    rows.append(("400 days", None, None, None, [exact], NOW))
     cases = []
-    for name, step, known, newest, chain, now in rows:
+    for name, step, known, known_root, chain, now in rows:
         case = {
             "name": name,
             "known": None if known is None else known.decode(),
-            "newest": newest.decode(),
+            "known_root": known_root,
             "chain": [data.decode() for data in chain],
             "now": format_time(now),
         }
-        cases.append({**case, **_walked(known, newest, chain, now, step)})
+        given = None if known is None else KnownKeys(known, known_root)
+        cases.append({**case, **_proven(chain, given, now, step)})
     return {"cases": cases}
 
 
@@ -110,14 +138,14 @@ def _sealed_bytes(payload: bytes) -> bytes:
     return Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes()
 
 
-def _walked(known: bytes | None, newest: bytes, chain: Sequence[bytes], now: datetime, step: str | None) -> Case:
+def _proven(chain: Sequence[bytes], known: KnownKeys | None, now: datetime, step: str | None) -> Case:
     try:
-        document = walk(newest, known, lambda: chain, now)
+        found = prove_chain(chain, known, now)
     except DocumentRejected as error:
         assert step is not None, error
-        return {"version": None, "step": step, "code": error.code, "field": error.field}
+        return {"version": None, "first_root": None, "step": step, "code": error.code, "field": error.field}
     assert step is None
-    return {"version": document.version, "step": None, "code": None, "field": None}
+    return {"version": found.keys.version, "first_root": found.first_root, "step": None, "code": None, "field": None}
 
 
 def log_proofs() -> Case:

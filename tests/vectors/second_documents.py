@@ -183,30 +183,27 @@ def claim_of(given: dict[str, Any], rows: Any) -> Claim:
     return Claim(given["notion"], **{"level": None, **told})
 
 
-def chained(case: dict[str, Any]) -> int:
-    """The version of the keys that may be used; Refused with K1 to K6."""
-    newest, now = _keys(case["newest"]), when(case["now"])
-    known = None if case["known"] is None else _keys(case["known"])
-    steps = [newest]
-    if known is not None:
-        gap = newest[0]["version"] - known[0]["version"]
-        if gap > 256:
-            raise Refused("K5")
-        if gap > 1:
-            listed = {entry[0]["version"]: entry for entry in map(_keys, case["chain"])}
-            between = range(known[0]["version"] + 1, newest[0]["version"])
-            if set(between) - set(listed):
-                raise Refused("K3")
-            steps = [*(listed[n] for n in between), newest]
-    for step in steps:
-        if known is not None and step[1] != known[1]:
-            if step[0]["version"] != known[0]["version"] + 1:
-                raise Refused("K3")
-            _require_root(step, known[0], "K4")
-        known = step
-    if not when(newest[0]["issued"]) - SKEW <= now <= when(newest[0]["expires"]) + SKEW:
-        raise Refused("K6")
-    return int(newest[0]["version"])
+def chained(case: dict[str, Any]) -> tuple[int, str]:
+    """The version of the keys that may be used, and the digest of version 1; Refused with K1 to K7."""
+    if not 0 < len(case["chain"]) < 1025:
+        raise Refused("K5")
+    steps = [_keys(text) for text in case["chain"]]
+    numbers = [document["version"] for document, _, _ in steps]
+    if numbers[0] != 1:
+        raise Refused("K5")
+    for i in range(1, len(steps)):
+        if numbers[i] != i + 1:
+            raise Refused("K3")
+        _require_root(steps[i], steps[i - 1][0], "K4")
+    first_root = digest(steps[0][1])
+    if case["known"] is not None:
+        known = _keys(case["known"])
+        if case["known_root"] not in (None, first_root) or known[1] not in [payload for _, payload, _ in steps]:
+            raise Refused("K6")
+    newest = steps[-1][0]
+    if not when(newest["issued"]) - SKEW <= when(case["now"]) <= when(newest["expires"]) + SKEW:
+        raise Refused("K7")
+    return numbers[-1], first_root
 
 
 def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:

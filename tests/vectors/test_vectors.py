@@ -66,11 +66,11 @@ def test_envelopes_give_their_payload_or_are_refused(case: Any) -> None:
 @named(V["keys"]["cases"])
 def test_key_chains_lead_to_a_version_or_break_at_a_step(case: Any) -> None:
     try:
-        version = second_documents.chained(case)
+        version, first_root = second_documents.chained(case)
     except Refused as refused:
         assert (str(refused), case["version"]) == (case["step"], None)
         return
-    assert (version, case["step"]) == (case["version"], None)
+    assert (version, first_root, case["step"]) == (case["version"], case["first_root"], None)
 
 
 def test_trees_have_these_roots_paths_and_proofs() -> None:
@@ -175,7 +175,7 @@ def test_counts_give_these_estimates(case: Any) -> None:
 
 def test_every_refusal_step_and_kind_is_among_the_vectors() -> None:
     assert {case["step"] for case in V["acceptance"]["cases"]} == {None, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-    assert {case["step"] for case in V["keys"]["cases"]} == {None, "K1", "K2", "K3", "K4", "K5", "K6"}
+    assert {case["step"] for case in V["keys"]["cases"]} == {None, "K1", "K2", "K3", "K4", "K5", "K6", "K7"}
     assert {case["step"] for case in V["log"]["documents"]["cases"]} == {None, "8.1", "8.2", "8.3"}
     assert {case["mechanism"]["kind"] for case in V["sampling"]["mechanisms"]} == set(second_documents.KINDS)
     assert {case["mechanism"]["kind"] for case in V["estimates"]["cases"]} == set(second_documents.KINDS)

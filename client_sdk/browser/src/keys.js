@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `frankly.keys/2`, the walk from the keys known to the newest, and the first root of a chain (docs/protocol.md §3.1). */
+/** `frankly.keys/2`, and the whole chain of keys, proven from version 1 to the newest (docs/protocol.md §3.1). */
 
 import { MAX_BYTES, digestOf, loads, parse, sameBytes, unbase64, unhex } from "./canonical.js";
 import { CLOCK_SKEW, LONGEST_VALID } from "./documents.js";
@@ -13,9 +13,11 @@ import { any, hex256, integer, list, moment, object, optional, reject, under } f
  * @typedef {{name: string, key: Uint8Array}} NamedKey
  * @typedef {{log: NamedKey, witnesses: NamedKey[], threshold: number}} LogRole
  * @typedef {{version: number, issued: number, expires: number, root: Role, publisher: Role, log: LogRole | null}} Keys
+ * @typedef {{chain: string | null, envelope: Uint8Array}} KnownKeys chain: the first root of the keys, null if it is unproven
+ * @typedef {{chain: string, envelope: Uint8Array, keys: Keys, payloads: Uint8Array[]}} Proven the newest keys of a whole chain, and the payloads of all its versions
  */
 
-const MAX_STEPS = 256;
+const MAX_VERSIONS = 1024;
 
 /** Whether there are as many different ones as there are. */
 const isDistinct = (/** @type {any[]} */ values) => new Set(values.map(String)).size === values.length;
@@ -83,90 +85,74 @@ export function readKeys(/** @type {Uint8Array} */ payload) {
 
 const payloadOf = (/** @type {Uint8Array} */ data) => readEnvelope(data, KEYS_TYPE).payload;
 
-/** The version of a keys document that need not be trusted yet. */
-export const versionOf = (/** @type {Uint8Array} */ data) => readKeys(payloadOf(data)).version;
-
-/** (K1) to (K4): the keys in `data` if they follow from those in `previous`. @returns {Promise<Keys>} */
-export async function requireStep(/** @type {Uint8Array | null} */ previous, /** @type {Uint8Array} */ data, /** @type {Verify} */ verify) {
-  const envelope = readEnvelope(data, KEYS_TYPE);
-  const keys = readKeys(envelope.payload); // (K1)
+/** A version that satisfies its own root, (K1) and (K2), and its payload. */
+async function readVersion(/** @type {Uint8Array} */ data, /** @type {Verify} */ verify) {
+  const envelope = readEnvelope(data, KEYS_TYPE), keys = readKeys(envelope.payload); // (K1)
   await requireSigned(envelope, keys.root, verify); // (K2)
-  const before = previous && payloadOf(previous);
-  if (!before || sameBytes(before, envelope.payload)) return keys;
-  const old = readKeys(before), { version } = keys;
-  const known = await unless(requireSigned(envelope, old.root, verify), DocumentRejected, () => null);
-  if (version < old.version) throw new RollbackDetected("version", "rollback", version, old.version);
-  if (version === old.version && known) throw new Equivocation("version", "equivocation", version);
-  if (version !== old.version + 1) throw new KeyChainError("version", "no_successor", version, old.version); // (K3)
-  if (!known) throw new KeyChainError("signatures", "strange_root"); // (K4)
-  return keys;
+  return { envelope, keys };
 }
 
-/** The keys in `data` if they may be used at `now`. */
-export async function acceptKeys(
-  /** @type {Uint8Array} */ data, /** @type {Uint8Array | null} */ previous, /** @type {number} */ now, /** @type {Verify} */ verify,
+/** (K3), (K4): a version follows from the one before; of the same root it is signed by it already. */
+async function requireFollows(
+  /** @type {Awaited<ReturnType<readVersion>>} */ { envelope, keys }, /** @type {Keys} */ old, /** @type {Verify} */ verify,
 ) {
-  const keys = await requireStep(previous, data, verify), { issued, expires } = keys;
+  if (keys.version !== old.version + 1) throw new KeyChainError("version", "no_successor", keys.version, old.version); // (K3)
+  if (String([keys.root.threshold, ...keys.root.keys]) === String([old.root.threshold, ...old.root.keys])) return;
+  await unless(requireSigned(envelope, old.root, verify), DocumentRejected, () => {
+    throw new KeyChainError("signatures", "strange_root"); // (K4)
+  });
+}
+
+/** The keys may be used now. */
+function requireUsable(/** @type {Keys} */ { issued, expires }, /** @type {number} */ now) {
   if (now < issued - CLOCK_SKEW || now > expires + CLOCK_SKEW) throw new ClockError("expires", "keys_window", issued, expires, now);
+}
+
+/** The keys in `data` if they satisfy their own root and may be used at `now`. */
+export async function acceptKeys(/** @type {Uint8Array} */ data, /** @type {number} */ now, /** @type {Verify} */ verify) {
+  const { keys } = await readVersion(data, verify);
+  requireUsable(keys, now);
   return keys;
 }
 
-/** The keys document just before `version`, if an unbroken chain leads there from those known. */
-async function walkTo(
-  /** @type {number} */ version, /** @type {Uint8Array} */ known, /** @type {Uint8Array[]} */ chain, /** @type {Verify} */ verify,
-) {
-  const first = versionOf(known) + 1;
-  if (version - first >= MAX_STEPS) throw new KeyChainError("version", "too_many_steps"); // (K5)
-  const served = new Map(chain.map((data) => [versionOf(data), data]));
-  for (let number = first; number < version; number++) if (!served.has(number)) throw new KeyChainError("chain", "missing_step", number);
-  for (let number = first; number < version; number++) {
-    const next = /** @type {Uint8Array} */ (served.get(number));
-    await requireStep(known, next, verify);
-    known = next;
-  }
-  return known;
+/** The keys an app ships: version 1 names its chain itself, a later one must be found in the server's. @returns {Promise<KnownKeys>} */
+export async function shippedKeys(/** @type {Uint8Array} */ envelope, /** @type {Verify} */ verify) {
+  const { keys } = await readVersion(envelope, verify);
+  return { envelope, chain: keys.version === 1 ? await digestOf(payloadOf(envelope)) : null };
 }
 
-/** The newest keys, if an unbroken chain leads to them; `chain` is asked only if versions lie in between. */
-export async function walk(
-  /** @type {Uint8Array} */ newest, /** @type {Uint8Array | null} */ known, /** @type {() => Promise<Uint8Array[]>} */ chain,
-  /** @type {number} */ now, /** @type {Verify} */ verify,
-) {
-  const { version } = await requireStep(null, newest, verify);
-  if (known && version > versionOf(known) + 1) known = await walkTo(version, known, await chain(), verify);
-  return acceptKeys(newest, known, now, verify); // (K6)
-}
-
-/** The first root that keys name by themselves: their own digest if they are version 1, null otherwise. */
-export async function ownRoot(/** @type {Uint8Array} */ data, /** @type {Verify} */ verify) {
-  return (await requireStep(null, data, verify)).version === 1 ? digestOf(payloadOf(data)) : null;
+/** (K6): the keys known are one of the versions. */
+export function requireContains(/** @type {Proven} */ { chain, keys, payloads }, /** @type {KnownKeys} */ known) {
+  const payload = payloadOf(known.envelope), { version } = readKeys(payload);
+  if (known.chain && known.chain !== chain) throw new KeyChainError("chain", "other_chain");
+  if (version > payloads.length) throw new RollbackDetected("version", "rollback", keys.version, version);
+  if (!sameBytes(payloads[version - 1], payload)) throw new Equivocation("version", "equivocation", version);
 }
 
 /**
  * The newest keys of a whole chain, and its first root: the digest of version 1, which is the chain's name. It cannot be
  * claimed, as (K1) to (K4) hold for every step from version 1 on; the keys known, if any, must be among them.
+ * @returns {Promise<Proven>}
  */
 export async function proveChain(
-  /** @type {Uint8Array[]} */ whole, /** @type {Uint8Array | null} */ known, /** @type {number} */ now, /** @type {Verify} */ verify,
+  /** @type {Uint8Array[]} */ whole, /** @type {KnownKeys | null} */ known, /** @type {number} */ now, /** @type {Verify} */ verify,
 ) {
-  /** @type {Uint8Array | null} */
-  let newest = null;
-  for (const data of whole) {
-    const { version } = await requireStep(newest, data, verify);
-    if (!newest && version !== 1) break;
-    newest = data;
-  }
-  if (!newest) throw new KeyChainError("chain", "chain_start");
-  const keys = await walk(newest, known, async () => whole, now, verify), payloads = whole.map(payloadOf);
-  if (known && !payloads.some((one) => sameBytes(one, payloadOf(known)))) throw new Equivocation("chain", "equivocation", versionOf(known));
-  return { keys, newest, chain: await digestOf(payloads[0]) };
+  const versions = [];
+  if (!whole.length || whole.length > MAX_VERSIONS) throw new KeyChainError("chain", "chain_length", MAX_VERSIONS); // (K5)
+  for (const data of whole) versions.push(await readVersion(data, verify));
+  if (versions[0].keys.version !== 1) throw new KeyChainError("chain", "chain_start"); // (K5)
+  for (let i = 1; i < versions.length; i++) await requireFollows(versions[i], versions[i - 1].keys, verify);
+  const payloads = versions.map((one) => one.envelope.payload), { keys } = versions[versions.length - 1];
+  const proven = { chain: await digestOf(payloads[0]), envelope: whole[whole.length - 1], keys, payloads };
+  if (known) requireContains(proven, known);
+  requireUsable(keys, now); // (K7): one before it may have expired
+  return proven;
 }
 
 /** The envelopes of a chain as served. @returns {Uint8Array[]} */
 export function readChain(/** @type {Uint8Array} */ data) {
   const body = parse(data, MAX_BYTES), chain = body && Object.keys(body).length === 1 && body.chain;
   if (!Array.isArray(chain)) throw new DocumentRejected("envelope", null, "no_chain");
-  if (chain.length > MAX_STEPS + 1) throw new KeyChainError("chain", "too_many_steps");
   return chain.map((entry) => {
     const envelope = unbase64(entry);
     if (!envelope) throw new DocumentRejected("envelope", "chain", "no_base64");

@@ -5,7 +5,7 @@ import { MAX_BYTES, digestOf, sameBytes } from "./canonical.js";
 import { readSurvey, requireAllPrivate, requireWindow } from "./documents.js";
 import { MAX_ENVELOPE_BYTES, SURVEY_TYPE, readEnvelope, requireSigned } from "./dsse.js";
 import { DocumentRejected, Equivocation, NetworkError, RollbackDetected, part, unless } from "./errors.js";
-import { acceptKeys, ownRoot, proveChain, readChain, walk } from "./keys.js";
+import { acceptKeys, proveChain, readChain, requireContains, shippedKeys } from "./keys.js";
 import { requireCollector } from "./link.js";
 
 /**
@@ -15,9 +15,8 @@ import { requireCollector } from "./link.js";
  * @typedef {{link: import("./link.js").SurveyLink, store: import("./store.js").Store, transport: import("./transport.js").Transport,
  *   now: number, verify: import("./dsse.js").Verify, wantsLog: boolean, collectHosts: string[], announce: (name: string) => void, chain?: string}} Opening chain: the first root of the keys, once it is known
  * @typedef {import("./keys.js").Keys} Keys
+ * @typedef {import("./keys.js").KnownKeys} KnownKeys
  */
-
-const KEYS_BYTES = 256 * 2 ** 10;
 
 async function fetchBytes(/** @type {Opening} */ { transport, link }, /** @type {string} */ path, /** @type {number} */ most, expected = "application/json") {
   const { status, type, body } = await transport.exchange(link.origin + path, null, most);
@@ -28,32 +27,42 @@ async function fetchBytes(/** @type {Opening} */ { transport, link }, /** @type 
 }
 
 /**
- * The survey that the link names; `shipped` is the keys document that came with the app. The newest keys are remembered
- * by the server's origin, or that and the keys shipped; all else by their first root. Where that is not known yet, the
- * whole chain is asked for instead of its newest keys.
+ * The survey that the link names; `shipped` is the keys document that came with the app. A chain of keys is known under the
+ * server's origin, or that and the keys shipped; all else is remembered by its first root.
  * @returns {Promise<Opened>}
  */
 export async function openSurvey(/** @type {Opening} */ opening, /** @type {Uint8Array | null} */ shipped) {
-  const { link, store, now, verify } = opening;
-  const alias = shipped ? `${link.origin}#${await digestOf(shipped)}` : link.origin;
-  const kept = (await store.get("keys", alias)) ?? (shipped && { chain: await ownRoot(shipped, verify), envelope: shipped });
-  const known = kept && kept.envelope;
-  if (kept?.chain) {
-    const scoped = { ...opening, chain: kept.chain }, trusted = await unless(acceptKeys(known, known, now, verify), DocumentRejected, () => null);
+  const { link, now, verify } = opening;
+  const alias = shipped ? `${link.origin}#${await digestOf(shipped)}` : link.origin, known = await knownKeys(opening, alias, shipped);
+  if (known?.chain) {
+    const scoped = { ...opening, chain: known.chain };
+    const trusted = await unless(acceptKeys(known.envelope, now, verify), DocumentRejected, () => null);
     if (trusted && (await isCached(opening, await recall(scoped, trusted), trusted))) return withKeys(scoped, trusted);
   }
-  const whole = async () => readChain(await fetchBytes(opening, "/v1/keys/chain", MAX_BYTES));
-  const { chain, newest, keys } = kept?.chain ? await follow(opening, kept, whole) : await proveChain(await whole(), known, now, verify);
-  if (newest !== known) await store.rememberKeys(alias, { chain, envelope: newest }, known);
+  const { chain, keys } = await newestKeys(opening, alias, known);
   return withKeys({ ...opening, chain }, keys);
 }
 
-/** The newest keys of a chain that is known; out of reach, those at hand count as long as they last. */
-async function follow(
-  /** @type {Opening} */ opening, /** @type {{chain: string, envelope: Uint8Array}} */ { chain, envelope }, /** @type {() => Promise<Uint8Array[]>} */ whole,
-) {
-  const newest = await unless(fetchBytes(opening, "/v1/keys", KEYS_BYTES), NetworkError, () => envelope);
-  return { chain, newest, keys: await walk(newest, envelope, whole, opening.now, opening.verify) };
+/** The newest keys known of the alias' chain, otherwise the ones shipped. @returns {Promise<KnownKeys | null>} */
+async function knownKeys(/** @type {Opening} */ { store, verify }, /** @type {string} */ alias, /** @type {Uint8Array | null} */ shipped) {
+  const kept = await store.aliasKeys(alias), own = !kept && shipped && (await shippedKeys(shipped, verify));
+  return kept || (own && ((own.chain && (await store.get("keys", own.chain))) || own)) || null;
+}
+
+/**
+ * The newest keys, of a chain that holds those known: of this alias, and of the chain by any alias. All versions are fetched,
+ * always: to ask for some would tell which ones are known here, or that none is.
+ */
+async function newestKeys(/** @type {Opening} */ opening, /** @type {string} */ alias, /** @type {KnownKeys | null} */ known) {
+  const { store, now, verify } = opening, root = known && known.chain;
+  const served = await unless(fetchBytes(opening, "/v1/keys/chain", MAX_BYTES), NetworkError, (error) => {
+    if (!root) throw error; // otherwise those at hand count as long as they last
+  });
+  if (!served) return { chain: /** @type {string} */ (root), keys: await acceptKeys(/** @type {KnownKeys} */ (known).envelope, now, verify) };
+  const proven = await proveChain(readChain(served), known, now, verify), { chain, envelope } = proven;
+  const kept = await store.aliasKeys(alias);
+  if (!kept || !sameBytes(kept.envelope, envelope)) await store.rememberKeys(alias, { chain, envelope }, (others) => requireContains(proven, others));
+  return proven;
 }
 
 /** What is remembered of the survey; without a chain, from before chains were known, only what the publisher's present keys signed. */

@@ -16,7 +16,7 @@ import { ZERO } from "./rational.js";
  *   persist: () => void, close: () => void}} Backend
  */
 
-const STORES = ["keys", "surveys", "answers", "checkpoints", "proofs", "evidence", "salt"];
+const STORES = ["aliases", "keys", "surveys", "answers", "checkpoints", "proofs", "evidence", "salt"];
 const MAX_EVIDENCE = 16, OWNER = [""];
 
 /**
@@ -36,6 +36,7 @@ const FROM_1 = {
 /** Make what there is not yet, and bring what version 1 kept up to date. */
 function upgrade(/** @type {IDBOpenDBRequest} */ { result, transaction }, /** @type {number} */ from) {
   if (!from) return STORES.forEach((store) => result.createObjectStore(store));
+  result.createObjectStore("aliases");
   /** @type {IDBTransaction} */ (transaction).objectStore("keys").clear();
   for (const [name, renewed] of Object.entries(FROM_1)) {
     const store = /** @type {IDBTransaction} */ (transaction).objectStore(name), keys = store.getAllKeys(), values = store.getAll();
@@ -134,9 +135,25 @@ export class Store {
     });
   }
 
-  /** Keep accepted keys, unless others than those they follow have been kept meanwhile. */
-  rememberKeys(/** @type {string} */ alias, /** @type {{chain: string, envelope: Uint8Array}} */ keys, /** @type {Uint8Array | null} */ follows) {
-    return this.change("keys", alias, (now) => (!now || String(now.envelope) === String(follows)) && keys);
+  /** The newest keys of the chain accepted under an alias: an origin, or that and the keys the app ships. @returns {Promise<{chain: string, envelope: Uint8Array} | undefined>} */
+  aliasKeys(/** @type {string} */ alias) {
+    return this.backend.run(["aliases", "keys"], false, async (door) => {
+      const chain = await door.get("aliases", alias);
+      return chain && door.get("keys", chain);
+    });
+  }
+
+  /** Keep accepted keys as the newest of their chain; `check` throws unless they follow those kept. */
+  rememberKeys(
+    /** @type {string} */ alias, /** @type {{chain: string, envelope: Uint8Array}} */ keys,
+    /** @type {(kept: {chain: string, envelope: Uint8Array}) => void} */ check,
+  ) {
+    return this.backend.run(["aliases", "keys"], true, async (door) => {
+      const kept = await door.get("keys", keys.chain);
+      if (kept) check(kept);
+      await door.put("keys", keys, keys.chain);
+      await door.put("aliases", keys.chain, alias);
+    });
   }
 
   /** Keep an accepted document; a version never gives way to a lower one, except to replace `insteadOf`. */

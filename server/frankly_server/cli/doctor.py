@@ -12,10 +12,11 @@ import click
 from frankly_protocol import __version__
 from frankly_protocol.clock import Clock, SystemClock
 from frankly_protocol.errors import FranklyError
+from frankly_protocol.trust import prove_chain
 
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, results, table, write_json
-from frankly_server.keys import Keyring
+from frankly_server.keys import Keyring, nearly_full
 from frankly_server.settings import Settings
 from frankly_server.store import Database
 from frankly_server.surveys import Surveys
@@ -107,9 +108,13 @@ def _database(settings: Settings) -> tuple[str, str]:
 def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
     keys = Keyring(settings.keys_folder, clock)
     keys.check()
+    prove_chain(keys.chain(), None, clock.now())  # as every device will
     left = keys.trusted().expires - clock.now()
     if left.days < _SOON_DAYS:
         return "warning", f"the keys document expires in {left.days} days; rotate before"
+    full = nearly_full(keys.chain_used())
+    if full is not None:
+        return "warning", full
     return "ok", f"the publisher's key is in the keys document, which holds for {left.days} more days"
 
 

@@ -16,7 +16,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.doctor import is_there
 from frankly_server.cli.opening import open_services
-from frankly_server.keys import Change, Keyring, Proposal, Rotation, Status
+from frankly_server.keys import Change, Keyring, Proposal, Rotation, Status, nearly_full
 from frankly_server.keys import status as keys_status
 from frankly_server.keys.files import read_private
 from frankly_server.settings import Settings
@@ -227,7 +227,7 @@ def _tell(made: Proposal, as_json: bool) -> None:
     if made.in_force:
         words = (
             f"Version {document.version} is in force until {format_time(document.expires)}. What clients do: when they "
-            "fetch a survey next, they walk to this version and refuse what only keys outside it have signed. "
+            "fetch a survey next, they follow to this version and refuse what only keys outside it have signed. "
             "Run `frankly keys resign` if publisher keys were replaced."
         )
     else:
@@ -236,6 +236,8 @@ def _tell(made: Proposal, as_json: bool) -> None:
             f"{made.new_missing} of the new ones: run `frankly keys sign --root-key FILE`."
         )
     remarks().print(words, markup=False)
+    if (full := nearly_full(_keyring().chain_used())) is not None:
+        remarks().print(full, markup=False)
 
 
 def _plain(found: Status) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 """Signing keys on disk, their rotation, and API keys."""
 
 from frankly_server.keys.access import Access, Principal
-from frankly_server.keys.keyring import Keyring, NewKeys, Plan
+from frankly_server.keys.keyring import Keyring, NewKeys, Plan, nearly_full
 from frankly_server.keys.rotation import Change, Proposal, Rotation
 from frankly_server.keys.status import KeyLine, Status, status
 
@@ -17,5 +17,6 @@ __all__ = [
     "Proposal",
     "Rotation",
     "Status",
+    "nearly_full",
     "status",
 ]

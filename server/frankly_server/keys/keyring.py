@@ -2,6 +2,7 @@
 """The server's keys: an offline root, publisher keys, a log key, and the keys documents that tie them together."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
@@ -9,8 +10,8 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, accept_keys, require_step
-from frankly_protocol.trust.chain import MAX_STEPS
+from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, SignedKeys, accept_keys, write_chain
+from frankly_protocol.trust.chain import MAX_CHAIN_BYTES, MAX_VERSIONS
 from frankly_protocol.trust.keys import MAX_VALIDITY
 from frankly_protocol.trust.notes import LOG
 
@@ -26,6 +27,9 @@ from frankly_server.keys.files import (
 ROOT, PUBLISHER, LOG_KEY, DOCUMENT = "root.pem", "publisher.pem", "log.pem", "keys.json"
 VALIDITY: Final = MAX_VALIDITY
 MAX_KEYS: Final = 32
+_NEARLY_FULL: Final = Fraction(7, 8)
+_LARGEST: Final = 128 * 2**10
+"""More bytes than any version adds to the chain as served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class Keyring:
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
+        self._chain: list[bytes] = []
 
     @property
     def folder(self) -> Path:
@@ -110,12 +115,31 @@ class Keyring:
         newest = self.document()
         if version == KeysDocument.parse(Envelope.from_bytes(newest, KEYS_TYPE).payload).version:
             return newest
-        raise InvalidInput(Problem.NOT_FOUND, "there is no such version of the keys", "version")
+        raise InvalidInput(Problem.NOT_FOUND, f"there is no version {version} of the keys", "version")
 
     def chain(self) -> list[bytes]:
-        """Return the newest versions, oldest first: as many as a device may walk."""
-        newest = self.trusted_or_expired().version  # whether they are in force is for devices to judge
-        return [self.document(version) for version in range(max(1, newest - MAX_STEPS), newest + 1)]
+        """Return every version, oldest first; kept until the newest one changes, for every device asks for it."""
+        if self._chain[-1:] != [self.document()]:
+            newest = self.trusted_or_expired().version  # whether they are in force is for devices to judge
+            self._chain = [self.document(version) for version in range(1, newest + 1)]
+        return self._chain
+
+    def chain_used(self) -> Fraction:
+        """Return how much of the longest chain that devices read is used: from 1 on no further version can follow.
+
+        Versions that are not in this folder, as on the machine of a ceremony, are not counted by size.
+        """
+        version = self.trusted_or_expired().version
+        paths = [self._folder / version_name(number) for number in range(1, version + 1)]
+        size = len(write_chain([read_private(path) for path in paths if path.is_file()]))
+        return max(Fraction(version, MAX_VERSIONS), Fraction(size, MAX_CHAIN_BYTES - _LARGEST))
+
+    def require_room(self) -> None:
+        """Raise InvalidInput(key_file) if no further version can follow."""
+        if self.chain_used() >= 1:
+            words = f"devices read no longer chain of keys than these {self.trusted_or_expired().version:,} versions"
+            way_out = "begin a new one with `frankly keys init --force`, and ship it with the apps"
+            raise key_file_problem(self._folder / DOCUMENT, f"{words}; {way_out}")
 
     def publishers(self) -> list[SigningKey]:
         """Return the publisher keys that are here and that the keys document names: enough of them to sign.
@@ -158,14 +182,14 @@ class Keyring:
         """Return the keys document, verified; raises InvalidInput(key_file) if it is damaged or expired."""
         data = self.document()
         try:
-            return accept_keys(data, None, self._clock.now())
+            return accept_keys(data, self._clock.now())
         except DocumentRejected as error:
             raise key_file_problem(self._folder / DOCUMENT, f"the keys document cannot be used: {error}") from None
 
     def trusted_or_expired(self) -> KeysDocument:
         """Return the keys document, verified but for its time: expired keys can be looked at and renewed."""
         try:
-            return require_step(None, self.document())
+            return SignedKeys.read(self.document()).keys
         except DocumentRejected as error:
             raise key_file_problem(self._folder / DOCUMENT, f"the keys document cannot be used: {error}") from None
 
@@ -173,6 +197,14 @@ class Keyring:
         """Refuse to start without usable publisher and log keys (BAD_INPUTS 54); raises InvalidInput(key_file)."""
         self.publishers()
         self.log_key()
+
+
+def nearly_full(used: Fraction) -> str | None:
+    """Return what to say of a chain of keys that is nearly as long as devices read, None if there is room."""
+    if used < _NEARLY_FULL:
+        return None
+    words = f"the chain of keys has used {100 * used.numerator // used.denominator} % of its room"
+    return f"{words}: rotate rarely, and plan a new one (`frankly keys init --force`) that apps are shipped with"
 
 
 def numbered(name: str, index: int) -> str:

@@ -15,7 +15,7 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, PublicKey, Signature, SigningKey, pae
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, require_step
+from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, SignedKeys
 from frankly_protocol.trust.notes import LOG, WITNESS
 
 from frankly_server.durable import written_whole
@@ -73,10 +73,11 @@ class Rotation:
     def propose(self, change: Change) -> Proposal:
         """Make the new keys and the next version, sign it with every root key at hand, and put it in force if enough.
 
-        A proposal that still waits is replaced. Raises InvalidInput: key_file for keys that cannot be read,
-        field_type for a change that leaves a role without enough keys or names a key that is not there.
+        A proposal that still waits is replaced. Raises InvalidInput: key_file for keys that cannot be read or a chain
+        that is full, field_type for a change that leaves a role without enough keys or names a key that is not there.
         """
         require_private_folder(self._folder)
+        self._keyring.require_room()
         old = self._keyring.trusted_or_expired()
         made: list[tuple[str, SigningKey]] = []
 
@@ -131,7 +132,7 @@ class Rotation:
         if any(missing):
             _write(self._folder / PENDING, data)
             return Proposal(document, False, *missing)
-        require_step(self._keyring.document(), data)  # as every device will
+        SignedKeys.read(data).require_follows(old)  # as every device will
         _write(self._folder / version_name(old.version), self._keyring.document())
         _write(self._folder / version_name(document.version), data)
         _write(self._folder / DOCUMENT, data)

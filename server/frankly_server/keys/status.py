@@ -12,7 +12,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.trust import KeysDocument
 
 from frankly_server.keys.files import read_key, read_private
-from frankly_server.keys.keyring import LOG_KEY, PUBLISHER, ROOT, Keyring
+from frankly_server.keys.keyring import LOG_KEY, PUBLISHER, ROOT, Keyring, nearly_full
 from frankly_server.keys.rotation import PENDING
 
 SOON_DAYS: Final = 60
@@ -61,6 +61,8 @@ def status(keyring: Keyring, clock: Clock) -> Status:
     thresholds = {"root": document.root.threshold, "publisher": document.publisher.threshold,
                   "witness": document.log.threshold if document.log else 0}  # fmt: skip
     remarks = _remarks(document, lines, clock.now(), waits=proposal is not None)
+    full = nearly_full(keyring.chain_used())
+    remarks += () if full is None else (full,)
     pending = None if proposal is None else proposal.version
     return Status(document.version, document.issued, document.expires, thresholds, tuple(lines), pending, remarks)
 

@@ -15,29 +15,30 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import MAX_ENVELOPE_BYTES, SURVEY_TYPE, Envelope
-from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput
+from frankly_protocol.errors import DocumentRejected, Equivocation, FranklyError, InvalidInput
 from frankly_protocol.schema import digest as read_digest
 from frankly_protocol.schema import hex128, integer, items, optional, record
 from frankly_protocol.trust import (
     KeysDocument,
+    KnownKeys,
     LogProof,
     SignedCheckpoint,
     Tree,
+    accept_keys,
     document_leaf,
+    prove_chain,
     read_chain,
     require_consistency,
     require_inclusion,
-    require_step,
     require_watched,
-    walk,
 )
 from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 from frankly_protocol.trust.notes import MAX_NOTE_BYTES, hash_lines
 from frankly_protocol.trust.proof import MAX_PROOF_BYTES
 
 from frankly_server.log.site import TEXT, Site
-from frankly_server.log.witness import KEYS_BYTES
 
+_KEYS_BYTES = 256 * 2**10
 _LIST_BYTES = 4 * 2**20
 _MAX_ENTRIES = 131_072
 
@@ -93,12 +94,14 @@ def audit(site: Site, clock: Clock, shipped: bytes | None = None, since: bytes |
     Raises SiteError or DocumentRejected only if there are no usable keys or no head at all to begin with.
     """
     report = Audit()
-    newest = site.get("/v1/keys", KEYS_BYTES)
-    keys = walk(newest, shipped, lambda: _chain(site), clock.now())
+    newest = site.get("/v1/keys", _KEYS_BYTES)
+    keys = accept_keys(newest, clock.now())
     report.keys_version = keys.version
+    known = None if shipped is None else KnownKeys.shipped(shipped)
     with report.checking("keys", "chain"):
-        for before, after in zip(chain := _chain(site), chain[1:], strict=False):
-            require_step(before, after)
+        proven = prove_chain(read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES)), known, clock.now())
+        if proven.keys != keys:
+            raise Equivocation("/v1/keys shows other keys than the end of the chain")
     if keys.log is None:
         report.findings.append(Finding("log", "keys", "the keys name no log: nothing shows who was shown what"))
         return report
@@ -122,10 +125,6 @@ def audit(site: Site, clock: Clock, shipped: bytes | None = None, since: bytes |
             _check_proof(site, entry, keys)
     _check_surveys(site, report, documents)
     return report
-
-
-def _chain(site: Site) -> list[bytes]:
-    return read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES))
 
 
 def _entries(site: Site, size: int) -> list[Entry]:

@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frankly_protocol.clock import Clock
-from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
+from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import Equivocation, LogError, RollbackDetected
 from frankly_protocol.trust import (
     Checkpoint,
     KeysDocument,
+    KnownKeys,
     LogRole,
     SignedCheckpoint,
     cosign,
+    prove_chain,
     read_chain,
     require_consistency,
-    walk,
 )
 from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 from frankly_protocol.trust.notes import MAX_NOTE_BYTES, hash_lines
@@ -34,7 +35,6 @@ from frankly_server.durable import written_whole
 from frankly_server.keys.files import key_file_problem, read_private
 from frankly_server.log.site import TEXT, Site
 
-KEYS_BYTES = 256 * 2**10
 _PROOF_BYTES = 8 * 2**10
 
 
@@ -86,19 +86,21 @@ class Witness:
         Raises LogError, RollbackDetected for a smaller head, Equivocation for a fork (both heads are kept beside the
         file, as evidence), KeyChainError and its kin for keys that do not follow, SiteError.
         """
-        newest = site.get("/v1/keys", KEYS_BYTES)
+        chain = read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES))
         with self._alone():
-            origin = _log_of(KeysDocument.parse(Envelope.from_bytes(newest, KEYS_TYPE).payload)).log.name
+            proven = prove_chain(chain, None, self._clock.now())
+            role = _log_of(proven.keys)
+            origin = role.log.name
             seen = self._seen(origin)
             known = shipped if seen is None else seen.keys
-            chain = lambda: read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES))  # noqa: E731 - asked only if needed
-            role = _log_of(walk(newest, known, chain, self._clock.now()))
+            if known is not None:
+                proven.require_contains(KnownKeys.shipped(known))
             signed = SignedCheckpoint.from_bytes(site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT))
             signed.require_log(role.log.note_key)  # (W1)
             before = None if seen is None else SignedCheckpoint.from_bytes(seen.note).checkpoint
             self._require_growth(site, before, seen, signed)
             with written_whole(self._file(origin), replace=True) as file:  # (W4)
-                file.write(Seen(newest, signed.to_bytes()).to_bytes())
+                file.write(Seen(proven.newest, signed.to_bytes()).to_bytes())
         line = cosign(signed.checkpoint, self._name, self._key, self._clock.now())  # (W5)
         named = any(w.name == self._name and w.public == self._key.public for w in role.witnesses)
         if named:

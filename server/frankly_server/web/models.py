@@ -40,7 +40,7 @@ class Envelope(Shape):
 class KeysChain(Shape):
     """Versions of the keys document, each the base64 of the exact bytes of its envelope."""
 
-    chain: list[str] = Field(min_length=1, max_length=257)
+    chain: list[str] = Field(min_length=1, max_length=1024)
 
 
 class MetricsText(RootModel[str]):

@@ -76,7 +76,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/v1/keys/chain")
     @declare(routes, "keysChain", answers={200: ("Every version, oldest first.", reading.JSON, models.KeysChain)})
     def keys_chain() -> Response:
-        """Return every version of the keys that a device may have to walk: at most 257, oldest first."""
+        """Return every version of the keys, oldest first: this is what devices ask for."""
         reading.query(())
         return Response(write_chain(services.keys.chain()), content_type=reading.JSON)
 

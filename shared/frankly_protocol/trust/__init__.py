@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may sign what, and what the transparency log proves; no input or output of its own."""
 
-from frankly_protocol.trust.chain import Proven, prove_chain, read_chain, walk, write_chain
-from frankly_protocol.trust.keys import KeysDocument, LogRole, NamedKey, Role, accept_keys, require_step
+from frankly_protocol.trust.chain import KnownKeys, Proven, prove_chain, read_chain, write_chain
+from frankly_protocol.trust.keys import KeysDocument, LogRole, NamedKey, Role, SignedKeys, accept_keys
 from frankly_protocol.trust.merkle import Tree, document_leaf, require_consistency, require_inclusion
 from frankly_protocol.trust.notes import Checkpoint, SignedCheckpoint, cosign, sign_checkpoint
 from frankly_protocol.trust.proof import LogProof, require_watched
@@ -10,12 +10,14 @@ from frankly_protocol.trust.proof import LogProof, require_watched
 __all__ = [
     "Checkpoint",
     "KeysDocument",
+    "KnownKeys",
     "LogProof",
     "LogRole",
     "NamedKey",
     "Proven",
     "Role",
     "SignedCheckpoint",
+    "SignedKeys",
     "Tree",
     "accept_keys",
     "cosign",
@@ -24,9 +26,7 @@ __all__ = [
     "read_chain",
     "require_consistency",
     "require_inclusion",
-    "require_step",
     "require_watched",
     "sign_checkpoint",
-    "walk",
     "write_chain",
 ]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly.keys/2`: the offline root's list of publisher, log and witness keys (DESIGN §4; docs/protocol.md §3).
 
-A new version counts only if it is the next one and both the old and the new root thresholds signed it; the walk over
-several versions is in `chain.py`.
+A new version counts only if it is the next one and both the old and the new root thresholds signed it; the chain of all
+versions is in `chain.py`.
 """
 
 from dataclasses import dataclass
@@ -13,14 +13,7 @@ from frankly_protocol import canonical, schema
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import CLOCK_SKEW
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, PublicKey
-from frankly_protocol.errors import (
-    ClockError,
-    DocumentRejected,
-    Equivocation,
-    KeyChainError,
-    RollbackDetected,
-    UnsupportedDocument,
-)
+from frankly_protocol.errors import ClockError, DocumentRejected, KeyChainError, UnsupportedDocument
 from frankly_protocol.trust.notes import LOG, WITNESS, NoteKey, is_name
 
 TYPE = "frankly.keys/2"
@@ -171,53 +164,48 @@ class KeysDocument:
             )
 
 
-def accept_keys(data: bytes, previous: bytes | None, now: datetime) -> KeysDocument:
-    """Return the keys in the envelope `data` if they may be used at `now`.
+@dataclass(frozen=True, slots=True)
+class SignedKeys:
+    """One version of the keys, and the envelope that its own root signed."""
 
-    `previous` is the envelope accepted last, None on first use: then the document must at least satisfy its own root.
-    The same payload is always accepted again while it lasts; anything else must be the next version.
+    envelope: Envelope
+    keys: KeysDocument
 
-    Raises KeyChainError, RollbackDetected, Equivocation, ClockError, or DocumentRejected for anything malformed or
-    badly signed.
+    @classmethod
+    def read(cls, data: bytes) -> "SignedKeys":
+        """Read a version from the bytes of its envelope.
+
+        (K1) size, envelope, schema; (K2) signed by the threshold of its own root. Raises DocumentRejected.
+        """
+        envelope = Envelope.from_bytes(data, KEYS_TYPE)
+        keys = KeysDocument.parse(envelope.payload)  # (K1)
+        envelope.verify(keys.root.keys, keys.root.threshold)  # (K2)
+        return cls(envelope, keys)
+
+    def require_follows(self, previous: KeysDocument) -> None:
+        """Raise KeyChainError unless this is the next version after `previous`.
+
+        (K3) its version is one more; (K4) signed by the threshold of the previous root.
+        """
+        if self.keys.version != previous.version + 1:  # (K3)
+            words = f"version {self.keys.version} does not follow version {previous.version}"
+            raise KeyChainError(words, "version")
+        if self.keys.root == previous.root:
+            return  # (K2) has shown it
+        try:
+            self.envelope.verify(previous.root.keys, previous.root.threshold)  # (K4)
+        except DocumentRejected:
+            raise KeyChainError("the root keys known so far did not sign the new ones", "signatures") from None
+
+
+def accept_keys(data: bytes, now: datetime) -> KeysDocument:
+    """Return the keys in the envelope `data` if they satisfy their own root and may be used at `now`.
+
+    Raises ClockError, or DocumentRejected for anything malformed or badly signed.
     """
-    document = require_step(previous, data)
+    document = SignedKeys.read(data).keys
     document.require_window(now)
     return document
-
-
-def require_step(previous: bytes | None, data: bytes) -> KeysDocument:
-    """Return the keys in `data` if they follow from those in `previous`; their time window is not looked at.
-
-    (K1) size, envelope, schema; (K2) signed by the threshold of its own root; (K3) the version is the next one;
-    (K4) signed by the threshold of the previous root. Raises as `accept_keys`.
-    """
-    envelope = Envelope.from_bytes(data, KEYS_TYPE)
-    document = KeysDocument.parse(envelope.payload)  # (K1)
-    envelope.verify(document.root.keys, document.root.threshold)  # (K2)
-    if previous is None:
-        return document
-    before = Envelope.from_bytes(previous, KEYS_TYPE)
-    if envelope.payload == before.payload:
-        return document
-    old = KeysDocument.parse(before.payload)
-    known_signed = _signed_by(envelope, old.root)
-    if document.version < old.version:
-        raise RollbackDetected(f"keys version {document.version} is older than version {old.version}, seen before")
-    if document.version == old.version and known_signed:
-        raise Equivocation(f"keys version {document.version} has been seen here with other content")
-    if document.version != old.version + 1:  # (K3)
-        raise KeyChainError(f"version {document.version} does not follow version {old.version}", "version")
-    if not known_signed:  # (K4)
-        raise KeyChainError("the root keys known so far did not sign the new ones", "signatures")
-    return document
-
-
-def _signed_by(envelope: Envelope, role: Role) -> bool:
-    try:
-        envelope.verify(role.keys, role.threshold)
-    except DocumentRejected:
-        return False
-    return True
 
 
 def _named(value: Any, field: str, kind: int) -> NamedKey:

@@ -4,11 +4,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
+from time import monotonic
 from typing import Any
 
 import pytest
 from frankly_protocol.canonical import digest as digest_of
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SigningKey
 from frankly_protocol.trust import write_chain
 from playwright.sync_api import Page
 
@@ -29,8 +31,8 @@ from tests.browser.sdk.servers import (
     stranger,
 )
 from tests.browser.sdk.wire import Wire, program
-from tests.frankly_protocol.samples import sealed_keys
-from tests.frankly_protocol.trust.samples import ORIGIN
+from tests.frankly_protocol.samples import PUBLISHER, ROOT, keys_document, sealed_keys
+from tests.frankly_protocol.trust.samples import ORIGIN, FakeLog
 
 RENAMED = "the survey's log has another name now; the last head of its old one is kept as evidence"
 
@@ -118,7 +120,9 @@ def test_one_survey_by_every_link_is_one_answer(page: Page, ours: Server) -> Non
             assert answered(page) == "already_answered"
 
 
-def test_a_first_visit_costs_no_request_more(page: Page, wire: Wire, ours: Server) -> None:
+def test_every_visit_asks_for_the_same_keys(page: Page, wire: Wire, ours: Server) -> None:
+    """The requests of a new install and of one that knows older keys, or the newest, cannot be told apart."""
+
     def asked() -> list[str]:
         found = [path.partition("/v1/")[2] for path, _ in wire.asked if path.startswith("/ours/")]
         wire.asked.clear()
@@ -130,11 +134,17 @@ def test_a_first_visit_costs_no_request_more(page: Page, wire: Wire, ours: Serve
     assert asked() == ["keys/chain", f"surveys/{SURVEY}/document?digest={ours.digest}"]
     assert opened(page, ours, link + ours.pin) is None
     assert asked() == []
-    assert opened(page, ours, link) is None
-    assert asked() == ["keys", f"surveys/{SURVEY}/document"]
-    ours.rotate(3, 4)
-    assert opened(page, ours, link) is None
-    assert asked() == ["keys", "keys/chain", f"surveys/{SURVEY}/document"]
+    for versions in ((), (), (3, 4)):
+        ours.rotate(*versions)
+        assert opened(page, ours, link) is None
+        assert asked() == ["keys/chain", f"surveys/{SURVEY}/document"]
+    page.evaluate("window.client.close(), indexedDB.deleteDatabase('frankly')")
+    assert opened(page, ours, link) is None  # new again
+    assert asked() == ["keys/chain", f"surveys/{SURVEY}/document"]
+    wire.answers["/ours/v1/keys/chain"] = (JSON, None)
+    assert opened(page, ours, link) is None  # out of reach: those at hand count
+    page.evaluate("window.client.close(), indexedDB.deleteDatabase('frankly')")
+    assert opened(page, ours, link) == "not_found"
 
 
 def forged(ours: Server, other: Server) -> list[bytes]:
@@ -164,6 +174,68 @@ def test_a_first_root_is_proven_and_never_claimed(page: Page, ours: Server, name
     said = page.evaluate(TRY, {"code": OPEN, "given": given})
     assert (said.get("code"), said.get("field")) == ("document_keys", wanted)
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
+
+
+NEW_ROOT, THIEFS_ROOT, THIEF = (SigningKey.from_raw(bytes([n]) * 32) for n in (51, 52, 53))
+
+
+def rooted(server: Server, number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey) -> bytes:
+    """A version of a server's keys with another root."""
+    log = server.keys(number).log
+    return sealed_keys(replace(keys_document(number, root, publisher), log=log), root, *signers)
+
+
+def branched(wire: Wire, ours: Server) -> Server:
+    """A thief who has our first root key, which is rotated away, and branches off after version 1."""
+    ours.chain += [rooted(ours, n, NEW_ROOT, *([ROOT] if n == 2 else []), publisher=PUBLISHER) for n in (2, 3)]
+    ours.rotate()
+    thief = Server(wire, "thief", publisher=THIEF, log=FakeLog(list(FORMER[:3])), chain=ours.chain[:1])
+    for n in (2, 3, 4, 5):
+        thief.chain.append(rooted(thief, n, THIEFS_ROOT, *([ROOT] if n == 2 else []), publisher=THIEF))
+    thief.rotate()
+    return thief
+
+
+@pytest.mark.parametrize("length", [2, 5])
+def test_a_fork_of_a_known_chain_is_refused_under_every_origin(
+    page: Page, wire: Wire, ours: Server, length: int
+) -> None:
+    thief = branched(wire, ours)
+    thief.chain[:] = thief.chain[:length]
+    thief.rotate()
+    assert opened(page, thief, thief.show(FIRST)) is None  # whoever knows no more cannot tell
+    page.evaluate("window.client.close(), indexedDB.deleteDatabase('frankly')")
+    assert opened(page, ours, ours.show(FIRST)) is None
+    assert opened(page, thief, thief.show(FIRST)) == "document_version"
+    assert opened(page, ours, ours.show(FIRST)) is None
+    ours.chain.append(rooted(ours, 4, NEW_ROOT, publisher=PUBLISHER))
+    ours.rotate()
+    assert opened(page, ours, ours.show(FIRST)) is None
+
+
+def test_a_rotation_is_known_by_every_origin_of_the_chain(page: Page, wire: Wire, ours: Server) -> None:
+    mirror = Server(wire, "mirror", chain=list(ours.chain))
+    mirror.rotate()
+    assert opened(page, ours, ours.show(FIRST)) is None
+    assert opened(page, mirror, mirror.show(FIRST, "cd" * 16)) is None
+    mirror.rotate(2, 3)  # seen there first
+    assert opened(page, mirror, mirror.show(FIRST, "cd" * 16)) is None
+    assert opened(page, ours, ours.show(FIRST)) == "document_version"
+    ours.rotate(2)
+    assert opened(page, ours, ours.show(FIRST)) == "document_version"
+    ours.rotate(3, 4)
+    assert opened(page, ours, ours.show(FIRST)) is None
+    mirror.rotate(4)
+    assert opened(page, mirror, mirror.show(FIRST, "cd" * 16)) is None
+
+
+def test_the_longest_chain_is_proven_in_seconds(page: Page, ours: Server) -> None:
+    ours.rotate(*range(2, 1025))
+    start = monotonic()
+    assert opened(page, ours, ours.show(FIRST)) is None
+    assert monotonic() - start < 30
+    ours.rotate(1025)
+    assert opened(page, ours, ours.show(FIRST)) == "document_keys"
 
 
 def test_a_log_under_a_new_name_is_told_and_its_old_head_stays(page: Page, ours: Server) -> None:

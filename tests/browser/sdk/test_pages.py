@@ -68,7 +68,7 @@ def test_a_flask_apps_page_brings_its_own_copy_and_keys(context: BrowserContext,
         assert page.evaluate("violations") == []
     to_the_server = {url.removeprefix(site.origin).partition("?")[0] for url in asked if url.startswith(site.origin)}
     home = f"/v1/surveys/{site.survey}"
-    assert to_the_server <= {"/v1/keys", f"{home}/document", f"{home}/reports"}
+    assert to_the_server <= {"/v1/keys/chain", f"{home}/document", f"{home}/reports"}
     assert f"{home}/reports" in to_the_server
 
 

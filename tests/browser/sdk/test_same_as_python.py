@@ -223,7 +223,7 @@ WEAK = [*edwards.small_order_encodings(), *edwards.not_canonical()]
 def keys_verdict(envelope: bytes) -> list[str | None] | None:
     """What the Python SDK says of keys: None if it accepts, otherwise the code and the field at fault."""
     try:
-        accept_keys(envelope, None, NOW)
+        accept_keys(envelope, NOW)
     except FranklyError as error:
         return [error.code, error.field]
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rotation drill: every order of rotations is walked, every broken step is refused (THREATS 4.7)."""
+"""The rotation drill: every order of rotations is proven, every broken step is refused (THREATS 4.7)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,6 +7,7 @@ from datetime import timedelta
 from itertools import permutations
 
 import pytest
+from frankly_protocol.canonical import digest
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
 from frankly_protocol.errors import (
     ClockError,
@@ -16,8 +17,19 @@ from frankly_protocol.errors import (
     KeyChainError,
     RollbackDetected,
 )
-from frankly_protocol.trust import KeysDocument, Role, read_chain, walk, write_chain
-from frankly_protocol.trust.chain import MAX_STEPS
+from frankly_protocol.trust import (
+    KeysDocument,
+    KnownKeys,
+    LogRole,
+    NamedKey,
+    Proven,
+    Role,
+    prove_chain,
+    read_chain,
+    write_chain,
+)
+from frankly_protocol.trust.chain import MAX_CHAIN_BYTES, MAX_VERSIONS
+from frankly_protocol.trust.notes import LOG, WITNESS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,27 +117,34 @@ def drilled(order: Sequence[str]) -> Drill:
     return drill
 
 
+def proven(chain: Sequence[bytes], known: bytes | None = None, first_root: str | None = None) -> Proven:
+    """The chain as it is proven at NOW."""
+    return prove_chain(chain, None if known is None else KnownKeys(known, first_root), NOW)
+
+
 @pytest.mark.parametrize("order", ORDERS, ids=["-".join(order) for order in ORDERS])
-def test_every_order_of_rotations_is_walked_from_every_version(order: tuple[str, ...], full: bool) -> None:
+def test_every_order_of_rotations_is_proven_from_every_version(order: tuple[str, ...], full: bool) -> None:
     drill = drilled(order)
-    newest = drill.chain[-1]
+    first_root = digest(drill.documents[0].payload())
     for known in (None, *drill.chain) if full else (drill.chain[ORDERS.index(order) % 7],):
-        assert walk(newest, known, lambda: drill.chain, NOW) == drill.documents[-1]
+        found = proven(drill.chain, known)
+        assert (found.keys, found.newest, found.first_root) == (drill.documents[-1], drill.chain[-1], first_root)
+        assert proven(drill.chain, known, first_root) == found
 
 
 @pytest.mark.parametrize("order", ORDERS[::12], ids=["-".join(order) for order in ORDERS[::12]])
-def test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_walk(order: tuple[str, ...]) -> None:
+def test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_chain(order: tuple[str, ...]) -> None:
     drill = drilled(order)
     stranger = key(5000)
-    for i in range(1, len(drill.chain) - 1):
+    for i in range(len(drill.chain) - 1):
         without = drill.chain[:i] + drill.chain[i + 1 :]
         alone = Envelope.seal(
             KEYS_TYPE, replace(drill.documents[i], root=Role((stranger.public,), 1)).payload(), [stranger]
         )
         forged = [*drill.chain[:i], alone.to_bytes(), *drill.chain[i + 1 :]]
-        for chain in (without, forged):
+        for chain in (without, forged, [*drill.chain[: i + 1], *drill.chain[i:]]):
             with pytest.raises(KeyChainError):
-                walk(drill.chain[-1], drill.chain[0], lambda c=chain: c, NOW)  # type: ignore[misc]
+                proven(chain)
 
 
 def served(drill: Drill, document: KeysDocument, *signers: SigningKey) -> bytes:
@@ -160,7 +179,7 @@ REFUSED: dict[str, tuple[Callable[[Drill], bytes], type[FranklyError]]] = {
     "the last version there is": (lambda d: served(d, newest(d, version=2**53 - 1), A, B), KeyChainError),
     "300 rotations": (lambda d: served(d, newest(d, version=301), A, B), KeyChainError),
     "the same version, other content": (
-        lambda d: served(d, newest(d, version=1, expires=NOW + timedelta(days=5)), A, B), Equivocation
+        lambda d: served(d, newest(d, version=1, expires=NOW + timedelta(days=5)), A, B), KeyChainError
     ),
     "version 0": (lambda d: served(d, newest(d, version=0), A, B), DocumentRejected),
     "expired": (lambda d: served(d, newest(d, expires=NOW - timedelta(minutes=11)), A, B), ClockError),
@@ -180,52 +199,90 @@ def doubled(data: bytes) -> bytes:
     return replace(envelope, signatures=(one, replace(one, key_id=one.key_id.upper()))).to_bytes()
 
 
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_follow_is_refused(name: str) -> None:
+def test_what_does_not_follow_is_refused(name: str, known: bool) -> None:
     drill = Drill()
     make, error = REFUSED[name]
     with pytest.raises(error):
-        walk(make(drill), drill.chain[0], lambda: drill.chain, NOW)
+        proven([*drill.chain, make(drill)], drill.chain[0] if known else None)
 
 
-def test_an_older_version_is_a_rollback_and_the_same_one_with_other_content_an_equivocation() -> None:
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_chain_that_ends_before_the_keys_known_is_a_rollback_and_another_document_in_their_place_equivocation(
+    is_named: bool,
+) -> None:
     drill = drilled(["publisher", "root"])
-    with pytest.raises(RollbackDetected):
-        walk(drill.chain[0], drill.chain[-1], lambda: drill.chain, NOW)
+    first_root = digest(drill.documents[0].payload()) if is_named else None
+    for length in (1, 2, 3):
+        with pytest.raises(RollbackDetected):
+            proven(drill.chain[:length], drill.chain[-1], first_root)
     again = replace(drill.documents[-1], expires=NOW + timedelta(days=5))
     with pytest.raises(Equivocation):
-        walk(served(drill, again, *drill.roots[:2]), drill.chain[-1], lambda: drill.chain, NOW)
+        proven([*drill.chain[:-1], served(drill, again, *drill.roots[:2])], drill.chain[-1], first_root)
+
+
+def test_whoever_has_old_root_keys_makes_another_chain_but_none_that_holds_the_keys_known() -> None:
+    """Two of the first three root keys are rotated away, and stolen afterwards."""
+    drill = Drill()
+    first_root = digest(drill.documents[0].payload())
+    drill.rotate_root()
+    drill.rotate_root()
+    drill.last()
+    forged = [drill.chain[0], served(drill, replace(drill.documents[0], version=2, root=THIEF), A, B, X, Y)]
+    forged += [served(drill, replace(drill.documents[0], version=n, root=THIEF), X, Y) for n in (3, 4, 5)]
+    assert proven(forged).first_root == proven(drill.chain).first_root == first_root
+    for known in drill.chain[1:]:
+        with pytest.raises(Equivocation):
+            proven(forged, known, first_root)
+        assert proven(drill.chain, known, first_root).keys == drill.documents[-1]
+    assert proven(forged, drill.chain[0], first_root).keys.version == 5  # whoever knows no more cannot tell
+
+
+def test_another_chain_is_not_mistaken_for_a_rollback() -> None:
+    drill, other = drilled(["root"]), Drill(roots=[key(n) for n in (11, 12, 13)])
+    with pytest.raises(KeyChainError):
+        proven(other.chain, drill.chain[-1], digest(drill.documents[0].payload()))
 
 
 @pytest.mark.parametrize("minutes", [-10, 10])
 def test_a_clock_may_be_off_by_ten_minutes(minutes: int) -> None:
     drill = Drill()
     edge = drill.documents[0].expires if minutes > 0 else drill.documents[0].issued
-    walk(drill.chain[0], drill.chain[0], lambda: drill.chain, edge + timedelta(minutes=minutes))
+    prove_chain(drill.chain, None, edge + timedelta(minutes=minutes))
     with pytest.raises(ClockError):
-        walk(drill.chain[0], drill.chain[0], lambda: drill.chain, edge + timedelta(minutes=minutes * 1.01))
+        prove_chain(drill.chain, None, edge + timedelta(minutes=minutes * 1.01))
 
 
-@pytest.mark.parametrize(("steps", "passes"), [(1, True), (2, True), (MAX_STEPS, True), (MAX_STEPS + 1, False)])
-def test_the_walk_has_at_most_256_steps(steps: int, passes: bool) -> None:
+@pytest.fixture(scope="module")
+def longest() -> Drill:
+    """A chain of one version more than is read."""
     drill = Drill()
-    for _ in range(steps):
+    for _ in range(MAX_VERSIONS):
         drill.last()
-    if passes:
-        assert walk(drill.chain[-1], drill.chain[0], lambda: drill.chain, NOW).version == steps + 1
-    else:
-        with pytest.raises(KeyChainError, match="256"):
-            walk(drill.chain[-1], drill.chain[0], lambda: drill.chain, NOW)
+    return drill
 
 
-def test_the_chain_is_asked_for_only_when_a_version_lies_in_between() -> None:
-    drill = drilled(["publisher"])
+def test_a_chain_has_at_most_1024_versions(longest: Drill) -> None:
+    assert proven(longest.chain[:-1], longest.chain[500]).keys.version == 1024
+    for known in (None, *longest.chain[-2:]):
+        with pytest.raises(KeyChainError, match=r"1,024"):
+            proven(longest.chain, known)
 
-    def never() -> Sequence[bytes]:
-        raise AssertionError
 
-    for known in (None, drill.chain[-1], drill.chain[-2]):
-        walk(drill.chain[-1], known, never, NOW)
+def test_the_longest_chain_of_usual_keys_fits_in_its_bytes(longest: Drill) -> None:
+    assert read_chain(write_chain(longest.chain[:-1])) == longest.chain[:-1]
+
+
+def test_the_largest_version_adds_less_than_a_server_leaves_free() -> None:
+    keys = [key(n) for n in range(1, 98)]
+    roots, publishers, others = (tuple(k.public for k in keys[i : i + 32]) for i in (0, 32, 64))
+    names = [NamedKey(chr(0x10000 + i) * 255, public, WITNESS) for i, public in enumerate((*others, keys[96].public))]
+    log = LogRole(replace(names[0], kind=LOG), tuple(names[1:]), 32)
+    document = replace(keys_document(), root=Role(roots, 32), publisher=Role(publishers, 32), log=log)
+    data = Envelope.seal(KEYS_TYPE, document.payload(), keys[:32]).to_bytes()
+    assert KeysDocument.parse(document.payload()) == document
+    assert len(write_chain([data, data])) - len(write_chain([data])) < 128 * 2**10
 
 
 def test_a_chain_survives_its_bytes_exactly() -> None:
@@ -234,7 +291,7 @@ def test_a_chain_survives_its_bytes_exactly() -> None:
 
 
 BAD_CHAINS = [b"", b"[]", b"{}", b'{"chain":{}}', b'{"chain":[1]}', b'{"chain":["*"]}', b'{"chain":["\xc3\xa9"]}',
-              b'{"chain":[],"more":1}', b"[" * 100_000, write_chain([b"x"] * 258), b'{"chain":[null]}']  # fmt: skip
+              b'{"chain":[],"more":1}', b"[" * 100_000, b" " * (MAX_CHAIN_BYTES + 1), b'{"chain":[null]}']  # fmt: skip
 
 
 @pytest.mark.parametrize("data", BAD_CHAINS, ids=range(len(BAD_CHAINS)))
@@ -244,11 +301,10 @@ def test_what_is_no_chain_is_refused_by_type(data: bytes) -> None:
 
 
 @given(st.binary(max_size=300) | st.lists(st.binary(max_size=40), max_size=4).map(write_chain))
-def test_no_bytes_crash_the_walk(data: bytes) -> None:
+def test_no_bytes_crash_the_proof(data: bytes) -> None:
     drill = Drill()
     drill.last()
-    drill.last()
     with pytest.raises(DocumentRejected):
-        walk(data, drill.chain[0], lambda: drill.chain, NOW)
+        proven([*drill.chain, data], drill.chain[0])
     with pytest.raises(DocumentRejected):
-        walk(drill.chain[-1], drill.chain[0], lambda: read_chain(data), NOW)
+        proven(read_chain(data), drill.chain[0])

@@ -105,6 +105,17 @@ def test_the_doctor_names_what_is_broken(frankly: Frankly, home: Path, monkeypat
     assert findings(frankly, code=6) == {"settings": "broken"}
 
 
+def test_the_doctor_misses_older_versions_of_the_keys(ready: Frankly, home: Path) -> None:
+    for _ in range(2):
+        assert ready("keys", "rotate", "--yes").code == 0
+    assert findings(ready)["keys"] == "ok"
+    (home / "keys" / "keys-2.json").unlink()
+    done = ready("doctor", "--json")
+    (keys,) = [finding for finding in done.json["findings"] if finding["what"] == "keys"]
+    assert (done.code, keys["state"]) == (6, "broken")
+    assert "version 2" in keys["words"]
+
+
 def test_the_doctor_finds_wrong_counts_and_open_key_files(ready: Frankly, survey_file: Path, home: Path) -> None:
     survey = published(ready, survey_file)
     database = Database(f"sqlite:///{home / 'frankly.db'}")

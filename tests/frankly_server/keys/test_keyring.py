@@ -40,7 +40,7 @@ def publishers(keyring: Keyring) -> list[str]:
 def test_init_makes_a_pair_that_works(tmp_path: Path) -> None:
     keyring = _keyring(tmp_path / "home" / "keys")
     made = keyring.init()
-    document = accept_keys(keyring.document(), None, NOW)
+    document = accept_keys(keyring.document(), NOW)
     assert [key.key_id for key in document.publisher.keys] == list(made.publisher_ids) == publishers(keyring)
     assert [key.key_id for key in document.root.keys] == list(made.root_ids)
     assert (document.version, document.expires) == (1, NOW + VALIDITY)

@@ -2,6 +2,7 @@
 """Key ceremonies on disk: every version follows the one before, on one machine or several, interrupted anywhere."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,10 +10,10 @@ import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.trust import KeysDocument, walk
+from frankly_protocol.trust import KeysDocument, KnownKeys, prove_chain, write_chain
 from frankly_server.keys import Change, Keyring, Plan, Rotation, rotation, status
 
-from tests.frankly_protocol.samples import NOW
+from tests.frankly_protocol.samples import NOW, sealed_keys
 
 CLOCK = FixedClock(NOW)
 PASSPHRASE = b"correct horse battery"
@@ -26,8 +27,8 @@ def made(folder: Path, passphrase: bytes | None = None, **plan: int) -> Keyring:
 
 
 def newest(keyring: Keyring, first: bytes) -> KeysDocument:
-    """The newest keys as a device that knows only the first ones walks to them."""
-    return walk(keyring.document(), first, keyring.chain, NOW)
+    """The newest keys as a device finds them that knows only the first ones."""
+    return prove_chain(keyring.chain(), KnownKeys.shipped(first), NOW).keys
 
 
 def ids(keyring: Keyring, role: str) -> list[str]:
@@ -50,7 +51,7 @@ CHANGES: dict[str, Callable[[Keyring], Change]] = {
 
 @pytest.mark.parametrize("second", CHANGES)
 @pytest.mark.parametrize("first", ["everything", "two roots more, two of three must sign"])
-def test_any_two_changes_are_walked_and_the_server_goes_on(tmp_path: Path, first: str, second: str) -> None:
+def test_any_two_changes_are_followed_and_the_server_goes_on(tmp_path: Path, first: str, second: str) -> None:
     keyring = made(tmp_path)
     known = keyring.document()
     for version, name in ((2, first), (3, second)):
@@ -139,7 +140,7 @@ def test_expired_keys_can_be_renewed(tmp_path: Path) -> None:
     assert any("expired" in remark for remark in status(keyring, late).remarks)
     Rotation(keyring, late).propose(Change())
     Keyring(tmp_path / "keys", late).check()
-    assert walk(keyring.document(), first, keyring.chain, late.at).version == 2
+    assert prove_chain(keyring.chain(), KnownKeys.shipped(first), late.at).keys.version == 2
 
 
 REFUSED: dict[str, tuple[Change, str]] = {
@@ -202,3 +203,62 @@ def test_two_publishers_sign_together(tmp_path: Path) -> None:
     files[1].unlink()
     with pytest.raises(InvalidInput, match="1 of the 2 needed"):
         keyring.check()
+
+
+def grown(folder: Path, versions: int) -> Keyring:
+    """A key folder whose newest keys have this version; those before are made, for that many ceremonies take long."""
+    keyring = made(folder)
+    root = keyring.private_keys("root.pem")
+    document = keyring.trusted()
+    for version in range(2, versions + 1):
+        data = sealed_keys(replace(document, version=version), *root)
+        for name in (f"keys-{version}.json", "keys.json"):
+            (folder / "keys" / name).write_bytes(data)
+            (folder / "keys" / name).chmod(0o600)
+    return keyring
+
+
+def test_the_longest_chain_is_served_whole_and_nothing_follows_it(tmp_path: Path) -> None:
+    keyring = grown(tmp_path, 1023)
+    first = keyring.document(1)
+    assert Rotation(keyring, CLOCK).propose(Change()).in_force
+    assert (newest(keyring, first).version, len(keyring.chain())) == (1024, 1024)
+    before = sorted((tmp_path / "keys").iterdir())
+    with pytest.raises(InvalidInput, match="begin a new one with `frankly keys init --force`") as refused:
+        Rotation(keyring, CLOCK).propose(Change(publishers=1))
+    assert refused.value.code == "key_file"
+    assert sorted((tmp_path / "keys").iterdir()) == before
+    assert any("100 %" in remark for remark in status(keyring, CLOCK).remarks)
+
+
+@pytest.mark.parametrize(("versions", "warns"), [(895, False), (896, True)])
+def test_of_a_chain_that_is_nearly_full_an_operator_is_told(tmp_path: Path, versions: int, warns: bool) -> None:
+    keyring = grown(tmp_path, versions)
+    assert any("of its room" in remark for remark in status(keyring, CLOCK).remarks) is warns
+
+
+def test_large_versions_fill_a_chain_sooner(tmp_path: Path) -> None:
+    keyring = made(tmp_path)
+    witnesses = tuple((chr(0x10000 + i) * 255, SigningKey.generate().public) for i in range(32))
+    Rotation(keyring, CLOCK).propose(Change(witnesses=witnesses))
+    size = len(write_chain(keyring.chain()[1:]))
+    document, root = keyring.trusted(), keyring.private_keys("root.pem")
+    while keyring.chain_used() < 1:
+        document = replace(document, version=document.version + 1)
+        data = sealed_keys(document, *root)
+        for name in (f"keys-{document.version}.json", "keys.json"):
+            (tmp_path / "keys" / name).write_bytes(data)
+            (tmp_path / "keys" / name).chmod(0o600)
+    assert 4 * 2**20 - 128 * 2**10 <= len(write_chain(keyring.chain())) <= 4 * 2**20 - 128 * 2**10 + size
+    with pytest.raises(InvalidInput, match="no longer chain"):
+        Rotation(keyring, CLOCK).propose(Change())
+
+
+def test_a_ceremony_needs_no_older_versions_in_its_folder(tmp_path: Path) -> None:
+    keyring = grown(tmp_path, 3)
+    for version in (1, 2):
+        (tmp_path / "keys" / f"keys-{version}.json").unlink()
+    assert status(keyring, CLOCK).version == 3
+    assert Rotation(keyring, CLOCK).propose(Change()).in_force
+    with pytest.raises(InvalidInput, match="no version 1"):
+        keyring.chain()

@@ -15,7 +15,7 @@ from tests.frankly_server.web.test_reports import check_problem
 
 
 def test_the_document_is_signed_by_the_served_keys(site: Site) -> None:
-    trusted = accept_keys(site.client.get("/v1/keys").data, None, NOW)
+    trusted = accept_keys(site.client.get("/v1/keys").data, NOW)
     envelope = Envelope.from_bytes(site.client.get(site.document_path).data, SURVEY_TYPE)
     payload = envelope.verify(trusted.publisher.keys, trusted.publisher.threshold)
     document = SurveyDocument.parse(payload)
