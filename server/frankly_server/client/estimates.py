@@ -78,42 +78,42 @@ class Estimates:
     def lincom(self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = "") -> Estimate:
         """Return Σ weight · share over choices of one question, unbiased, with an interval at the rows' level.
 
-        Its `method` is score where the rows' is: their intervals together, by their correlations. It is clt for rows
-        of any other; for other intervals ask the server for the combination (`targets`).
+        Its `method` is score if the rows' is: their intervals together, by their correlations. For rows of any other
+        method it is clt; ask the server for other intervals of a combination (`targets`).
         """
-        from frankly_server.estimate.contrasts import lincom, lincom_ends, reach  # noqa: PLC0415 - scipy is slow to load
-        from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
+        from frankly_server.estimate.contrasts import lincom, lincom_ends  # noqa: PLC0415 - scipy is slow to import
 
         rows, covariance = self._told(question, by, set(weights))
         w, values = [weights.get(row.choice, 0.0) for row in rows], [row.estimate for row in rows]
-        found, z = lincom(w, values, covariance), normal_quantile(rows[0].level)
-        ends = found.value - z * found.se, found.value + z * found.se
-        own = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
-        method = "score" if len(own) == len(rows) and all(row.method == "score" for row in rows) else "clt"
-        if method == "score":
-            ends = lincom_ends(w, values, covariance, list(map(reach, values, own)), z)
+        found = lincom(w, values, covariance)
+        z, reaches, method = _reaches(rows)
+        ends = lincom_ends(w, values, covariance, reaches, z)
         return self._derived(rows, label or _formula(weights), found.value, found.se, ends, method)
 
     def ratio(self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = "") -> Estimate:
-        """Return Σ of · share / Σ over · share with Fieller's interval from normal ends, flagged where it is unbounded.
+        """Return Σ of · share / Σ over · share with Fieller's interval, flagged where it is unbounded.
 
-        Its `method` is clt, whatever the rows' is; for `score` ask the server for the ratio (`targets`).
+        Its `method` is as that of `lincom`; for `score` no end is nearer than that of normal intervals.
         """
-        from frankly_server.estimate.contrasts import lincom, ratio  # noqa: PLC0415 - as above
-        from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
+        from frankly_server.estimate.contrasts import lincom_ends, ratio  # noqa: PLC0415 - as above
 
         rows, C = self._told(question, by, {*of, *over})
         values = [row.estimate for row in rows]
         sides = [[side.get(row.choice, 0.0) for row in rows] for side in (of, over)]
         cross = [[_bilinear(a, C, b) for b in sides] for a in sides]
-        top, bottom = (lincom(side, values, C).value for side in sides)
+        top, bottom = (sum(w * v for w, v in zip(side, values, strict=True)) for side in sides)
         if bottom == 0:
             raise InvalidInput(Problem.TARGETS_INVALID, "the denominator's estimate is 0", "over")
-        z = normal_quantile(rows[0].level)
-        halves = [z * max(0.0, cross[i][i]) ** 0.5 for i in (0, 1)]
-        ends = (top - halves[0], top + halves[0]), (bottom - halves[1], bottom + halves[1])
-        found = ratio((top, bottom), cross, ends)
-        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found.value, found.se, found.ends, "clt")
+        z, reaches, method = _reaches(rows)
+        normal = [(z * row.se, z * row.se) for row in rows]
+        found = [
+            ratio((top, bottom), cross, (lincom_ends(sides[0], values, C, each, z),
+                                         lincom_ends(sides[1], values, C, each, z)))
+            for each in (normal, reaches)
+        ]  # fmt: skip
+        both = [each.ends for each in found if each.ends is not None]
+        ends = (min(low for low, _ in both), max(high for _, high in both)) if len(both) == len(found) else None
+        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found[0].value, found[0].se, ends, method)
 
     def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
         """Ask the server for the joint table of several questions, each cell with its own margin.
@@ -220,6 +220,25 @@ def _needed(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise InvalidInput(Problem.UNSUPPORTED, f"this needs {module}: pip install {module}, or use to_csv()") from None
+
+
+def _reaches(rows: Sequence[Estimate]) -> tuple[float, list[tuple[float, float]], str]:
+    """Return the normal quantile of the rows' level, how far each interval reaches below and above, and their method.
+
+    That is score if it is that of all rows; else the intervals are normal ones, clt.
+    """
+    from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
+
+    z = normal_quantile(rows[0].level)
+    ends = [(row.low, row.high) for row in rows if row.method == "score"]
+    if len(ends) < len(rows):
+        return z, [(z * row.se, z * row.se) for row in rows], "clt"
+    reaches = [
+        (row.estimate - low, high - row.estimate)
+        for row, (low, high) in zip(rows, ends, strict=True)
+        if low is not None and high is not None
+    ]
+    return z, reaches, "score"
 
 
 def _bilinear(a: Sequence[float], C: Sequence[Sequence[float]], b: Sequence[float]) -> float:

@@ -24,8 +24,9 @@ def found(served: Served) -> Estimates:
     return Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)
 
 
-def test_sums_and_differences_are_the_servers_own(served: Served, found: Estimates) -> None:
+def test_sums_and_differences_are_the_servers_own(served: Served) -> None:
     analyst = Analyst(served.url, served.site.analyst_key)
+    found = analyst.estimates(served.site.survey, method="clt")
     wanted = {"drinks": {"at all": {"weekly": 1, "daily": 1}, "more": {"daily": 1, "weekly": -1}}}
     total, more = analyst.estimates(served.site.survey, targets=wanted, method="clt")
     for mine, theirs in (
@@ -34,13 +35,33 @@ def test_sums_and_differences_are_the_servers_own(served: Served, found: Estimat
     ):
         assert mine.estimate == pytest.approx(theirs.estimate)
         assert mine.se == pytest.approx(theirs.se)
-        assert mine.margin == pytest.approx(theirs.margin)
+        assert (mine.low, mine.high, mine.margin) == pytest.approx((theirs.low, theirs.high, theirs.margin))
+        assert mine.method == theirs.method == "clt"
         assert (mine.n, mine.documents) == (theirs.n, theirs.documents)
 
 
-def test_a_ratio_is_the_servers_own(served: Served, found: Estimates) -> None:
+def test_a_difference_has_a_score_interval_where_the_rows_have_one(found: Estimates) -> None:
+    """Of two choices it is twice a share less 1, at both ends, also where all reports are equal: no error is seen."""
+    for low, high, se in ((0.6, 0.85, 0.06), (0.93, 1.0, 0.0)):
+        share = 0.8 if se else 1.0
+        yes = replace(found.rows[0], question="q", choice="yes", estimate=share, low=low, high=high, se=se)
+        no = replace(yes, choice="no", estimate=1 - share, low=1 - high, high=1 - low)
+        covariance = {("q", ""): [[se**2, -(se**2)], [-(se**2), se**2]]}
+        both = replace(found, rows=(yes, no), covariances=covariance)
+        apart, together = both.diff("q", "yes", "no"), both.sum("q", ["yes", "no"])
+        normal = 1.959964 * se
+        wanted = (2 * min(low, share - normal) - 1, 2 * max(high, share + normal) - 1)
+        assert (apart.low, apart.high) == pytest.approx(wanted, abs=1e-6)
+        assert apart.method == "score"
+        assert together.low is not None
+        assert together.high is not None
+        assert together.low <= 1 <= together.high
+
+
+def test_a_ratio_is_the_servers_own(served: Served) -> None:
     wanted = {"drinks": {"r": {"of": {"daily": 1}, "over": {"daily": 1, "weekly": 1}}}}
     analyst = Analyst(served.url, served.site.analyst_key)
+    found = analyst.estimates(served.site.survey, method="clt")
     (theirs,) = analyst.estimates(served.site.survey, targets=wanted, method="clt")
     mine = found.ratio("drinks", {"daily": 1}, {"daily": 1, "weekly": 1})
     assert (mine.estimate, mine.se) == (pytest.approx(theirs.estimate), pytest.approx(theirs.se))
@@ -48,8 +69,18 @@ def test_a_ratio_is_the_servers_own(served: Served, found: Estimates) -> None:
     assert mine.method == theirs.method == "clt"
 
 
+def test_a_ratio_of_score_intervals_is_no_narrower_than_of_normal_ones(served: Served, found: Estimates) -> None:
+    normal = Analyst(served.url, served.site.analyst_key).estimates(served.site.survey, method="clt")
+    mine, plain = (each.ratio("drinks", {"daily": 1}, {"daily": 1, "weekly": 1}) for each in (found, normal))
+    assert (mine.method, plain.method) == ("score", "clt")
+    assert (mine.estimate, mine.se) == (plain.estimate, plain.se)
+    assert plain.low is not None
+    assert plain.high is not None
+    assert mine.low is None or (mine.low <= plain.low and mine.high is not None and mine.high >= plain.high)
+
+
 def test_a_ratio_whose_denominator_may_be_none_is_unbounded(found: Estimates) -> None:
-    tiny = found.ratio("drinks", {"daily": 1}, {"daily": 0.5, "weekly": -0.4})
+    tiny = found.ratio("drinks", {"daily": 1}, {"daily": 0.5, "weekly": -0.49})
     assert (tiny.low, tiny.high, tiny.margin) == (None, None, None)
     assert "unbounded" in tiny.flags
     assert "interval unbounded" in str(tiny)

@@ -11,7 +11,7 @@ from frankly_server.analysis.parts import Part
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.rows import table_json
 from frankly_server.analysis.tables import Table, Target
-from frankly_server.estimate.contrasts import Ends, ratio
+from frankly_server.estimate.contrasts import Ends, lincom_ends, ratio
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.margins import normal_quantile
 from scipy import stats
@@ -125,3 +125,31 @@ def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool)
         covered += ends is None or ends[0] <= 1 <= ends[1]
     assert covered / runs >= 0.95 - 3.5 * (0.05 * 0.95 / runs) ** 0.5
     assert unbounded > runs / 2  # a share of 5% is not told from 0 by so few
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_combination_of_normal_intervals_is_normal(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    root, weights, values = rng.normal(size=(4, 4)), rng.normal(size=4), rng.normal(size=4)
+    C, z = root @ root.T, 1.7
+    reaches = [(z * C[i, i] ** 0.5, z * C[i, i] ** 0.5) for i in range(4)]
+    low, high = lincom_ends(weights, values, C, reaches, z)
+    half = z * float(weights @ C @ weights) ** 0.5
+    assert (low, high) == pytest.approx((float(weights @ values) - half, float(weights @ values) + half))
+
+
+def test_unequal_distances_reach_the_end_that_they_are_of() -> None:
+    """Independent values: their difference is lowest where one is lowest and the other highest."""
+    low, high = lincom_ends([1, -1], [0.5, 0.2], [[1e-6, 0], [0, 1e-6]], [(0.03, 0.05), (0.12, 0.4)], 1.96)
+    assert (0.3 - low, high - 0.3) == pytest.approx((np.hypot(0.03, 0.4), np.hypot(0.05, 0.12)))
+
+
+def test_an_end_is_never_nearer_than_the_normal_one() -> None:
+    low, high = lincom_ends([1, 1], [0.5, 0.2], [[0.01, 0], [0, 0.01]], [(0.01, 0.5), (0.01, 0.5)], 2)
+    assert (low, high) == pytest.approx((0.7 - 2 * 0.02**0.5, 0.7 + 0.5 * 2**0.5))
+
+
+def test_where_no_error_is_seen_distances_add() -> None:
+    zero = [[0.0, 0.0], [0.0, 0.0]]
+    assert lincom_ends([1, -1], [1, 0], zero, [(0.02, 0.01), (0.01, 0.02)], 2) == pytest.approx((0.96, 1.02))
+    assert lincom_ends([1, 1], [1, 0], zero, [(0.02, 0.01), (0.01, 0.02)], 2) == pytest.approx((0.97, 1.03))

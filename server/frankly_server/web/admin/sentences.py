@@ -18,7 +18,7 @@ FLAGS: Final = {
     "outside_unit_interval": "The estimate lies outside 0 to 100%: what noise does to a rare or a usual answer.",
     "imprecise": "The interval reaches farther than two thirds of the estimate: too uncertain for most uses.",
     "not_identifiable": "Some shares cannot be told from these reports, however many come in.",
-    "reports_do_not_fit": "The reports do not look as the mechanism makes them: faulty software, fakes or rare chance.",
+    "reports_do_not_fit": "The reports do not look as the mechanism makes them: a fault, fakes, or rare chance.",
     "margin_too_wide": "The interval reaches farther than all that is possible: these reports say next to nothing.",
     "few_informative": "Fewer than 5 reports differ from the commonest one: the interval rests on very few.",
     "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",

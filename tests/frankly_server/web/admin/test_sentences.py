@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from frankly_server.web.admin.sentences import flag_words, interval_words, said_of, said_of_groups
+from frankly_server.web.admin.sentences import flag_words, interval_words, said_of, said_of_groups, widened
 
 Z = NormalDist().inv_cdf(0.975)
 
@@ -130,3 +130,29 @@ def test_what_cannot_be_told_is_said() -> None:
 
 def test_a_text_in_another_language_is_shown_rather_than_none() -> None:
     assert "“yes”" in said_of(question({"yes": 0.2, "no": 0.8}, 0.01), 0.95, "fr").findings[1]
+
+
+def wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
+    middle, half = share + quantile**2 / (2 * n), quantile * (share * (1 - share) / n + quantile**2 / 4 / n**2) ** 0.5
+    return (middle - half) / (1 + quantile**2 / n), (middle + half) / (1 + quantile**2 / n)
+
+
+@pytest.mark.parametrize("n", [12, 100, 2000])
+@pytest.mark.parametrize("comparisons", [2, 6, 66])
+def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(n: int, comparisons: int) -> None:
+    """Against Wilson's own interval at that level, also where no error is seen."""
+    wider = z(0.95, comparisons)
+    for share in [k / n for k in (0, 1, 2, n // 4, n // 2, n - 1, n)]:
+        low, high = wilson(share, n, Z)
+        found = widened(row("a", share, (share * (1 - share) / n) ** 0.5, low=low, high=high), Z, wider)
+        least, most = wilson(share, n, wider)
+        assert found[0] >= share - least - 1e-12
+        assert found[1] >= most - share - 1e-12
+        assert max(found) <= (wider / Z) ** 2 * max(share - low, high - share, Z * 0.5 / n**0.5)
+
+
+def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
+    """GRR of two choices at ε = 4, 100 equal reports: the error is estimated as 0, the truth may be as low as 98%."""
+    rows = [row("yes", 1.0187, 0.0, low=0.9803, high=1.0187), row("no", -0.0187, 0.0, low=-0.0187, high=0.0197)]
+    said = said_of({"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, "en").findings
+    assert said[-1] == "“yes” is the most common answer: 96 to 100 percentage points ahead of “no”."
