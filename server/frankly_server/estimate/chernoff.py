@@ -75,15 +75,15 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     squares = sum(float(law.high[-1] - law.low[0]) ** 2 / n for law, (*_, n) in zip(laws, parts, strict=True))
     below, above = (list(means) for means in zip(*(_mean_ends(score, n) for score, _, n in parts), strict=True))
     half = math.sqrt(squares * limit * total / 2)
-    hull = np.array([sum(float(end(w)) for _, w, _ in parts) for end in (np.min, np.max)])
+    targets = [(score, w) for score, w, _ in parts]
     if half > 0:
         tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
         upward = [(law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)]
         downward = [(law.mirrored(), -w, -mean, n) for (law, w, _, n), mean in zip(upward, below, strict=True)]
         low, high = -_upper_of_sum(downward, limit, tilts), _upper_of_sum(upward, limit, tilts)
         if low <= high:
-            return shown((low, high), [(score, w) for score, w, _ in parts])
-    return within((sum(below) - half, sum(above) + half), hull)
+            return shown((low, high), targets)
+    return shown((sum(below) - half, sum(above) + half), targets)
 
 
 def _law_of(score: Score, w: FloatArray) -> ScoreLaw:

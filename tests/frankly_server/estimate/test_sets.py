@@ -12,6 +12,7 @@ from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of, nothing_yet
+from frankly_server.estimate.pooling import kl_ends
 from frankly_server.estimate.set_fit import _covariance
 
 from tests.frankly_server.estimate.test_worst_case import grid
@@ -206,12 +207,25 @@ def test_guaranteed_intervals_of_a_bit_hold_the_truth_and_the_estimate(epsilon: 
         found = estimate(mechanism, SetCounts.of_symbols(2, dict(enumerate(counts))))
         ways = exp(lgamma(n + 1) - sum(lgamma(c + 1) for c in counts))
         chance = ways * np.prod([(p * Q[0] + (1 - p) * Q[1]) ** counts for p in truths], axis=1)
-        value = min(max(found.unbiased[0] or 0.0, 0.0), 1.0)
+        estimate_shown = found.unbiased[0] or 0.0
         for method in covered:
             low, high = getattr(found.margins, method)[0]
+            # As far as that is possible; an interval of impossible values alone is left one.
+            value = min(max(estimate_shown, 0.0), 1.0) if low <= 1 and high >= 0 else estimate_shown
             assert low <= value <= high
             widened += value in (low, high) and 0 < value < 1
             covered[method] = covered[method] + chance * ((low <= truths) & (truths <= high))
     assert widened, "some outcome must need it, or this says nothing"
     for method, shares_covered in covered.items():
         assert shares_covered.min() >= 0.95 - 1e-9, method
+
+
+def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
+    """Half of the reports hold all answers: a bit alone then says far more than 1, all bits say an even share."""
+    quarter = tuple(tuple(w / 2 for w in row) for row in shares(4))
+    parts = [evidence_of(OUE, SetCounts.of_symbols(4, {mask: 400}), quarter, None) for mask in (0b1111, 0b0001)]
+    total = [float(a or 0) + float(b or 0) for a, b in zip(*(part.exact for part in parts), strict=True)]
+    for value, pair in zip(total, kl_ends(parts, 0.95), strict=True):
+        assert pair is not None
+        low, high = pair
+        assert low <= (min(max(value, 0.0), 1.0) if low <= 1 and high >= 0 else value) <= high
