@@ -93,8 +93,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ACCEPTANCE}::test_two_documents_of_one_version_are_kept_as_evidence")),
     "23": ("outside the window of time", (f"{ACCEPTANCE}::test_outside_the_window_both_times_are_shown",)),
     "24": ("a chain of keys with a gap, or too long", (
-        "frankly_protocol/trust/test_chain.py::test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_walk",
-        "frankly_protocol/trust/test_chain.py::test_the_walk_has_at_most_256_steps")),
+        "frankly_protocol/trust/test_chain.py::test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_chain",
+        "frankly_protocol/trust/test_chain.py::test_a_chain_has_at_most_1024_versions")),
     "25": ("a notion or type of the future", (
         "frankly_protocol/test_notions.py::test_an_unknown_notion_asks_for_an_update",
         f"{ACCEPTANCE}::test_what_must_not_be_answered_is_refused_by_name")),
