@@ -180,7 +180,7 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Off
     assert all(b["se"] < a["se"] for a, b in zip(free, drawn, strict=True))
     kl = answered.services.analysis.estimates(answered.survey, level=0.9, method="kl", population=1200)
     rows = [row for question in kl["questions"] for row in question["rows"]]
-    told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) <small>\(([−\d,]+) to ([−\d,]+)\)<', text)
+    told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) <small class="ends">\(([−\d,]+) to ([−\d,]+)\)<', text)
     assert len(told) == len(rows)
     for texts, row in zip(told, rows, strict=True):
         people, low, high = (float(each.replace("−", "-").replace(",", "")) for each in texts)
