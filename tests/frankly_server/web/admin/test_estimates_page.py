@@ -136,7 +136,7 @@ def test_groups_that_differ_are_named_and_others_are_not(answered: Office, analy
     text = page(answered, analyst, "?by=region").text
     # Every report of the north said the second symbol of Warner's mechanism, none of the south.
     assert re.search(
-        r"“Yes” is more common in “North” than in “South”, by (all there is|[\d.]+ to [\d.]+ percentage points)", text
+        r"“Yes” is more common in “North” than in “South”, by ([\d.]+ to )?[\d.]+ percentage points", text
     )
     assert "“Yes” is more common in “South”" not in text
 
