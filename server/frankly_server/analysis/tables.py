@@ -18,7 +18,7 @@ from frankly_server.estimate.decoder import Targets, shares
 
 Words = Mapping[str, str]
 _BETWEEN, _AMONG = " × ", " | "
-_MOST_CELLS, _MOST_PERCENT = 1024, 256
+_MOST_CELLS, _MOST_PERCENT = 1024, 100
 
 
 @dataclass(frozen=True, slots=True)

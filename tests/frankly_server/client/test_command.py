@@ -51,6 +51,15 @@ def test_a_link_says_where_and_what(served: Served, capsys: pytest.CaptureFixtur
     assert {row["level"] for row in found["rows"]} == {0.9}
 
 
+def test_row_percentages_and_weights(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--crosstab", "smokes", "--crosstab", "drinks", "--percent", "row", "--weights", "inverse-variance"]
+    assert front.run(["estimates", served.site.survey, "--url", served.url, *asked, "--result"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["percent"], found["weights"]) == ("row", "inverse-variance")
+    assert [question["id"] for question in found["questions"]] == ["drinks | smokes"]
+    assert front.run(["estimates", served.site.survey, "--url", served.url, *asked]) == 0
+
+
 def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     assert front.run(["estimates", served.site.survey, "--url", served.url, "--csv"]) == 0
     assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == 5

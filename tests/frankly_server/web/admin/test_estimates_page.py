@@ -57,8 +57,8 @@ def cells(text: str) -> list[list[str]]:
     return found
 
 
-def shown(share: float) -> str:
-    return f"{share * 100:.1f}%".replace("-", "−")
+def shown(share: float | None) -> str:
+    return "no end" if share is None else f"{share * 100:.1f}%".replace("-", "−")
 
 
 def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: FlaskClient) -> None:
@@ -84,6 +84,9 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
         ("period=month&by=region&since=2026-05-01&until=2026-06-30", {"by": "region,month", "since": "2026-05-01",
                                                                       "until": "2026-06-30"}),
         ("row=smokes&column=drinks", {"targets": ["smokes", "drinks"]}),
+        ("row=smokes&column=drinks&percent=column&method=clt", {"targets": ["smokes", "drinks"], "percent": "column",
+                                                                "method": "clt"}),
+        ("row=smokes&percent=column", {"targets": ["smokes"]}),
         ("row=drinks&column=smokes&by=region&level=0.99", {"targets": ["drinks", "smokes"], "by": "region",
                                                           "level": 0.99}),
     ],
@@ -116,6 +119,24 @@ def test_a_cross_table_has_each_cell_where_its_choices_meet(answered: Office, an
     for smokes, label in (("no", "No"), ("yes", "Yes")):
         for place, drinks in enumerate(("never", "weekly", "daily")):
             assert rows[label][place] == cell[f"{smokes} × {drinks}"]
+
+
+def test_row_percentages_are_in_the_table_and_in_words(answered: Office, analyst: FlaskClient) -> None:
+    query = "?row=smokes&column=drinks&percent=row&population=5000"
+    answer = answered.services.analysis.estimates(
+        answered.survey, targets=["smokes", "drinks"], percent="row", population=5000
+    )
+    text = page(answered, analyst, query).text
+    table = re.search(r"<caption>Cross-table: share within its row and interval.*?</table>", text, re.DOTALL)
+    assert table
+    rows = answer["questions"][0]["rows"]
+    found = re.findall(r'<td class="n">([^ ]*) <small class="ends">([^<]*)</small>', table.group(0))
+    assert [share for share, _ in found] == [shown(row["estimate"]) for row in rows]
+    assert [margin == "unbounded" for _, margin in found] == [row["margin"] is None for row in rows]
+    assert "of those with the answer after the bar." in text
+    assert "Of 5,000 people" not in text
+    assert "percent=row" in text
+    assert "percent=&#34;row&#34;" in text
 
 
 @pytest.mark.parametrize("product", ["projected", "mle"])
@@ -195,7 +216,7 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Off
 
 def test_every_switch_at_once_is_not_too_many(answered: Office, analyst: FlaskClient) -> None:
     """The form sends every field, empty or not."""
-    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&census=false&population=1200"
+    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&percent=row&census=false&population=1200"
     assert page(answered, analyst, f"?{every}").status_code == 200
     download = f"/admin/surveys/{answered.survey}/estimates/download?{every.replace('product=mle', 'format=csv')}"
     assert analyst.get(download).status_code == 200
