@@ -203,7 +203,11 @@ def _quoted(text: str) -> str:
 
 def _points(low: float, high: float) -> str:
     width = min(high, 1.0) - low
-    return f"{_down(low, width)} to {_up(min(high, 1.0), width)} percentage points" if width > 0 else "100 percentage points"
+    return (
+        f"{_down(low, width)} to {_up(min(high, 1.0), width)} percentage points"
+        if width > 0
+        else "100 percentage points"
+    )
 
 
 def _digits(width: float) -> int:

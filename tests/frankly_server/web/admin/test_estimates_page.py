@@ -156,9 +156,7 @@ def test_another_product_has_no_whiskers_and_no_margin_of_its_own(
 def test_groups_that_differ_are_named_and_others_are_not(answered: Office, analyst: FlaskClient) -> None:
     text = page(answered, analyst, "?by=region").text
     # Every report of the north said the second symbol of Warner's mechanism, none of the south.
-    assert re.search(
-        r"“Yes” is more common in “North” than in “South”, by ([\d.]+ to )?[\d.]+ percentage points", text
-    )
+    assert re.search(r"“Yes” is more common in “North” than in “South”, by ([\d.]+ to )?[\d.]+ percentage points", text)
     assert "“Yes” is more common in “South”" not in text
 
 
@@ -216,7 +214,8 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Off
 
 def test_every_switch_at_once_is_not_too_many(answered: Office, analyst: FlaskClient) -> None:
     """The form sends every field, empty or not."""
-    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&percent=row&census=false&population=1200"
+    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&percent=row&census=false"
+    every += "&population=1200"
     assert page(answered, analyst, f"?{every}").status_code == 200
     download = f"/admin/surveys/{answered.survey}/estimates/download?{every.replace('product=mle', 'format=csv')}"
     assert analyst.get(download).status_code == 200
