@@ -80,7 +80,7 @@ def test_a_ratio_of_score_intervals_is_no_narrower_than_of_normal_ones(served: S
 
 
 def test_a_ratio_whose_denominator_may_be_none_is_unbounded(found: Estimates) -> None:
-    tiny = found.ratio("drinks", {"daily": 1}, {"daily": 0.5, "weekly": -0.49})
+    tiny = found.ratio("drinks", {"daily": 1}, {"daily": 0.5, "weekly": -0.4})
     assert (tiny.low, tiny.high, tiny.margin) == (None, None, None)
     assert "unbounded" in tiny.flags
     assert "interval unbounded" in str(tiny)

@@ -20,7 +20,7 @@ FLAGS: Final = {
     "not_identifiable": "Some shares cannot be told from these reports, however many come in.",
     "reports_do_not_fit": "The reports do not look as the mechanism makes them: a fault, fakes, or rare chance.",
     "margin_too_wide": "The interval reaches farther than all that is possible: these reports say next to nothing.",
-    "few_informative": "Fewer than 5 reports differ from the commonest one: the interval rests on very few.",
+    "few_informative": "Fewer than 5 reports say anything else of it than most do: the interval rests on very few.",
     "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
     "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each version apart.",
@@ -203,7 +203,11 @@ def _quoted(text: str) -> str:
 
 def _points(low: float, high: float) -> str:
     width = min(high, 1.0) - low
-    return f"{_down(low, width)} to {_up(min(high, 1.0), width)} percentage points" if width > 0 else "all there is"
+    return (
+        f"{_down(low, width)} to {_up(min(high, 1.0), width)} percentage points"
+        if width > 0
+        else "100 percentage points"
+    )
 
 
 def _digits(width: float) -> int:
