@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates: margins in simulated surveys; answers at 10 thousand and 10 million reports; and beside other aggregators.
 
-coverage: how often margins hold: by the product in surveys of twelve designs, and, computed from single reports' scores,
-in those of every example design, survey template and demo survey with their cross-tables, differences, ratios and
-pooled versions (the demands on these are in _estimate/demands.py; a cell that misses one is printed). latency: one estimate from counts and from symbols. stored: an answer of the analysts'
-service over bulk-loaded SQLite databases. rivals: pure-ldp and multi-freq-ldpy on the same reports, in environments of
-their own (see bench/sdk.py). products: errors of our projection beside clipping at several truths.
+coverage: how often margins hold: by the product in surveys of twelve designs, and, computed from the scores of single
+reports, in those of every example design, survey template and demo survey, with cross-tables, differences, ratios and
+pooled versions (_estimate/demands.py says what is asked; cells that miss it are printed). latency: one estimate from
+counts and from symbols. stored: an answer of the analysts' service over bulk-loaded SQLite databases. rivals: pure-ldp
+and multi-freq-ldpy on the same reports, in environments of their own (see bench/sdk.py). products: errors of our
+projection beside clipping at several truths.
 
 Exits 1 if a guaranteed margin falls short of its level by more than 3 standard errors, a latency grows by more than
 1.5, or a rival is less than 10 times as slow as we are from counts, faster from reports, or has a smaller squared

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: E501
 """Faults to put into server/frankly_server/estimate, one at a time, by module: (text that occurs once, replacement).
 
 A fault that no test finds is listed in EQUAL with the reason why it changes no figure.
@@ -8,16 +7,28 @@ A fault that no test finds is listed in EQUAL with the reason why it changes no 
 MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     "evidence": (
         ("if not self.n or self.rank < self.answers:", "if not self.n or self.rank > self.answers:"),
-        ("return np.asarray((self._V * self._rates) @ self._V.T", "return np.asarray((self._V * self._rates) @ self._V.T * 1.01"),
+        (
+            "return np.asarray((self._V * self._rates) @ self._V.T",
+            "return np.asarray((self._V * self._rates) @ self._V.T * 1.01",
+        ),
         ("centred = self._V - (self._V @ self._rates)[:, None]", "centred = self._V"),
         ("return np.asarray(self._V**2 @ self.law().T", "return np.asarray(abs(self._V) @ self.law().T"),
-        ("(Fraction(min(row), scale), Fraction(max(row), scale))", "(Fraction(max(row), scale), Fraction(min(row), scale))"),
+        (
+            "(Fraction(min(row), scale), Fraction(max(row), scale))",
+            "(Fraction(max(row), scale), Fraction(min(row), scale))",
+        ),
     ),
     "figures": (
         ("estimated_sampling, self.true_sampling = _sampling", "true_sampling, self.estimated_sampling = _sampling"),
-        ("independent = found.spread() * (found.n / (found.n - 1)) / found.n", "independent = found.spread() / found.n"),
+        (
+            "independent = found.spread() * (found.n / (found.n - 1)) / found.n",
+            "independent = found.spread() / found.n",
+        ),
         ("sampling = (independent - privacy) * self.estimated_sampling", "sampling = independent - privacy"),
-        ("raised = np.zeros(len(floors)) if privacy is None else np.maximum(0.0, floors", "raised = np.zeros(len(floors)) if privacy is None else np.minimum(0.0, floors"),
+        (
+            "raised = np.zeros(len(floors)) if privacy is None else np.maximum(0.0, floors",
+            "raised = np.zeros(len(floors)) if privacy is None else np.minimum(0.0, floors",
+        ),
         ("return 1 - n / population, (population - n)", "return 1 - n / population, (population - n + 9)"),
         ("clt=times(normal_quantile(level), se)", "clt=times(normal_quantile(level), worst)"),
         ("chebyshev=times(chebyshev, worst)", "chebyshev=times(chebyshev, se)"),
@@ -36,10 +47,16 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     "chernoff": (
         ("limit = math.log(2 / (1 - level)) / n", "limit = math.log(1 / (1 - level)) / n"),
         ("limit = math.log(2 / (1 - level)) / total", "limit = math.log(1 / (1 - level)) / total"),
-        ("low, high = (_last_below(moments, inside, float(end), n, excess) for end in (knots[0], knots[-1]))", "low, high = (_last_below(moments, inside, float(end), n, excess) for end in (knots[-1], knots[-1]))"),
+        (
+            "low, high = (_last_below(moments, inside, float(end), n, excess) for end in (knots[0], knots[-1]))",
+            "low, high = (_last_below(moments, inside, float(end), n, excess) for end in (knots[-1], knots[-1]))",
+        ),
         ("return low, high\n\n\ndef _last_below", "return 2 * inside - high, high\n\n\ndef _last_below"),
         ("excess = math.log(1 / (1 - level))", "excess = math.log(1 / (1 - level)) / 2"),
-        ("return 1 - _upper_chance(1 - mean, limit), _upper_chance", "return 1 - _upper_chance(1 - mean, limit / 2), _upper_chance"),
+        (
+            "return 1 - _upper_chance(1 - mean, limit), _upper_chance",
+            "return 1 - _upper_chance(1 - mean, limit / 2), _upper_chance",
+        ),
         ("return -_upper(law.mirrored(), -w, -score.mean", "return -_upper(law.mirrored(), w, -score.mean"),
         ("exponents = np.maximum(np.outer", "exponents = np.minimum(np.outer"),
         ("max(aware[0], plain[0]), min(aware[1], plain[1])", "plain[0], plain[1]"),
@@ -62,10 +79,16 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("slope = float(centred @ c) / squares if squares > 0 else 0.0", "slope = 0.0"),
     ),
     "sets": (
-        ("return tuple((Fraction(self._counts.pairs[x][x], self.n) - q0) / k", "return tuple((Fraction(self._counts.pairs[x][x], self.n) + q0) / k"),
+        (
+            "return tuple((Fraction(self._counts.pairs[x][x], self.n) - q0) / k",
+            "return tuple((Fraction(self._counts.pairs[x][x], self.n) + q0) / k",
+        ),
         ("+ 2 * with_own * W * rest", "+ with_own * W * rest"),
         ("count = held if", "count = self.n - held if"),
-        ("return q1 * (1 - q1), q0 * (1 - q0), with_truth - q1 * q0", "return q1 * (1 - q1), q0 * (1 - q0), with_truth - q1 * q1"),
+        (
+            "return q1 * (1 - q1), q0 * (1 - q0), with_truth - q1 * q0",
+            "return q1 * (1 - q1), q0 * (1 - q0), with_truth - q1 * q1",
+        ),
     ),
     "joint": (
         ("(w * low, w * high) if w > 0 else (w * high, w * low)", "(w * low, w * high)"),
@@ -80,11 +103,17 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("gap = max(0.0, float(g.max()) - 1)", "gap = max(0.0, float(g.mean()) - 1)"),
         ("rare = expected < 1", "rare = expected < 0"),
         ("covariance = np.linalg.inv(information) - np.outer(p, p)", "covariance = np.linalg.inv(information)"),
-        ("if gap <= GAP:\n            return Likeliest(p, gap, closed_form=True)", "if gap <= 1:\n            return Likeliest(p, gap, closed_form=True)"),
+        (
+            "if gap <= GAP:\n            return Likeliest(p, gap, closed_form=True)",
+            "if gap <= 1:\n            return Likeliest(p, gap, closed_form=True)",
+        ),
     ),
     "contrasts": (
         ("sqrt(max(0.0, float(w @ C @ w)))", "sqrt(max(0.0, float(w @ np.diag(np.diag(C)) @ w)))"),
-        ("low = -_upper(-top, of[0], bottom, over, -correlation)", "low = -_upper(-top, of[0], bottom, over, correlation)"),
+        (
+            "low = -_upper(-top, of[0], bottom, over, -correlation)",
+            "low = -_upper(-top, of[0], bottom, over, correlation)",
+        ),
         ("if over[0] >= bottom:", "if over[1] >= bottom:"),
         ("square, half, constant = bottom**2 - v**2", "square, half, constant = bottom**2"),
     ),
@@ -111,7 +140,10 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     "factors": (
         ("even = Fraction(1, size)", "even = Fraction(1, size + 1)"),
         ("+ q0**2\n", "\n"),
-        ("np.maximum(is_truth[:, :, None], is_truth[:, None, :])", "np.minimum(is_truth[:, :, None], is_truth[:, None, :])"),
+        (
+            "np.maximum(is_truth[:, :, None], is_truth[:, None, :])",
+            "np.minimum(is_truth[:, :, None], is_truth[:, None, :])",
+        ),
         ("for s in (1, -1)]", "for s in (1, 0)]"),
     ),
     "decoder": (

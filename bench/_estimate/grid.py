@@ -79,9 +79,7 @@ def _cells(shipped: Shipped, linear: Linear, kind: str, runs: int, seed: int) ->
     for i, (truth, p) in enumerate(truths(shipped.mechanism.answers, shipped.prior).items()):
         for n in sorted({shipped.least, *SIZES}):
             counts, weights = draws(linear.case, p, n, runs, seed + 7919 * i + n)
-            yield held(
-                (shipped.name, kind, truth, n, runs), linear.surveys(counts), linear.W @ p, weights, linear.two
-            )
+            yield held((shipped.name, kind, truth, n, runs), linear.surveys(counts), linear.W @ p, weights, linear.two)
 
 
 def draws(case: Case, p: FloatArray, n: int, runs: int, seed: int) -> tuple[NDArray[np.int64], FloatArray | None]:
@@ -122,7 +120,9 @@ def _ratios(shipped: Shipped, linear: Linear, runs: int, seed: int) -> Iterator[
             found, places = np.unique(counts, axis=0, return_inverse=True)
             surveys = linear.surveys(found, ("score", "clt"))
             inside = {
-                method: _ratio_holds(surveys, linear.covariance(found), method, float(theta[0] / theta[1]))[np.ravel(places)].mean()
+                method: _ratio_holds(surveys, linear.covariance(found), method, float(theta[0] / theta[1]))[
+                    np.ravel(places)
+                ].mean()
                 for method in ("score", "clt")
             }
             coverage = {m: np.array([inside.get(m, np.nan)]) for m in METHODS}
@@ -131,7 +131,7 @@ def _ratios(shipped: Shipped, linear: Linear, runs: int, seed: int) -> Iterator[
 
 
 def _ratio_holds(surveys: Surveys, covariances: FloatArray, method: str, truth: float) -> FloatArray:
-    """Return whether each interval holds the truth, as an unbounded one does; `score` is the wider of its own and `clt`."""
+    """Return whether each interval holds the truth, as an unbounded one does; `score` is no narrower than `clt`."""
     inside = np.ones(len(surveys.value))
     for i, value in enumerate(surveys.value):
         if value[1] == 0:

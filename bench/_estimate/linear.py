@@ -50,13 +50,15 @@ class Linear:
         units = np.eye(case.law.shape[1], dtype=np.int64)
         each = [evidence_of(case.mechanism, case.counts(row), targets, prior) for row in units]
         self.known, self.W = each[0].known, each[0].W
-        self.V = np.array([[float(e.exact[t] or 0) for e in each] for t in self.known]).reshape(len(self.known), -1)
+        self.V = np.array([[float(e.exact[t] or 0) for e in each] for t in self.known]).reshape(
+            len(self.known), len(units)
+        )
         scores = [e.scores() for e in each]
         self._law_of: list[Score] = scores[0]
         self.two = np.array([score.two is not None for score in scores[0]], dtype=bool)
         self._in_high = np.array(
             [[s[t].two.count if s[t].two else 0 for s in scores] for t in range(len(self.known))]  # type: ignore[union-attr]
-        ).reshape(len(self.known), -1)
+        ).reshape(len(self.known), len(units))
         self._answers = self._decoder_of_answers()
         figures = Figures(each[0], len(targets), None, census=False, are_shares=False)
         worst = figures.spreads(LEVEL, ())["worst_case_se"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms of every example design, shipped survey template and demo survey, with the reports their pages wait for."""
+"""Mechanisms of every example design, survey template and demo survey, with the reports their pages wait for."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,10 @@ def example_designs() -> Iterator[Shipped]:
     for path in sorted(DESIGNS.rglob("*.json")):
         given = json.loads(path.read_text(), parse_float=Decimal)
         found = design_json({key: value for key, value in given.items() if key != "frontier"})
-        parameters = {"bits": found["bits"], **(found["params"] if "params" in found else {"weights": found["weights"]})}
+        parameters = {
+            "bits": found["bits"],
+            **(found["params"] if "params" in found else {"weights": found["weights"]}),
+        }
         mechanism = KINDS[found["kind"]].from_params(parameters, "mechanism")
         prior = tuple(int(sum(column)) for column in zip(*given["prior"]["joint"], strict=True))
         if len(prior) != mechanism.answers:
@@ -84,4 +87,3 @@ def truths(answers: int, prior: tuple[int, ...] | None) -> dict[str, NDArray[np.
         rest = np.where(np.arange(answers) == x, 0, base)
         found[f"{x} rare"] = 0.998 * rest / rest.sum() + 0.002 * np.eye(answers)[x]
     return {name: p / p.sum() for name, p in found.items()}
-
