@@ -67,7 +67,7 @@ def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) 
 
     chain : the envelopes of all versions, oldest first. known : the keys accepted last, or shipped; None on first use.
 
-    The name cannot be claimed: (K1) to (K4) hold for every step from version 1 on, so whoever has no root key of a
+    The name cannot be claimed: (K1) to (K4) hold for every step from version 1 on, so a server without a root key of a
     chain can only repeat it. (K5) It begins with version 1 and has at most 1,024 versions; (K6) the keys known are one
     of them; (K7) only the last one must not have expired: an expired version before it is a step and nothing else.
 
