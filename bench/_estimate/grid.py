@@ -183,11 +183,11 @@ def _pooled(
     for linear, size, p in zip(linears, sizes, ps, strict=True):
         counts = rng.multinomial(size, p @ linear.case.law, size=runs)
         parts.append((size / n, linear.surveys(counts, ("score", "clt"))))
-    value = sum(w * s.value for w, s in parts)
+    value = np.sum([w * s.value for w, s in parts], axis=0)
     ends = {}
     for method in ("score", "clt", "chebyshev"):
-        below = np.sqrt(sum((w * (s.value - s.ends[method][0])) ** 2 for w, s in parts))
-        above = np.sqrt(sum((w * (s.ends[method][1] - s.value)) ** 2 for w, s in parts))
+        below = np.sqrt(np.sum([(w * (s.value - s.ends[method][0])) ** 2 for w, s in parts], axis=0))
+        above = np.sqrt(np.sum([(w * (s.ends[method][1] - s.value)) ** 2 for w, s in parts], axis=0))
         ends[method] = value - below, value + above
-    theta = sum((size / n) * p for size, p in zip(sizes, ps, strict=True))
-    return held(named, Surveys(value, ends), theta, None, np.zeros(value.shape[1], dtype=bool))
+    theta = np.sum([(size / n) * p for size, p in zip(sizes, ps, strict=True)], axis=0)
+    return held(named, Surveys(value, ends), theta, None, np.zeros(value.shape[1], dtype=np.bool_))
