@@ -155,10 +155,7 @@ class Linear:
 
 
 def compare(linear: Linear, counts: IntArray) -> float:
-    """Return the largest deviation from the product's own `estimate` in one survey; 1 is the width of the interval.
-
-    `kl` between two knots is left out: it is compared where it is computed.
-    """
+    """Return the largest deviation from the product's own `estimate` in one survey; 1 is the width of the interval."""
     ours, t_of = linear.surveys(counts[None, :]), linear.known
     theirs = estimate(
         linear.case.mechanism, linear.case.counts(counts), design_prior=linear.prior, targets=linear.targets
@@ -170,6 +167,8 @@ def compare(linear: Linear, counts: IntArray) -> float:
             pair = pairs[t]
             if pair is None or math.isnan(lows[0, i]):
                 continue
-            scale = max(pair[1] - pair[0], 1e-9)
+            scale = pair[1] - pair[0]
+            if max(scale, float(highs[0, i] - lows[0, i])) < 1e-6:
+                continue  # both are 0 but for rounding
             worst = max(worst, abs(pair[0] - lows[0, i]) / scale, abs(pair[1] - highs[0, i]) / scale)
     return worst
