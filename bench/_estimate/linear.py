@@ -23,7 +23,8 @@ from _estimate.designs import Case
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 LEVEL, Z = 0.95, NormalDist().inv_cdf(0.975)
-KNOTS = 33
+MOST_VALUES = 40
+"""Different means of a score of more than two values, in one cell, whose Chernoff bounds are computed."""
 HAIR = 1e-12
 MOST_BOUNDS = 4
 """Targets whose Chernoff bounds are computed; of more, so many evenly spaced ones."""
@@ -129,17 +130,14 @@ class Linear:
         for t in np.unique(np.linspace(0, len(self.known) - 1, MOST_BOUNDS).astype(int)):
             score = self._law_of[t]
             at = value[:, t] if score.two is None else (counts @ self._in_high[t]).astype(float)
+            if score.two is None and len(np.unique(at)) > MOST_VALUES:
+                continue  # such bounds are cut at 0 and 1, so that those between computed ones are not known
             for method in ("kl", "exact") if score.two is not None else ("kl",):
-                knots = self._knots(score) if score.two is None and len(at) > 1 else np.unique(at)
-                ends = np.array([self._ends(method, int(t), float(knot), n) for knot in knots])
+                values, places = np.unique(at, return_inverse=True)
+                ends = np.array([self._ends(method, int(t), float(value), n) for value in values])
                 for side in (0, 1):
-                    found[method][side][:, t] = np.interp(at, knots, ends[:, side])
+                    found[method][side][:, t] = ends[np.ravel(places), side]
         return found
-
-    def _knots(self, score: Score) -> FloatArray:
-        """Return means at which bounds are computed, closer to each other near the least and the largest score."""
-        low, high = score.reach
-        return np.asarray((low + high - (high - low) * np.cos(np.linspace(0, np.pi, KNOTS))) / 2)
 
     def _ends(self, method: str, t: int, at: float, n: int) -> tuple[float, float]:
         if (method, t, at, n) not in self._computed:
@@ -157,10 +155,7 @@ class Linear:
 
 
 def compare(linear: Linear, counts: IntArray) -> float:
-    """Return the largest deviation from the product's own `estimate` in one survey; 1 is the width of the interval.
-
-    `kl` between two knots is left out: it is compared where it is computed.
-    """
+    """Return the largest deviation from the product's own `estimate` in one survey; 1 is the width of the interval."""
     ours, t_of = linear.surveys(counts[None, :]), linear.known
     theirs = estimate(
         linear.case.mechanism, linear.case.counts(counts), design_prior=linear.prior, targets=linear.targets
@@ -172,6 +167,8 @@ def compare(linear: Linear, counts: IntArray) -> float:
             pair = pairs[t]
             if pair is None or math.isnan(lows[0, i]):
                 continue
-            scale = max(pair[1] - pair[0], 1e-9)
+            scale = pair[1] - pair[0]
+            if max(scale, float(highs[0, i] - lows[0, i])) < 1e-6:
+                continue  # both are 0 but for rounding
             worst = max(worst, abs(pair[0] - lows[0, i]) / scale, abs(pair[1] - highs[0, i]) / scale)
     return worst
