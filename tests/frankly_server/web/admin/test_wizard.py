@@ -109,7 +109,7 @@ blocks:
     prior: {joint: [[900, 20, 20, 20, 20, 20]], source: made up}
     questions:
       - id: use
-        text: {en: Which?}
+        text: {en: "Which?"}
         choices: [CHOICES]
 """.replace(b"CHOICES", b", ".join(b'{id: c%d, label: {en: "c%d"}}' % (x, x) for x in range(6)))
     start = send(client, "/admin/surveys/new", how="file", file=skewed.decode()).headers["Location"]
