@@ -118,7 +118,10 @@ class Linear:
             middle = (2 * theta + k * beta) / (2 * (1 + k))
             root = np.sqrt(np.maximum(0.0, middle**2 - (theta**2 - k * constant) / (1 + k)))
             low, high = middle - root, middle + root
-            if not self.two[t]:
+            if not self.two[t] or self._law_of[t].of_bit:
+                # Cut at what is possible, unless all of it is outside, and joined with the normal interval.
+                cut = np.maximum(low, w.min()), np.minimum(high, w.max())
+                low, high = np.where(cut[0] <= cut[1], cut, (low, high))
                 low, high = np.minimum(low, theta - Z * error[:, t]), np.maximum(high, theta + Z * error[:, t])
             most = Z * self._worst[t] / math.sqrt(n)
             flat = high - low <= 1e-9 * most
@@ -135,9 +138,18 @@ class Linear:
             for method in ("kl", "exact") if score.two is not None else ("kl",):
                 values, places = np.unique(at, return_inverse=True)
                 ends = np.array([self._ends(method, int(t), float(value), n) for value in values])
-                for side in (0, 1):
-                    found[method][side][:, t] = ends[np.ravel(places), side]
+                low, high = ends[np.ravel(places)].T
+                if score.of_bit:
+                    low, high = self._shown(value[:, t], low, high, self.W[t])
+                found[method][0][:, t], found[method][1][:, t] = low, high
         return found
+
+    @staticmethod
+    def _shown(value: FloatArray, low: FloatArray, high: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return intervals about single bits widened to the estimates, as far as that is possible."""
+        possible = (low <= w.max()) & (high >= w.min())
+        reached = np.where(possible, np.clip(value, w.min(), w.max()), value)
+        return np.minimum(low, reached), np.maximum(high, reached)
 
     def _ends(self, method: str, t: int, at: float, n: int) -> tuple[float, float]:
         if (method, t, at, n) not in self._computed:
@@ -145,7 +157,7 @@ class Linear:
         return self._computed[method, t, at, n]
 
     def _bound(self, method: str, t: int, at: float, n: int) -> tuple[float, float]:
-        score = self._law_of[t]
+        score = replace(self._law_of[t], of_bit=False)  # widened to the estimates afterwards
         if score.two is None:
             return chernoff.kl(replace(score, mean=at), self.W[t], n, LEVEL)
         two = replace(score.two, count=round(at))
