@@ -134,6 +134,19 @@ def test_an_interval_of_a_biased_product_is_left_where_no_score_interval_is_poss
     assert found.mle_interval[1] == pytest.approx((0.0, 1.5 - low))
 
 
+def test_a_biased_product_beyond_the_score_interval_is_still_in_its_own() -> None:
+    """16 answers and few reports: shares at 0 pull the others down further than the margin reaches."""
+    mechanism, beyond = even_response(16, 1), 0
+    for top in range(20, 60, 4):
+        found = estimate(mechanism, [top, *[8] * 5, *[0] * 10])
+        for name in ("projected", "mle"):
+            pairs = zip(getattr(found, name), getattr(found, f"{name}_interval"), found.margins.score, strict=True)
+            for value, (low, high), score in pairs:
+                assert low <= value <= high
+                beyond += not score[0] <= value <= score[1]
+    assert beyond, "some must need it, or this says nothing"
+
+
 def even_response(answers: int, epsilon: float) -> DenseMechanism:
     off = int(2**48 / (exp(epsilon) + answers - 1))
     on = 2**48 - (answers - 1) * off

@@ -229,3 +229,15 @@ def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
         assert pair is not None
         low, high = pair
         assert low <= (min(max(value, 0.0), 1.0) if low <= 1 and high >= 0 else value) <= high
+
+
+def test_the_score_margin_of_a_unary_answer_is_no_narrower_than_the_normal_one() -> None:
+    """The estimate looks at all bits: its score takes more than two values."""
+    for counts in ({0b0001: 60, 0b0110: 25, 0b1000: 15}, {0b1110: 90, 0b0001: 10}):
+        found = estimate(OUE, SetCounts.of_symbols(4, counts))
+        for value, half, pair in zip(found.unbiased, found.margins.clt, found.margins.score, strict=True):
+            assert value is not None
+            assert half is not None
+            assert pair is not None
+            assert pair[0] <= value - half + 1e-12
+            assert value + half - 1e-12 <= pair[1]
