@@ -70,7 +70,10 @@ class TargetEnds:
         ]
 
     def score(self, level: float, shares: FloatArray | None, errors: Values, worst: Values) -> Found:
-        """Return the score intervals; for scores of more than two values no narrower than the normal ones.
+        """Return the score intervals; for scores of more than two values cut, but no narrower than the normal ones.
+
+        A score interval that is alone is not cut at what is possible, so that its distances from the estimate can be
+        combined with those of other parts; elsewhere the normal one keeps them.
 
         shares : unbiased, of all answers, None if not all are identifiable. errors, worst : standard errors as
         estimated and at the worst truth, per target.
@@ -79,11 +82,13 @@ class TargetEnds:
         if variances is None:
             return [None] * len(self.scores)
         found: Found = []
-        for t, score, variance in zip(self._evidence.known, self.scores, variances, strict=True):
+        for t, (score, w), variance in zip(self._evidence.known, self._each(), variances, strict=True):
             value, error, largest = float(self._evidence.exact[t] or 0), errors[t], worst[t] or 0.0
             low, high = intervals.score(value, self._evidence.n, variance, z)
-            if score.two is None and error is not None:
-                low, high = min(low, value - z * error), max(high, value + z * error)
+            if score.two is None:
+                low, high = chernoff.within((low, high), w)
+                reach = z * (error or 0.0)
+                low, high = min(low, value - reach), max(high, value + reach)
             if high - low <= _VANISHED * z * largest:
                 # All that was estimated vanishes, though some truth may vary.
                 low, high = value - z * largest, value + z * largest

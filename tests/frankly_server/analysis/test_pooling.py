@@ -192,6 +192,7 @@ def test_of_versions_that_are_alike_five_in_a_hundred_are_flagged(name: str, ful
         ]
         test = homogeneity_of(parts, seen, told)
         assert test is not None
+        assert test.freedom == (len(mechanisms) - 1) * (len(truth) - 1)
         flagged += test.p < 0.05
     assert abs(flagged / runs - 0.05) <= 0.01 + 3.5 * (0.05 * 0.95 / runs) ** 0.5
 

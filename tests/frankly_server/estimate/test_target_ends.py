@@ -28,7 +28,7 @@ DEFICIENT = DenseMechanism(4, ((8, 4, 4), (0, 4, 12), (4, 4, 8)))
 def by_definition(
     mechanism: DenseMechanism, counts: list[int], found: Estimate, t: int, w: np.ndarray, sampling: float
 ) -> tuple[float, float]:
-    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, joined with θ̂ ± z·se."""
+    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, cut and joined with θ̂ ± z·se."""
     n, Q = sum(counts), np.array(mechanism.weights) / mechanism.denominator
     targets = tuple(tuple(w_x for w_x in row) for row in shares(mechanism.answers))
     row = decoder(mechanism, targets, None).rows[t]
@@ -45,12 +45,16 @@ def by_definition(
         return (value - theta) ** 2 - Z**2 / n * (variance - least)
 
     far = 10 * (float(np.ptp(v)) + 1)
-    ends = [value]
+    ends = []
     for side in (-1, 1):
         inside = value + side * 1e-9
         ends.append(optimize.brentq(excess, inside, value + side * far) if excess(inside) < 0 else value)
+    if len(set(np.round(v, 9))) == 2:
+        return ends[0], ends[1]
+    if ends[0] <= 1 and ends[1] >= 0:
+        ends = [max(ends[0], 0.0), min(ends[1], 1.0)]
     se = found.se[t] or 0.0
-    return min(*ends, value - Z * se), max(*ends, value + Z * se)
+    return min(ends[0], value - Z * se), max(ends[1], value + Z * se)
 
 
 OPTIONS: dict[str, tuple[dict[str, Any], float]] = {
@@ -89,6 +93,8 @@ def test_without_the_shares_the_mean_square_stands_in() -> None:
     se = found.se[0]
     assert se is not None
     ends = found.margins.score[0]
+    assert max(roots) < 1
+    assert min(roots) > -1
     assert ends == pytest.approx((min(*roots, value - Z * se), max(*roots, value + Z * se)))
     # A census would need to know how much of the variance is sampling.
     assert estimate(DEFICIENT, counts, targets=targets, census=True).margins.score == (None,)
