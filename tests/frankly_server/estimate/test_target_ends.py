@@ -196,3 +196,18 @@ def test_margins_that_are_not_asked_for_are_left_out() -> None:
     assert everything.kl == found.kl
     assert everything.exact is not None
     assert None not in everything.exact
+
+
+def test_intervals_without_a_proof_are_left_out() -> None:
+    """`exact` for draws without replacement and below a level of one half, `sequence` for all but like draws."""
+    warner, nothing = DenseMechanism(4, ((12, 4), (4, 12))), (None, None)
+    for table in (warner, ORDINARY):
+        counts = [20] * table.reports
+        for options in ({"census": True}, {"population": 200}):
+            sequence = estimate(table, counts, **options).margins.sequence  # type: ignore[arg-type]
+            assert sequence == (None,) * table.answers
+    assert estimate(warner, [20, 20], population=200).margins.exact is None
+    assert estimate(warner, [20, 20], level=0.49).margins.exact is None
+    for found in (estimate(warner, [20, 20], census=True), estimate(warner, [20, 20], level=0.5)):
+        assert found.margins.exact not in (None, nothing)
+        assert None not in found.margins.kl
