@@ -13,9 +13,9 @@ from frankly_server.estimate.margins import METHODS, Margins
 
 from _estimate.designs import Case, distinct
 
-POINTWISE = ("exact", "chebyshev", "hoeffding", "clt", "chebyshev_plugin", "sequence")
+POINTWISE = ("score", "kl", "exact", "chebyshev", "clt", "chebyshev_plugin", "sequence")
 JOINT = ("simultaneous", "simultaneous_plugin")
-GUARANTEED = ("exact", "chebyshev", "hoeffding", "sequence", "simultaneous")
+GUARANTEED = ("exact", "chebyshev", "kl", "sequence", "simultaneous")
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,8 @@ def corrected(errors: float, comparisons: int) -> float:
 
 def _holds(margins: Margins, method: str, value: np.ndarray, p: np.ndarray) -> np.ndarray | None:
     """Return, per target, whether the interval holds the truth; a hair is forgiven for rounding of floats."""
-    half = margins.half_widths(method)
-    if half is not None:
-        return np.asarray(np.abs(value - p) <= np.array(half, dtype=float) + 1e-12)
-    pairs = getattr(margins, method)
-    if pairs is None or None in pairs:
+    pairs = margins.ends(method, tuple(value))
+    if None in pairs:
         return None
     low, high = np.array(pairs).T
     return np.asarray((low <= p + 1e-12) & (p <= high + 1e-12))

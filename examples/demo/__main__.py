@@ -154,12 +154,12 @@ def _question_table(question: Question) -> Table:
         f"n = {first.n:,} · {first.mechanism} · {first.notion} ε = {first.epsilon} · ceiling {_nats(first.ceiling)}"
     )
     table = Table("answer", title=question.text, caption=caption, min_width=90)
-    for name in ("estimate", "± margin (95%)", "truth", "truth is"):
+    for name in ("estimate", "95% interval", "truth", "truth is"):
         table.add_column(name, justify="right")
     for line in question.rows:
         where = "[green]inside[/]" if line.inside else "[red]outside[/]"
         row = line.row
-        table.add_row(row.label, percent(row.estimate), f"± {percent(row.margin)}", percent(line.truth), where)
+        table.add_row(row.label, percent(row.estimate), row.interval, percent(line.truth), where)
     return table
 
 
@@ -190,8 +190,8 @@ def _conclude(
     seconds: float,
 ) -> int:
     console.print(
-        f"\n{facts.inside} of {facts.checked} true shares lie inside their 95% margins "
-        f"(so few or fewer: probability {chance:.3g}). Everyone has answered, so margins cover the randomisation alone."
+        f"\n{facts.inside} of {facts.checked} true shares lie inside their 95% intervals "
+        f"(so few or fewer: probability {chance:.3g}). All have answered, so intervals cover the randomisation alone."
     )
     console.print(f"{seconds:.0f} s of work for {facts.respondents:,} respondents. The page: {report}", soft_wrap=True)
     if not stored_once:

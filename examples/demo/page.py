@@ -63,10 +63,10 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         "<p>Every respondent’s device checked the signed mechanisms, drew one random symbol per block of questions "
         f"and sent only those. The server holds {facts.respondents:,} noisy reports and nothing else; the shares below "
         "are computed from their counts. The truth is shown because this is a demonstration on public data.</p>",
-        f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% margins.</strong> Everyone "
-        "asked has answered, so the margins cover the randomisation alone.</p>",
+        f"<p><strong>{facts.inside} of {facts.checked} true shares lie inside their 95% intervals.</strong> Everyone "
+        "asked has answered, so the intervals cover the randomisation alone.</p>",
         '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth; '
-        "the whiskers are 95% margins</p>",
+        "the whiskers are 95% intervals</p>",
         *(_question(q) for q in questions),
         "<h2>What each answer cost its respondent</h2>",
         _cost(facts),
@@ -85,10 +85,10 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
 
 
 def _question(question: Question) -> str:
-    rows = [PlotRow(c.row.label, c.row.estimate, c.row.lo, c.row.hi, c.truth) for c in question.rows]
+    rows = [PlotRow(c.row.label, c.row.estimate, c.row.low, c.row.high, c.truth) for c in question.rows]
     first = question.rows[0].row
     lines = "".join(
-        f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>± {percent(c.row.margin)}</td>"
+        f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>{c.row.interval}</td>"
         f'<td>{percent(c.truth)}</td><td class="{"in" if c.inside else "out"}">{"inside" if c.inside else "outside"}'
         "</td></tr>"
         for c in question.rows
@@ -97,7 +97,7 @@ def _question(question: Question) -> str:
         f"<h2>{escape(question.text)}</h2>\n<figure>{interval_plot(question.text, rows)}\n<figcaption>n = {first.n:,}; "
         f"{escape(first.mechanism)}, {escape(first.notion)}, ε = {escape(first.epsilon)}</figcaption></figure>\n"
         '<div class="scroll"><table><thead><tr><th scope="col">Answer</th><th scope="col">Estimate</th>'
-        '<th scope="col">± (95%)</th><th scope="col">Truth</th><th scope="col">Truth is</th></tr></thead>'
+        '<th scope="col">95% interval</th><th scope="col">Truth</th><th scope="col">Truth is</th></tr></thead>'
         f"<tbody>{lines}</tbody></table></div>"
     )
 

@@ -12,15 +12,16 @@ from examples.demo.people import Person, counts, joint_counts
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One choice: its estimate with margin, and the true share among those who answered."""
+    """One choice: its estimate with its interval, and the true share among those who answered."""
 
     row: Estimate
     truth: float
 
     @property
     def inside(self) -> bool:
-        """Whether the truth lies within the margin."""
-        return self.row.lo <= self.truth <= self.row.hi
+        """Whether the truth lies within the margin; what is unbounded holds every truth."""
+        low, high = self.row.low, self.row.high
+        return low is None or high is None or low <= self.truth <= high
 
 
 @dataclass(frozen=True, slots=True)

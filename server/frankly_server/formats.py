@@ -16,8 +16,8 @@ from frankly_protocol.problems import Problem
 _TEXTS: Final = ("question", "choice", "label", "by", "status", "method", "mechanism", "notion", "epsilon", "ceiling",
                  "documents", "flags")  # fmt: skip
 _WHOLE: Final = ("n", "needed")
-_NUMBERS: Final = ("estimate", "se", "margin", "lo", "hi", "level", "se_privacy", "se_sampling", "worst_case_se",
-                   "poisoning_up", "poisoning_down", "privacy_cost", "efficiency")  # fmt: skip
+_NUMBERS: Final = ("estimate", "se", "margin", "low", "high", "level", "se_privacy", "se_sampling", "worst_case_se",
+                   "poisoning_up", "poisoning_down", "privacy_cost", "efficiency", "versions_p")  # fmt: skip
 COLUMNS: Final = ("question", "choice", "label", "by", "status", *_NUMBERS, "method", *_WHOLE, "mechanism", "notion",
                   "epsilon", "ceiling", "documents", "flags")  # fmt: skip
 

@@ -12,6 +12,8 @@ from html import escape
 
 # Labels stand above their bars, so that the plot stays readable on a phone's width.
 WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 14, 62, 46, 4, 28
+_SIGNED = 24
+"""Half the width of a label such as −100%, which would else begin outside."""
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -19,7 +21,7 @@ _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
 class PlotRow:
     """One share with its interval; `truth` is drawn as a diamond where it is known (in demonstrations).
 
-    low, high : None for a product without a margin of its own, which gets no whisker.
+    low, high : None for a product without an interval, which gets no whisker.
     """
 
     label: str
@@ -96,6 +98,11 @@ def percent(share: float) -> str:
     return f"{share * 100:.{decimals}f}%".replace("-", "−")
 
 
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval of shares as text, by its ends: they need not be equally far from the estimate."""
+    return "interval unbounded" if low is None or high is None else f"{percent(low)} to {percent(high)}"
+
+
 def _axis(scale: _Scale, height: int) -> list[str]:
     bottom = height - BOTTOM
     lines = []
@@ -104,7 +111,8 @@ def _axis(scale: _Scale, height: int) -> list[str]:
         weight = 1.5 if abs(tick) < scale.step / 2 else 0.5
         ends = f'x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}"'
         lines.append(f'<line class="axis" {ends} stroke="#999" stroke-width="{weight}"/>')
-        lines.append(text(x, bottom + 18, "middle", f"{tick * 100:.0f}%".replace("-", "−")))
+        middle = x if tick >= 0 else max(x, _SIGNED)
+        lines.append(text(middle, bottom + 18, "middle", f"{tick * 100:.0f}%".replace("-", "−")))
     return lines
 
 

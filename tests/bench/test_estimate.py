@@ -3,7 +3,6 @@
 
 import importlib
 import sys
-from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_server.estimate import estimate
+from frankly_server.estimate.chernoff import sequence
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
-from frankly_server.estimate.evidence import TwoValues
 from frankly_server.estimate.figures import Figures
-from frankly_server.estimate.intervals import sequence, sequence_of_two
+from frankly_server.estimate.intervals import sequence_of_two
+from frankly_server.estimate.scores import Score, TwoValues
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
@@ -68,8 +68,8 @@ def test_sequences_hold_at_a_hundred_looks(full: bool) -> None:
     rng = np.random.default_rng(5)
     paths, looks = 2000 if full else 40, np.unique(np.geomspace(2, 4000, 100).astype(int))
     two_held, plain_held = 0, 0
-    low, high, q = Fraction(-1, 2), Fraction(3, 2), 0.3  # Warner with ¾: truth ¼·… = −½ + 2q
-    truth = -0.5 + 2 * q
+    low, high, q = (-0.5, -0.5), (1.5, 1.5), 0.3  # Warner with ¾: truth ¼·… = −½ + 2q
+    truth, w = -0.5 + 2 * q, np.array([0.0, 1.0])
     for _ in range(paths):
         sums = np.cumsum(rng.random(looks[-1]) < q)
         two_held += all(
@@ -77,7 +77,8 @@ def test_sequences_hold_at_a_hundred_looks(full: bool) -> None:
             for n in looks
         )
         plain_held += all(
-            abs(-0.5 + 2 * sums[n - 1] / n - truth) <= sequence((low, high), int(n), LEVEL, 1000) for n in looks
+            (ends := sequence(Score(-0.5 + 2 * sums[n - 1] / n, (-0.5, 1.5)), w, int(n), LEVEL))[0] <= truth <= ends[1]
+            for n in looks
         )
     error = (LEVEL * (1 - LEVEL) / paths) ** 0.5
     assert two_held / paths >= LEVEL - 2 * error

@@ -54,7 +54,7 @@ def shares(asked: Json, answers: int) -> Floats:
     return np.asarray(p / p.sum(), dtype=np.float64)
 
 
-def objective_of(asked: Json, Q: Floats, p: Floats) -> float:
+def objective_of(asked: Json, Q: Floats, p: Floats, decoder_prior: Floats) -> float:
     """The objective from its definition, Q with row = truth."""
     expected = p @ Q
     if asked.get("objective") == "information":
@@ -63,9 +63,23 @@ def objective_of(asked: Json, Q: Floats, p: Floats) -> float:
     if asked.get("objective") == "hamming":
         return float(1 - np.sum(np.max(p[:, None] * Q, axis=0)))
     W = np.array(asked["targets"], dtype=np.float64) if "targets" in asked else np.eye(len(p))
+    if "truths" in asked:
+        return largest_in_ball(Q, p, float(asked["truths"]["radius"]), decoder_prior)
     covariance = np.linalg.inv((Q / expected) @ Q.T) - np.outer(p, p)
     variances = np.diag(W @ covariance @ W.T)
     return float(np.max(variances) if asked.get("criterion") == "worst" else np.sum(variances))
+
+
+def largest_in_ball(Q: Floats, p: Floats, radius: float, decoder_prior: Floats) -> float:
+    """max over q ≥ (1−r)p, Σq = 1, of c·q − |q|², by its multiplier μ: q_x = max((1−r)p_x, (c_x − μ)/2)."""
+    weighted = Q / (decoder_prior @ Q)
+    c = Q @ np.sum(np.linalg.solve(weighted @ Q.T, weighted) ** 2, axis=0)
+    low, high = float(c.min()) - 2, float(c.max())
+    for _ in range(200):
+        middle = (low + high) / 2
+        q = np.maximum((1 - radius) * p, (c - middle) / 2)
+        low, high = (middle, high) if q.sum() > 1 else (low, middle)
+    return float(c @ q - q @ q)
 
 
 def claims_asked(asked: Json, found: Json) -> list[Claim]:
@@ -103,7 +117,8 @@ def test_examples_are_certified_and_keep_what_they_promise(file: Path) -> None:
     assert found["identifiable"] is True
     assert found["certified"] is ("mechanism" not in asked)  # an explicit family comes without a bound
     Q = np.array(found["weights"], dtype=np.float64) / 2.0 ** found["bits"]
-    value = objective_of(asked, Q, shares(asked, len(Q)))
+    p = shares(asked, len(Q))
+    value = objective_of(asked, Q, p, np.array(found["parameters"].get("decoder_prior", p), dtype=np.float64))
     assert found["parameters"]["value"] == pytest.approx(value, rel=1e-9)
     assert found["variance"] <= asked.get("variance_cap", np.inf) * (1 + 1e-9)
 

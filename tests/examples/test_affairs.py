@@ -39,7 +39,7 @@ def test_the_survey_files_priors_are_the_pilots_counts() -> None:
 
 def compared(question: str, truths: list[bool]) -> Question:
     row = estimate(question)
-    return Question(question, "?", tuple(Compared(row, row.lo if inside else row.hi + 0.01) for inside in truths))
+    return Question(question, "?", tuple(Compared(row, row.low if inside else row.high + 0.01) for inside in truths))
 
 
 VERDICTS = [

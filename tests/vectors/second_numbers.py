@@ -185,7 +185,7 @@ def _dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
 
 
 def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction]:
-    """Membership of x is a coin of its own for either kind: with q1 if x is true, with q0 if not."""
+    """Membership of x has chance q1 if x is true and q0 if not; what a unary set's bits lack to 1 is spread evenly."""
     a, n = mechanism["answers"], sum(counts.values())
     D = 2 ** mechanism["bits"]
     if mechanism["kind"] == "unary":
@@ -194,7 +194,8 @@ def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction
         q1 = Fraction(mechanism["inside"], D)
         q0 = _inclusion(a, mechanism["size"], q1)
     held = [sum(m for y, m in counts.items() if int(y, 16) >> x & 1) for x in range(a)]
-    return [(Fraction(h, n) - q0) / (q1 - q0) for h in held]
+    alone = [(Fraction(h, n) - q0) / (q1 - q0) for h in held]
+    return [bit + (1 - sum(alone)) / a for bit in alone]
 
 
 def _inclusion(a: int, size: int, q1: Fraction) -> Fraction:

@@ -7,8 +7,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.reading import received, with_periods, with_tables
-from frankly_server.analysis.request import Request
+from frankly_server.analysis.request import RESPONDENTS, Request
 from frankly_server.analysis.result import answer, needed
+from frankly_server.estimate.margins import DEFAULT
 from frankly_server.store import Database
 
 
@@ -31,17 +32,21 @@ class Analysis:
         since: str | None = None,
         until: str | None = None,
         population: int | None = None,
+        percent: str | None = None,
+        weights: str | None = None,
     ) -> dict[str, Any]:
         """Return unbiased estimates with standard errors and margins, as JSON values; `encode` writes them.
 
         level : confidence of the margins. census : the respondents are the whole population, so that margins hold the
-        privacy noise alone. method : one of `METHODS`, default clt; simultaneous : short for that method. targets,
+        privacy noise alone. method : one of `METHODS`, default score; simultaneous : short for that method. targets,
         by : see `Request`. since, until : only reports that came in on these days or between, ``YYYY-MM-DD`` in UTC.
         population : N, if the respondents were drawn without replacement from N people.
 
-        Versions of the survey that asked a question alike (same ids of question and choices) are pooled; one that
-        asked differently stands apart. Below the documents' minimum of reports a question has status ``insufficient``,
-        n and how many are needed, and no number.
+        percent, weights : see `Request`.
+
+        Versions of the survey that asked a question alike (same ids of question and choices) are pooled, and flagged
+        `versions_differ` where their truths differ; one that asked differently stands apart. Below the documents'
+        minimum of reports a question has status ``insufficient``, n and how many are needed, and no number.
 
         Raises InvalidInput: survey_unknown, confidence_range unless 0 < level < 1, targets_invalid, strata_invalid,
         field_type, counts_invalid or unsupported.
@@ -49,9 +54,10 @@ class Analysis:
         if simultaneous and method not in (None, "simultaneous", "simultaneous_plugin"):
             words = f"simultaneous is a method of its own and {method} is another: ask for one of them"
             raise InvalidInput(Problem.UNSUPPORTED, words, "simultaneous")
-        chosen = method or ("simultaneous" if simultaneous else "clt")
+        chosen = method or ("simultaneous" if simultaneous else DEFAULT)
         asked = {"level": level, "method": chosen, "census": census, "targets": targets, "by": by}
         asked |= {"since": since, "until": until, "population": population}
+        asked |= {"percent": percent, "weights": weights or RESPONDENTS}
         request = Request.from_json(asked)
         with self._database.reading("estimates") as tx:
             rows = tx.documents.versions(survey_id)

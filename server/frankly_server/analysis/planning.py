@@ -55,7 +55,8 @@ def plan_json(obj: Any, timer: Timer, stopped: Callable[[], bool] = _go_on) -> d
     (0.95), method ("clt" or "chebyshev"), population, subgroup (share of respondents), response_rate, targets ("shares"
     or rows), frontier (2 to 50 levels at which margin and information are told, with a design input).
     Out: solve_for, n, epsilon (null where none was given), margin, margins (per target), invited, level, method, curve
-    (margin at n/4 to 4n) and, if asked for, frontier. stopped : once true, each design is the best found so far.
+    (margin at n/4 to 4n), regret (of the design, see `design_json`; null for a mechanism) and, if asked for, frontier.
+    stopped : once true, each design is the best found so far.
 
     Raises InvalidInput, naming the field.
     """
@@ -94,6 +95,10 @@ class _Source:
         """Return the mechanism at a level, its design prior and its information."""
         raise InvalidInput(Problem.UNSUPPORTED, "this needs a design input", level or "epsilon")
 
+    def regret(self, level: str | None) -> dict[str, str] | None:  # noqa: ARG002 - a design's is known
+        """Return the regret of the design at a level, None for a mechanism that is given."""
+        return None
+
     def frontier(self, points: int, n: int) -> list[dict[str, Any]]:
         """Return margin and information at levels from a tenth of a nat to eight, evenly in their logarithm."""
         found = []
@@ -123,14 +128,22 @@ class _Designed(_Source):
             self._asked["targets"] = given["targets"]
         self._timer, self._stopped = timer, stopped
         self._known: dict[str | None, tuple[Mechanism, tuple[int, ...] | None, float]] = {}
+        self._regrets: dict[str | None, dict[str, str] | None] = {}
 
     def mechanism(self, level: str | None) -> tuple[Mechanism, tuple[int, ...] | None, float]:
         if level not in self._known:
             asked = self._asked | ({} if level is None else {"epsilon": level})
             found = design_json(asked, self._timer, stopped=self._stopped)
             designed, _ = read_mechanism({key: found[key] for key in _MECHANISM & set(found)}, frozenset(), _MECHANISM)
-            self._known[level] = designed, _masses(self._asked, designed), found["information"]
+            prior = found["parameters"].get("decoder_prior")
+            masses = _masses(self._asked, designed) if prior is None else tuple(prior)
+            self._known[level] = designed, masses, found["information"]
+            self._regrets[level] = found["regret"]
         return self._known[level]
+
+    def regret(self, level: str | None) -> dict[str, str] | None:
+        self.mechanism(level)
+        return self._regrets[level]
 
 
 def _solved(given: Mapping[str, Any], solve_for: str, source: _Source) -> dict[str, Any]:
@@ -162,6 +175,7 @@ def _solved(given: Mapping[str, Any], solve_for: str, source: _Source) -> dict[s
         "curve": [
             {"n": m, "margin": plan.margin(m)} for m in around if setting.population is None or m <= setting.population
         ],
+        "regret": source.regret(level),
     }
 
 

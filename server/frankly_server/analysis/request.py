@@ -11,11 +11,17 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
-from frankly_server.estimate.margins import METHODS, require_level
+from frankly_server.estimate.margins import DEFAULT, METHODS, require_level
 from frankly_server.records import flag, number, record, whole
 
 VERSION: Final = "version"
 """`by=version`: each published version of the survey for itself."""
+RESPONDENTS: Final = "respondents"
+INVERSE_VARIANCE: Final = "inverse-variance"
+WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
+"""How versions are weighed where they are pooled."""
+PERCENT: Final = ("row", "column")
+"""Shares of a cross-table within the rows, or within the columns."""
 _MOST_TARGETS, _MOST_JOINT = 256, 6
 
 Coefficients = Mapping[str, Fraction]
@@ -41,17 +47,20 @@ class Request:
     N, if they were drawn without replacement from N people. span : only reports of these days. joint : ids of the
     questions of one table, instead of every question's shares. combinations : targets by question, likewise. by : a
     public question of the survey, or "version"; "day", "week" or "month"; or one of each with a comma between them;
-    None for all together.
+    None for all together. percent : of a joint table of two questions, the shares within each row (a choice of the
+    first question) or column, one of `PERCENT`. weights : of versions that are pooled, one of `WEIGHTS`.
     """
 
     level: float = 0.95
-    method: str = "clt"
+    method: str = DEFAULT
     census: bool = False
     joint: tuple[str, ...] | None = None
     combinations: Combinations | None = None
     by: str | None = None
     span: Span = ALL_DAYS
     population: int | None = None
+    percent: str | None = None
+    weights: str = RESPONDENTS
 
     @property
     def group(self) -> str | None:
@@ -71,11 +80,14 @@ class Request:
     @classmethod
     def from_json(cls, value: Any) -> "Request":
         """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
-        given = record(value, frozenset(), frozenset("level method census targets by since until population".split()))
-        method, by, targets = given.get("method", "clt"), given.get("by"), given.get("targets")
+        given = record(value, frozenset(), _FIELDS)
+        method, by, targets = given.get("method", DEFAULT), given.get("by"), given.get("targets")
         census = flag(given.get("census", False), "census")
         _check(method, targets, census=census)
         _check_by(by)
+        percent, weights = given.get("percent"), given.get("weights", RESPONDENTS)
+        _check_percent(percent, targets)
+        _check_weights(weights, census=census)
         span, population = Span.read(given.get("since"), given.get("until")), given.get("population")
         if population is not None:
             _check_population(whole(population, "population"), method, is_apart=by is not None or bool(span))
@@ -88,6 +100,8 @@ class Request:
             by=by,
             span=span,
             population=population,
+            percent=percent,
+            weights=weights,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -98,7 +112,11 @@ class Request:
         elif self.combinations is not None:
             targets = {q: {name: _written(c) for name, c in named.items()} for q, named in self.combinations.items()}
         asked = {"level": self.level, "method": self.method, "census": self.census, "targets": targets, "by": self.by}
-        return asked | {"since": self.span.since, "until": self.span.until, "population": self.population}
+        asked |= {"since": self.span.since, "until": self.span.until, "population": self.population}
+        return asked | {"percent": self.percent, "weights": self.weights}
+
+
+_FIELDS: Final = frozenset("level method census targets by since until population percent weights".split())
 
 
 def _check(method: Any, targets: Any, *, census: bool) -> None:
@@ -108,8 +126,26 @@ def _check(method: Any, targets: Any, *, census: bool) -> None:
         words = 'give "shares", a list of question ids for their joint table, or combinations of choices by question'
         raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
     if census and method == "sequence":
-        words = "a sequence of looks is about a sample: for everybody use hoeffding"
+        words = "a sequence of looks is about a sample: for everybody use kl"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")
+
+
+def _check_percent(percent: Any, targets: Any) -> None:
+    if percent is None:
+        return
+    if percent not in PERCENT:
+        raise InvalidInput(Problem.FIELD_TYPE, f"percentages are of a {' or a '.join(PERCENT)}", "percent")
+    if not isinstance(targets, list) or len(targets) != 2:
+        words = "percentages are of a table of two questions: name both in targets"
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "percent")
+
+
+def _check_weights(weights: Any, *, census: bool) -> None:
+    if weights not in WEIGHTS:
+        raise InvalidInput(Problem.FIELD_TYPE, f"the weights are {', '.join(WEIGHTS)}", "weights")
+    if census and weights != RESPONDENTS:
+        words = "in a census every version stands for its own respondents: leave the weights out"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "weights")
 
 
 def _check_population(people: int, method: Any, *, is_apart: bool) -> None:
@@ -119,7 +155,7 @@ def _check_population(people: int, method: Any, *, is_apart: bool) -> None:
         words = "how many people there are of a group or a period is not known: ask for all reports"
         raise InvalidInput(Problem.UNSUPPORTED, words, "population")
     if method == "sequence":
-        words = "a sequence of looks is about an endless population: use hoeffding, or leave the population out"
+        words = "a sequence of looks is about an endless population: use kl, or leave the population out"
         raise InvalidInput(Problem.UNSUPPORTED, words, "method")
 
 

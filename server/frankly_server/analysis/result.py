@@ -19,7 +19,7 @@ from frankly_server.analysis.parts import Part
 from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS, UNDATED_WORD, in_order
 from frankly_server.analysis.received import Blocks, Key, Received
 from frankly_server.analysis.request import VERSION, Request
-from frankly_server.analysis.rows import BETA, part_targets, table_json
+from frankly_server.analysis.rows import BETA, NO_PRODUCTS, part_targets, table_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
 from frankly_server.store import Layout
 
@@ -72,6 +72,8 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         "method": request.method,
         "census": request.census,
         "population": request.population,
+        "percent": request.percent,
+        "weights": request.weights,
         "by": request.by,
         "since": request.span.since,
         "until": request.span.until,
@@ -183,16 +185,14 @@ def _question(table: Table, group: Group, request: Request, shown: dict[str, set
     head = {
         "id": table.id,
         "block": _block_ids(table),
-        "text": {
-            language: " × ".join(q.text[language] for q in table.questions) for language in table.questions[0].text
-        },
+        "text": table.text,
         "by": label,
         "n": n,
         "needed": least,
         "documents": digests,
     }
     if not used or n < least:
-        return head | {"status": "insufficient", "rows": [], **_NOTHING}
+        return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
     for source, keys in used:
         shown[source.document.digest].update(keys)
     body = table_json(table, [_part(source, keys, table) for source, keys in used], request, digests)
@@ -203,9 +203,6 @@ def _question(table: Table, group: Group, request: Request, shown: dict[str, set
     for row in body["rows"]:
         row["by"] = told
     return head | {"status": "ok"} | body
-
-
-_NOTHING: dict[str, Any] = {"covariance": None, "projected": None, "mle": None, "mle_gap": None, "fit_p": None}
 
 
 def _keys(source: Received, table: Table, group: Group) -> list[Key]:

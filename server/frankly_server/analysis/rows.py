@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of one table: every number beside its uncertainty, its sample size, its documents and its flags."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, sqrt
 from typing import Any, Final
 
 import numpy as np
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
 
-from frankly_server.analysis.parts import Part, Pooled, pool
+from frankly_server.analysis.parts import Part
+from frankly_server.analysis.pooled import Pooled, pool
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table, Target
-from frankly_server.estimate.contrasts import ratio
-from frankly_server.estimate.figures import IMPRECISE
-from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.contrasts import Ratio, ratio
+from frankly_server.estimate.margins import DEFAULT, normal_quantile
+from frankly_server.estimate.target_ends import row_flags
 from frankly_server.surveys.devices import is_unstated
 
 BETA: Final = "1/100"
 """The share of fakes that the poisoning columns are about; they grow as β/(1−β)."""
+
+NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
+    ("projected", "projected_interval", "mle", "mle_interval", "mle_gap", "fit_p")
+)
 
 
 def table_json(table: Table, parts: Sequence[Part], request: Request, digests: Sequence[str]) -> dict[str, Any]:
@@ -34,15 +40,15 @@ def table_json(table: Table, parts: Sequence[Part], request: Request, digests: S
         "epsilon": _joined(_nats(block, part) for part in parts for block in part.blocks),
         "ceiling": _joined(ln_up(block.ceiling) for part in parts for block in part.blocks),
         "documents": list(digests),
+        "versions_p": pooled.versions_p,
     }
-    flags = [*pooled.flags, *(["pooled"] if len(parts) > 1 else [])]
     rows, places = [], []
     for target, spans in zip(table.targets, _places(table), strict=True):
         row = _ratio(pooled, spans, request) if target.over is not None else _row(pooled, spans[0], request)
         if row is None:
             continue
         places.append(spans[0])
-        row["flags"] = [*flags, *_row_flags(table, row["estimate"], row["se"], row.pop("flags"))]
+        row["flags"] = list(dict.fromkeys([*pooled.flags, *_row_flags(table, target, row)]))
         rows.append(_named(table, target) | row | shared)
     told = [row["choice"] for row in rows]
     return {"rows": rows, "covariance": _covariance(pooled, table, places), **_products(pooled, table, told)}
@@ -71,21 +77,13 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
     value, se = pooled.value[t], pooled.se[t]
     if value is None or se is None:
         return None  # not identifiable, as the admin accepted in writing
-    method, low, high, flags = request.method, None, None, []
-    if pooled.half is None and pooled.single is not None:
-        ends = getattr(pooled.single.margins, method)
-        pair = None if ends is None else ends[t]
-        if pair is None:
-            method, half = "hoeffding", pooled.single.margins.hoeffding[t]
-            flags.append("exact_not_available")
-        else:
-            (low, high), half = pair, None
-    else:
-        half = None if pooled.half is None else pooled.half[t]
-    if low is None or high is None:
-        if half is None:
-            return None
-        low, high = value - half, value + half
+    method, pair, flags = request.method, pooled.ends[t], ["few_informative"] if pooled.few[t] else []
+    if pair is None and pooled.single is not None and method in ("exact", "sequence"):
+        method, pair = "kl", pooled.single.margins.kl[t]
+        flags.append("exact_not_available")
+    if pair is None:
+        return None
+    low, high = pair
     single = pooled.single
     return {
         "estimate": value,
@@ -93,9 +91,9 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
         "se_privacy": pooled.se_privacy[t],
         "se_sampling": pooled.se_sampling[t],
         "worst_case_se": pooled.worst_case_se[t],
-        "margin": half if half is not None else max(high - value, value - low),
-        "lo": low,
-        "hi": high,
+        "margin": max(high - value, value - low),
+        "low": low,
+        "high": high,
         "method": method,
         "poisoning_up": pooled.up[t],
         "poisoning_down": pooled.down[t],
@@ -106,36 +104,65 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
 
 
 def _ratio(pooled: Pooled, spans: Sequence[int], request: Request) -> dict[str, Any] | None:
-    """Return a ratio by the delta method, whose only margin is the normal one."""
-    top, bottom = (pooled.value[t] for t in spans)
-    if top is None or bottom is None or pooled.covariance is None or bottom == 0:
+    """Return a ratio with an interval by Fieller's method; one that is unbounded has no ends, and a flag."""
+    values = [pooled.value[t] for t in spans]
+    if None in values or pooled.covariance is None or values[1] == 0:
         return None
-    found = ratio((top, bottom), pooled.covariance[np.ix_(spans, spans)].tolist())
-    half = normal_quantile(request.level) * found.se
+    method = "clt" if request.method == "clt" else DEFAULT
+    found = _fieller(pooled, spans, request.level, method)
+    low, high = found.ends or (None, None)
+    few = ["few_informative"] if any(pooled.few[t] for t in spans) else []
     return {
         "estimate": found.value,
         "se": found.se,
         "se_privacy": None,
         "se_sampling": None,
         "worst_case_se": None,
-        "margin": half,
-        "lo": found.value - half,
-        "hi": found.value + half,
-        "method": "clt",
+        "margin": None if found.ends is None else max(found.ends[1] - found.value, found.value - found.ends[0]),
+        "low": low,
+        "high": high,
+        "method": method,
         "poisoning_up": None,
         "poisoning_down": None,
         "privacy_cost": None,
         "efficiency": None,
-        "flags": list(found.flags),
+        "flags": [*few, *(["unbounded"] if found.ends is None else [])],
     }
 
 
-def _row_flags(table: Table, value: float, se: float, flags: Iterable[str]) -> list[str]:
-    named = {
-        "outside_unit_interval": table.shares and not 0 <= value <= 1,
-        "imprecise": se > IMPRECISE * abs(value),
-    }
-    return [*flags, *(name for name, holds in named.items() if holds)]
+def _fieller(pooled: Pooled, spans: Sequence[int], level: float, method: str) -> Ratio:
+    """Return the ratio of two targets, from their normal ends; for `score` with the wider end of these and of its own.
+
+    Other methods know no correlation of the two, so there is no ratio by them.
+    """
+    assert pooled.covariance is not None  # noqa: S101 - the caller's
+    covariance = pooled.covariance[np.ix_(spans, spans)].tolist()
+    top, bottom = (pooled.value[t] or 0.0 for t in spans)
+    halves = [normal_quantile(level) * sqrt(max(0.0, covariance[i][i])) for i in (0, 1)]
+    normal = (top - halves[0], top + halves[0]), (bottom - halves[1], bottom + halves[1])
+    plain = ratio((top, bottom), covariance, normal)
+    of, over = (pooled.score[t] for t in spans)
+    if method == "clt" or of is None or over is None or plain.ends is None:
+        return plain
+    own = ratio((top, bottom), covariance, (of, over)).ends
+    ends = None if own is None else (min(own[0], plain.ends[0]), max(own[1], plain.ends[1]))
+    return Ratio(plain.value, plain.se, ends)
+
+
+def _row_flags(table: Table, target: Target, row: Mapping[str, Any]) -> list[str]:
+    value, possible = row["estimate"], _possible(target)
+    is_share = table.shares or (target.over is not None and possible == (0.0, 1.0))
+    outside = ["outside_unit_interval"] if is_share and not 0 <= value <= 1 else []
+    ends = None if row["low"] is None else (row["low"], row["high"])
+    return [*row["flags"], *outside, *row_flags(value, ends, possible, None)]
+
+
+def _possible(target: Target) -> tuple[float, float]:
+    """Return the least and the largest value of a target; of a part of a whole they are 0 and 1, of another ratio ∞."""
+    if target.over is None:
+        return float(min(target.weights)), float(max(target.weights))
+    is_part = all(0 <= of <= over for of, over in zip(target.weights, target.over, strict=True))
+    return (0.0, 1.0) if is_part else (-inf, inf)
 
 
 def _named(table: Table, target: Target) -> dict[str, Any]:
@@ -151,19 +178,21 @@ def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[lis
 
 
 def _products(pooled: Pooled, table: Table, told: Sequence[str]) -> dict[str, Any]:
-    """Return the other two products, by choice, without a standard error: `se` is not theirs. And the fit."""
+    """Return the other two products and their intervals, by choice; `se` is not theirs. And the fit."""
     single = pooled.single
     if single is None or any(target.over is not None for target in table.targets):
-        return {"projected": None, "mle": None, "mle_gap": None, "fit_p": None}
+        return NO_PRODUCTS
     names = [target.id for target in table.targets]
 
-    def by_choice(values: Sequence[float | None]) -> dict[str, float] | None:
+    def by_choice(values: Sequence[Any]) -> dict[str, Any] | None:
         found = {name: v for name, v in zip(names, values, strict=True) if name in told and v is not None}
         return found or None
 
     return {
         "projected": by_choice(single.projected),
+        "projected_interval": by_choice(single.projected_interval),
         "mle": by_choice(single.mle),
+        "mle_interval": by_choice(single.mle_interval),
         "mle_gap": single.mle_gap,
         "fit_p": single.fit_p,
     }

@@ -17,8 +17,8 @@ from frankly_server.analysis.request import Combinations, Request
 from frankly_server.estimate.decoder import Targets, shares
 
 Words = Mapping[str, str]
-_BETWEEN = " × "
-_MOST_CELLS = 1024
+_BETWEEN, _AMONG = " × ", " | "
+_MOST_CELLS, _MOST_PERCENT = 1024, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +38,32 @@ class Target:
 class Table:
     """Rows about one or several questions; `sources` are the documents that asked them alike, oldest first.
 
-    shares : whether the rows are the shares of all cells, in order.
+    shares : whether the rows are the shares of all cells, in order. percent : "row" or "column" where they are shares
+    within these.
     """
 
     questions: tuple[Question, ...]
     targets: tuple[Target, ...]
     sources: tuple[Received, ...]
     shares: bool
+    percent: str | None = None
 
     @property
     def id(self) -> str:
-        """The questions' ids."""
-        return _BETWEEN.join(question.id for question in self.questions)
+        """The questions' ids; "B | A" for shares of B's choices among those with the same answer to A."""
+        return _named([question.id for question in self.questions], self.percent)
+
+    @property
+    def text(self) -> dict[str, str]:
+        """The questions' texts by language, likewise."""
+        first = self.questions[0].text
+        return {name: _named([question.text[name] for question in self.questions], self.percent) for name in first}
 
 
 def tables(documents: Sequence[Received], request: Request) -> list[Table]:
     """Return the tables asked for. Raises InvalidInput(targets_invalid) for questions or choices that do not exist."""
     if request.joint is not None:
-        return [_joint_table(documents, request.joint)]
+        return [_joint_table(documents, request.joint, request.percent)]
     alike = _asked_alike(documents)
     if request.combinations is None:
         return [Table((q,), _shares((q,)), sources, shares=True) for q, sources in alike]
@@ -110,7 +118,7 @@ def _asked_alike(documents: Sequence[Received]) -> list[tuple[Question, tuple[Re
     return [(question, tuple(reversed(sources))) for question, sources in groups.values()]
 
 
-def _joint_table(documents: Sequence[Received], ids: Sequence[str]) -> Table:
+def _joint_table(documents: Sequence[Received], ids: Sequence[str], percent: str | None) -> Table:
     newest = {q.id: q for block in documents[-1].document.blocks for q in block.questions}
     for name in ids:
         if name not in newest:
@@ -120,19 +128,35 @@ def _joint_table(documents: Sequence[Received], ids: Sequence[str]) -> Table:
         words = f"a table has at most {_MOST_CELLS} cells: name fewer questions"
         raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
     sources = tuple(each for each in documents if blocks_of(each.document, questions) is not None)
-    return Table(questions, _shares(questions), sources, shares=True)
+    if percent is None:
+        return Table(questions, _shares(questions), sources, shares=True)
+    if prod(len(question.choices) for question in questions) > _MOST_PERCENT:
+        words = f"percentages are of a table of at most {_MOST_PERCENT} cells: ask for the cells"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "percent")
+    return Table(questions, _shares(questions, percent), sources, shares=False, percent=percent)
 
 
-def _shares(questions: Sequence[Question]) -> tuple[Target, ...]:
+def _shares(questions: Sequence[Question], percent: str | None = None) -> tuple[Target, ...]:
+    """Return the shares of all cells; with `percent`, those within the cell's row or column of two questions."""
     cells = list(product(*(question.choices for question in questions)))
+    place = 1 if percent == "column" else 0
+    among = [tuple(Fraction(int(other[place] is cell[place])) for other in cells) for cell in cells]
     return tuple(
         Target(
-            _BETWEEN.join(choice.id for choice in cell),
-            {language: _BETWEEN.join(choice.label[language] for choice in cell) for language in cell[0].label},
+            _named([choice.id for choice in cell], percent),
+            {name: _named([choice.label[name] for choice in cell], percent) for name in cell[0].label},
             row,
+            None if percent is None else over,
         )
-        for cell, row in zip(cells, shares(len(cells)), strict=True)
+        for cell, row, over in zip(cells, shares(len(cells)), among, strict=True)
     )
+
+
+def _named(names: Sequence[str], percent: str | None) -> str:
+    """Return "A × B"; "B | A" for shares within a row, which is a choice of A, and "A | B" within a column."""
+    if percent is None:
+        return _BETWEEN.join(names)
+    return _AMONG.join(reversed(names) if percent == "row" else names)
 
 
 def _combined(question: Question, combinations: Combinations) -> tuple[Target, ...]:

@@ -12,12 +12,16 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.analysis import replay as replayed
+from frankly_server.analysis.request import PERCENT, WEIGHTS
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.client import Analyst, Estimate, Estimates
 from frankly_server.estimate.margins import METHODS
+from frankly_server.plots import percent
 
 MAX_RESULT_BYTES = 64 * 2**20
+_NO_END = "no end"
+"""Of a ratio whose interval is unbounded."""
 
 _LINK = re.compile(r"(?P<url>https?://[^/]+(?:/.+)?)/s/(?P<survey>[0-9a-f]{32})(?:#.*)?")
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -31,11 +35,13 @@ _ID = re.compile(r"[0-9a-f]{32}")
 @click.option("--census", is_flag=True, help="The respondents are everybody: margins of the privacy noise alone.")
 @click.option("--population", type=int, help="How many people the respondents were drawn from.")
 @click.option("--simultaneous", is_flag=True, help="Margins for all choices of a question at once.")
-@click.option("--method", type=click.Choice(METHODS), help="Which margin [default: clt].")
+@click.option("--method", type=click.Choice(METHODS), help="Which margin [default: score].")
 @click.option("--by", help="A public question or version; day, week or month; or both, as region,week: apart.")
 @click.option("--since", metavar="DAY", help="Only reports of this UTC day, as 2026-05-31, and later ones.")
 @click.option("--until", metavar="DAY", help="Only reports of this UTC day and earlier ones.")
 @click.option("--crosstab", multiple=True, help="Two or more question ids, one option each: their joint table.")
+@click.option("--percent", type=click.Choice(PERCENT), help="Shares within the table's rows or columns.")
+@click.option("--weights", type=click.Choice(WEIGHTS), help="Of versions that are pooled [default: respondents].")
 @click.option("--language", help="Of labels [default: the survey's first].")
 @click.option("--result", is_flag=True, help="Write the whole answer as JSON, which `frankly replay` computes again.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
@@ -53,12 +59,14 @@ def estimates(
     since: str | None,
     until: str | None,
     crosstab: tuple[str, ...],
+    percent: str | None,
+    weights: str | None,
     language: str | None,
     result: bool,
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Show estimates of a SURVEY, each beside its margin.
+    """Show estimates of a SURVEY, each beside the ends of its interval.
 
     A link, or an id with --url, asks that server with an API key. A name or an id alone reads this machine's database.
     """
@@ -73,6 +81,8 @@ def estimates(
         "since": since,
         "until": until,
         "population": population,
+        "percent": percent,
+        "weights": weights,
     }
     if link or url:
         analyst = _remote(link, survey, url, key)
@@ -115,7 +125,7 @@ def _json(found: Estimates) -> dict[str, object]:
 
 def _show(found: Estimates) -> None:
     out = results()
-    columns = ("question", "choice", "estimate", "margin", "n", "mechanism", "notion", "ε", "ceiling", "remarks")
+    columns = ("question", "choice", "estimate", "from", "to", "n", "mechanism", "notion", "ε", "ceiling", "remarks")
     level = f" at {found.rows[0].level:.10g}" if found.rows else ""
     days = " of all days" if found.body["since"] or found.body["until"] else ""
     out.print(table(f"{found.title}: {found.n} reports{days}{level}", columns, map(_cells, found)))
@@ -127,9 +137,19 @@ def _show(found: Estimates) -> None:
 
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
-    numbers = (f"{row.estimate:.1%}", f"± {row.margin:.1%}", str(row.n))
+    numbers = [_NO_END if share is None else percent(share) for share in (row.estimate, row.low, row.high)]
     label = f"{row.label} ({row.by})" if row.by else row.label
-    return row.question, label, *numbers, row.mechanism, row.notion, row.epsilon, ceiling, ", ".join(row.flags)
+    return (
+        row.question,
+        label,
+        *numbers,
+        str(row.n),
+        row.mechanism,
+        row.notion,
+        row.epsilon,
+        ceiling,
+        ", ".join(row.flags),
+    )
 
 
 @click.command()

@@ -17,6 +17,7 @@ from frankly_server.cli.search import search_shown, stops_at_interrupt
 from frankly_server.cli.verifying import verify_json
 from frankly_server.design.interface import design_json
 from frankly_server.design.measuring import measure_json
+from frankly_server.design.regret import in_words
 from frankly_server.estimate.interface import estimate_json
 
 MAX_INPUT_BYTES = 64 * 2**20
@@ -39,6 +40,8 @@ def _answer(question: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_
         write_json(found)
     else:
         results().print(table(name, ("quantity", "value"), ((key, _plain(value)) for key, value in found.items())))
+        if found.get("regret"):
+            results().print(f"Note: {in_words(found['regret'])}.", markup=False)
 
 
 def _plain(value: Any) -> str:

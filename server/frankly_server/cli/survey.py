@@ -197,7 +197,7 @@ def _published(found: Published) -> dict[str, object]:
     blocks = [
         {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
          "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out,
-         "estimable": list(b.estimable), "untold": list(b.untold)}
+         "estimable": list(b.estimable), "untold": list(b.untold), "regret": b.regret and b.regret.to_json()}
         for b in found.blocks
     ]  # fmt: skip
     return {
@@ -228,6 +228,8 @@ def _show(found: Published) -> None:
     for block in found.blocks:
         if block.untold:
             out.print(_UNTOLD.format(block.id, "; ".join(block.untold), "; ".join(block.estimable)), markup=False)
+        if block.regret:
+            out.print(f"{block.id}: {block.regret}.", markup=False)
     _warn(found.warnings)
     out.print("Give respondents this link, whole; whoever holds it gets exactly this document:", markup=False)
     click.echo(found.link)

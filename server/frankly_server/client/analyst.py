@@ -46,6 +46,8 @@ class Analyst:
         since: date | str | None = None,
         until: date | str | None = None,
         population: int | None = None,
+        percent: str | None = None,
+        weights: str | None = None,
     ) -> Estimates:
         """Return a survey's estimates.
 
@@ -54,20 +56,23 @@ class Analyst:
         "chebyshev". targets : question ids for their joint table, or combinations of choices by question, such as
         ``{"drinks": {"at all": {"weekly": 1, "daily": 1}}}``. by : a public question, or "version"; "day",
         "week" or "month"; or one of each, as "region,week". since, until : only reports of these UTC days and between.
-        population : how many people the respondents were drawn from, without replacement.
+        population : how many people the respondents were drawn from, without replacement. percent : of a table of two
+        questions, "row" or "column" for the shares within these. weights : of versions that are pooled, "respondents"
+        or "inverse-variance".
         Raises Unreachable or Refused.
         """
         query = {"level": f"{level:.12f}".rstrip("0"), "census": _flag(census), "simultaneous": _flag(simultaneous)}
-        query |= {name: value for name, value in (("method", method), ("by", by)) if value is not None}
+        texts = {"method": method, "by": by, "percent": percent, "weights": weights}
+        query |= {name: value for name, value in texts.items() if value is not None}
         query |= {name: str(day) for name, day in (("since", since), ("until", until)) if day is not None}
         if population is not None:
             query["population"] = str(population)
         if targets is not None:
             query["targets"] = targets if isinstance(targets, str) else json.dumps(targets)
 
-        def crosstab(questions: Sequence[str]) -> Estimates:
+        def crosstab(questions: Sequence[str], percent: str | None) -> Estimates:
             asked: dict[str, Any] = {"method": method, "by": by, "since": since, "until": until}
-            asked |= {"targets": list(questions), "population": population}
+            asked |= {"targets": list(questions), "population": population, "percent": percent, "weights": weights}
             return self.estimates(survey, level, census, simultaneous, language, **asked)
 
         body = self._ask("GET", f"/v1/surveys/{survey}/estimates", params=query)

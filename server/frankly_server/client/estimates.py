@@ -14,7 +14,7 @@ from frankly_server import formats
 from frankly_server.client.rows import Estimate
 from frankly_server.plots import PlotRow, interval_plot, percent
 
-Ask = Callable[[Sequence[str]], "Estimates"]
+Ask = Callable[[Sequence[str], str | None], "Estimates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,32 +76,53 @@ class Estimates:
         return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
 
     def lincom(self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = "") -> Estimate:
-        """Return Σ weight · share over choices of one question, unbiased, with its normal margin at the rows' level."""
-        from frankly_server.estimate.contrasts import lincom  # noqa: PLC0415 - scipy's import is not for every caller
+        """Return Σ weight · share over choices of one question, unbiased, with an interval at the rows' level.
+
+        Its `method` is score if the rows' is: their intervals together, by their correlations. For rows of any other
+        method it is clt; ask the server for other intervals of a combination (`targets`).
+        """
+        from frankly_server.estimate.contrasts import lincom, lincom_ends  # noqa: PLC0415 - scipy is slow to import
 
         rows, covariance = self._told(question, by, set(weights))
-        found = lincom([weights.get(row.choice, 0.0) for row in rows], [row.estimate for row in rows], covariance)
-        return self._derived(rows, label or _formula(weights), found.value, found.se, found.flags)
+        w, values = [weights.get(row.choice, 0.0) for row in rows], [row.estimate for row in rows]
+        found = lincom(w, values, covariance)
+        z, reaches, method = _reaches(rows)
+        ends = lincom_ends(w, values, covariance, reaches, z)
+        return self._derived(rows, label or _formula(weights), found.value, found.se, ends, method)
 
     def ratio(self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = "") -> Estimate:
-        """Return Σ of · share / Σ over · share by the delta method, flagged as that."""
-        from frankly_server.estimate.contrasts import lincom, ratio  # noqa: PLC0415 - as above
+        """Return Σ of · share / Σ over · share with Fieller's interval, flagged where it is unbounded.
+
+        Its `method` is as that of `lincom`; for `score` no end is nearer than that of normal intervals.
+        """
+        from frankly_server.estimate.contrasts import lincom_ends, ratio  # noqa: PLC0415 - as above
 
         rows, C = self._told(question, by, {*of, *over})
         values = [row.estimate for row in rows]
         sides = [[side.get(row.choice, 0.0) for row in rows] for side in (of, over)]
         cross = [[_bilinear(a, C, b) for b in sides] for a in sides]
-        top, bottom = (lincom(side, values, C).value for side in sides)
+        top, bottom = (sum(w * v for w, v in zip(side, values, strict=True)) for side in sides)
         if bottom == 0:
             raise InvalidInput(Problem.TARGETS_INVALID, "the denominator's estimate is 0", "over")
-        found = ratio((top, bottom), cross)
-        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found.value, found.se, found.flags)
+        z, reaches, method = _reaches(rows)
+        normal = [(z * row.se, z * row.se) for row in rows]
+        found = [
+            ratio((top, bottom), cross, (lincom_ends(sides[0], values, C, each, z),
+                                         lincom_ends(sides[1], values, C, each, z)))
+            for each in (normal, reaches)
+        ]  # fmt: skip
+        both = [each.ends for each in found if each.ends is not None]
+        ends = (min(low for low, _ in both), max(high for _, high in both)) if len(both) == len(found) else None
+        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found[0].value, found[0].se, ends, method)
 
-    def crosstab(self, *questions: str) -> "Estimates":
-        """Ask the server for the joint table of several questions, each cell with its own margin."""
+    def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
+        """Ask the server for the joint table of several questions, each cell with its own margin.
+
+        percent : of two questions, "row" for the shares within each choice of the first one, "column" of the second.
+        """
         if self.ask is None:
             raise InvalidInput(Problem.UNSUPPORTED, "these estimates were not asked of a server", "questions")
-        return self.ask(questions)
+        return self.ask(questions, percent)
 
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
@@ -109,7 +130,7 @@ class Estimates:
         if not rows:
             raise InvalidInput(Problem.TARGETS_INVALID, "there are no estimates to plot", "question")
         label = question or self.title
-        return interval_plot(label, [PlotRow(_label(row), row.estimate, row.lo, row.hi) for row in rows])
+        return interval_plot(label, [PlotRow(_label(row), row.estimate, row.low, row.high) for row in rows])
 
     def to_csv(self) -> str:
         """Return a header and a line per row, or per question without one: the columns of `?format=csv`."""
@@ -124,15 +145,16 @@ class Estimates:
         return formats.to_arrow(_needed("pyarrow"), self.body, self.language)
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks: every number with its margin, and a bar with its whisker."""
+        """Return a table for notebooks: every number with its interval, and a bar with its whisker."""
         lines = [
             f"<tr><td>{escape(row.question)}</td><td>{escape(_label(row))}</td>"
-            f"<td>{percent(row.estimate)} ± {percent(row.margin)}</td><td>{row.n}</td>"
+            f"<td>{percent(row.estimate)}</td><td>{row.interval}</td><td>{row.n}</td>"
             f"<td>{_bar(row)}</td><td>{escape(', '.join(row.flags))}</td></tr>"
             for row in self.rows
         ]
         few = [f"<li>{escape(q)}: not enough reports, {more} more needed</li>" for q, more in self.insufficient.items()]
-        head = "<tr><th>question</th><th>choice</th><th>estimate</th><th>n</th><th></th><th>flags</th></tr>"
+        titles = ("question", "choice", "estimate", "interval", "n", "", "flags")
+        head = f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"
         level = f" at {self.rows[0].level:.10g}" if self.rows else ""
         caption = f"<caption>{escape(self.title)}: {self.n} reports{level}</caption>"
         return f"<table>{caption}{head}{''.join(lines)}</table>" + (f"<ul>{''.join(few)}</ul>" if few else "")
@@ -140,6 +162,7 @@ class Estimates:
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.n} reports"]
         width = max((len(_label(row)) for row in self.rows), default=0)
+        ends = max((len(row.interval) for row in self.rows), default=0)
         question = None
         for row in self.rows:
             if row.question != question:
@@ -148,7 +171,8 @@ class Estimates:
                     f"{question} (n {row.n}, {row.mechanism}, {row.notion}, ε {row.epsilon}, ceiling {row.ceiling})"
                 )
             flags = f"  [{', '.join(row.flags)}]" if row.flags else ""
-            lines.append(f"  {_label(row):<{width}}  {row.estimate:7.1%} ± {row.margin:.1%} at {row.level:.10g}{flags}")
+            numbers = f"{percent(row.estimate):>7}  {row.interval:<{ends}}"
+            lines.append(f"  {_label(row):<{width}}  {numbers} at {row.level:.10g}{flags}")
         lines += [f"{question}: not enough reports, {more} more needed" for question, more in self.insufficient.items()]
         return "\n".join(lines)
 
@@ -165,21 +189,30 @@ class Estimates:
             raise InvalidInput(Problem.UNSUPPORTED, "the covariance of these estimates cannot be told", "question")
         return rows, covariance
 
-    def _derived(self, rows: Sequence[Estimate], label: str, value: float, se: float, flags: Sequence[str]) -> Estimate:
-        from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
-
+    def _derived(
+        self,
+        rows: Sequence[Estimate],
+        label: str,
+        value: float,
+        se: float,
+        ends: tuple[float, float] | None,
+        method: str,
+    ) -> Estimate:
         first = rows[0]
-        margin = normal_quantile(first.level) * se
+        low, high = ends or (None, None)
+        margin = None if ends is None else max(ends[1] - value, value - ends[0])
         # What belongs to a row of the question alone is not told of a figure made of several.
         kept = tuple(flag for flag in first.flags if flag not in _OF_ONE_ROW)
         return replace(
             first, choice=label, label=label, estimate=value, se=se, se_privacy=None, se_sampling=None, margin=margin,
-            lo=value - margin, hi=value + margin, method="clt", flags=(*kept, *flags), worst_case_se=None,
-            poisoning_up=None, poisoning_down=None, privacy_cost=None, efficiency=None,
+            low=low, high=high, method=method, flags=(*kept, *(("unbounded",) if ends is None else ())),
+            worst_case_se=None, poisoning_up=None, poisoning_down=None, privacy_cost=None, efficiency=None,
         )  # fmt: skip
 
 
-_OF_ONE_ROW = frozenset({"outside_unit_interval", "imprecise", "exact_not_available"})
+_OF_ONE_ROW = frozenset(
+    {"outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "exact_not_available"}
+)
 
 
 def _needed(module: str) -> Any:
@@ -187,6 +220,25 @@ def _needed(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise InvalidInput(Problem.UNSUPPORTED, f"this needs {module}: pip install {module}, or use to_csv()") from None
+
+
+def _reaches(rows: Sequence[Estimate]) -> tuple[float, list[tuple[float, float]], str]:
+    """Return the normal quantile of the rows' level, how far each interval reaches below and above, and their method.
+
+    That is score if it is that of all rows; else the intervals are normal ones, clt.
+    """
+    from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
+
+    z = normal_quantile(rows[0].level)
+    ends = [(row.low, row.high) for row in rows if row.method == "score"]
+    if len(ends) < len(rows):
+        return z, [(z * row.se, z * row.se) for row in rows], "clt"
+    reaches = [
+        (row.estimate - low, high - row.estimate)
+        for row, (low, high) in zip(rows, ends, strict=True)
+        if low is not None and high is not None
+    ]
+    return z, reaches, "score"
 
 
 def _bilinear(a: Sequence[float], C: Sequence[Sequence[float]], b: Sequence[float]) -> float:
@@ -213,10 +265,14 @@ def _label(row: Estimate) -> str:
 
 def _bar(row: Estimate) -> str:
     """Return a small bar with its whisker as inline SVG; 0% to 100%, ends outside are cut and said in the numbers."""
-    x = [round(100 * min(max(v, 0.0), 1.0), 1) for v in (row.estimate, row.lo, row.hi)]
-    title = escape(f"{row.label}: {percent(row.estimate)}, from {percent(row.lo)} to {percent(row.hi)}")
+    share, low, high = (None if v is None else round(100 * min(max(v, 0.0), 1.0), 1)
+                        for v in (row.estimate, row.low, row.high))  # fmt: skip
+    said, whisker = f"{row.label}: {percent(row.estimate)}", ""
+    if row.low is not None and row.high is not None:
+        said += f", from {percent(row.low)} to {percent(row.high)}"
+        path = f"M{low} 7H{high}M{low} 3V11M{high} 3V11"
+        whisker = f'<path d="{path}" stroke="#123" stroke-width="1.5" fill="none"/>'
     return (
-        f'<svg width="104" height="14" viewBox="-2 0 104 14" role="img"><title>{title}</title>'
-        f'<rect x="0" y="3" width="{x[0]}" height="8" fill="#7aa6d8"/>'
-        f'<path d="M{x[1]} 7H{x[2]}M{x[1]} 3V11M{x[2]} 3V11" stroke="#123" stroke-width="1.5" fill="none"/></svg>'
+        f'<svg width="104" height="14" viewBox="-2 0 104 14" role="img"><title>{escape(said)}</title>'
+        f'<rect x="0" y="3" width="{share}" height="8" fill="#7aa6d8"/>{whisker}</svg>'
     )

@@ -6,17 +6,21 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from frankly_server.formats import said
+from frankly_server.plots import interval, percent
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One number beside its uncertainty.
 
-    estimate : unbiased, may leave [0, 1]. se : standard error, made of se_privacy and se_sampling (None where the two
-    cannot be told apart). margin : half-width of [lo, hi] at `level` by `method`, the wider side of two. epsilon,
-    ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, such as
+    estimate : unbiased, may leave [0, 1]; a ratio is nearly unbiased. se : standard error, made of se_privacy and
+    se_sampling (None where the two cannot be told apart); of a ratio by the delta method. low, high : ends of the
+    interval at `level` by `method`, which need not be equally far from the estimate. margin : the larger of the two
+    distances; None, as are both ends, where a ratio's interval is unbounded.
+    epsilon, ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, as
     ``region=north``. worst_case_se : over all truths. poisoning_up, poisoning_down : what 1% of fakes can have done.
     privacy_cost : as much as losing this share of the respondents. efficiency : against the Cramér-Rao bound.
+    versions_p : p-value of the test that the pooled versions have equal truths.
     """
 
     question: str
@@ -26,9 +30,9 @@ class Estimate:
     se: float
     se_privacy: float | None
     se_sampling: float | None
-    margin: float
-    lo: float
-    hi: float
+    margin: float | None
+    low: float | None
+    high: float | None
     level: float
     method: str
     n: int
@@ -44,6 +48,12 @@ class Estimate:
     poisoning_down: float | None = None
     privacy_cost: float | None = None
     efficiency: float | None = None
+    versions_p: float | None = None
+
+    @property
+    def interval(self) -> str:
+        """Both ends as text."""
+        return interval(self.low, self.high)
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]) -> Self:
@@ -55,7 +65,7 @@ class Estimate:
 
     def __str__(self) -> str:
         flags = f"  [{', '.join(self.flags)}]" if self.flags else ""
-        return f"{self.label}  {self.estimate:.1%} ± {self.margin:.1%} at {self.level:.10g} (n {self.n}){flags}"
+        return f"{self.label}  {percent(self.estimate)}, {self.interval} at {self.level:.10g} (n {self.n}){flags}"
 
 
 _OWN = frozenset({"label", "documents", "flags"})

@@ -15,6 +15,7 @@ from frankly_server.design import promises
 from frankly_server.design.families import PAIRS, Explicit
 from frankly_server.design.families.base import REGIONS
 from frankly_server.design.lift.criteria import MAX_ORDER, MEASURES
+from frankly_server.design.plausible import read_truths
 from frankly_server.design.prior import Prior
 from frankly_server.design.robust.balls import confidence_ball
 from frankly_server.design.robust.bounds import ball_bounds
@@ -33,7 +34,7 @@ _LEVEL_OF = {"alip": ("epsilon_low", "epsilon_high"), "dpv": ("dpv",)}
 
 
 class Asked:
-    """The priors of a request, the claims made of its notions, and a family's own parameters (`explicit`)."""
+    """The priors of a request, the claims made of its notions, a family's own parameters (`explicit`), and truths."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._public = read_prior(given["prior"])
@@ -62,6 +63,7 @@ class Asked:
         if "ceiling_cap" in given:
             cap = parse_nats(given["ceiling_cap"], "ceiling_cap", Fraction(1, 100), _MOST_CEILING)
             self.claims = (*self.claims, promises.answer_ldp(cap))
+        self.truths = read_truths(given.get("truths"), self.prior)
 
     def _claims(self, given: Mapping[str, Any], field: str) -> list[Claim]:
         """Return the claims of one notion: one, or one for each prior."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from frankly_server.design import kinds, objectives, solver
 from frankly_server.design.cones import Cone
+from frankly_server.design.decoded import at_truths
 from frankly_server.design.families import FAMILIES, Built, Wanted, best_point, variance_at
 from frankly_server.design.prior import Prior
 from frankly_server.design.programme import Optimum
@@ -73,9 +74,9 @@ def design(request: DesignRequest) -> Design:
     cone = Cone(request.claims, request.prior.answers)
     if cone.admits_identity():
         return _described(request, Built(_unchanged(request.prior.answers), request.claims, {}), None)  # (2)
-    found = _optimum(request, cone)  # (3) (4)
-    rounded = quantise(_rows(found.optimum, request.prior), request.claims, request.prior.shares)  # (5)
-    return _described(request, Built(rounded.mechanism, request.claims, {}, rounded.eta), found)
+    found, decoder_prior = _optimum(request, cone)  # (3) (4)
+    rounded = quantise(_rows(found.optimum, decoder_prior), request.claims, decoder_prior.shares)  # (5)
+    return _described(request, Built(rounded.mechanism, request.claims, {}, rounded.eta), found, decoder_prior)
 
 
 def _rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
@@ -108,14 +109,18 @@ def _require_accepted(request: DesignRequest) -> None:
         raise InvalidInput(Problem.IDENTITY_MECHANISM, words, "epsilon")
 
 
-def _optimum(request: DesignRequest, cone: Cone) -> solver.Found:
+def _optimum(request: DesignRequest, cone: Cone) -> tuple[solver.Found, Prior]:
+    """Return the optimum, and the prior that its columns are scaled to and its decoder is made for."""
     prior, limits, method = request.prior, request.limits, request.method
+    if request.truths is not None:
+        return solver.least_variance_over(cone, request.truths, targets_of(request), limits, method)
     if request.objective == "variance":
-        return solver.least_variance(cone, prior, targets_of(request), request.criterion, limits, method)
+        return solver.least_variance(cone, prior, targets_of(request), request.criterion, limits, method), prior
     if request.variance_cap is not None:
-        return solver.capped_information(cone, prior, targets_of(request), request.variance_cap, limits, method)
+        cap = request.variance_cap
+        return solver.capped_information(cone, prior, targets_of(request), cap, limits, method), prior
     deficient = request.accept_unidentifiable
-    return solver.most_gain(cone, prior, request.objective, limits, method, deficient=deficient)
+    return solver.most_gain(cone, prior, request.objective, limits, method, deficient=deficient), prior
 
 
 def targets_of(request: DesignRequest) -> NDArray[np.float64]:
@@ -125,9 +130,12 @@ def targets_of(request: DesignRequest) -> NDArray[np.float64]:
     return np.array([[float(v) for v in row] for row in request.targets])
 
 
-def _described(request: DesignRequest, made: Built, found: solver.Found | None) -> Design:
-    """Compute every figure from the published whole numbers (6)."""
+def _described(
+    request: DesignRequest, made: Built, found: solver.Found | None, decoder_prior: Prior | None = None
+) -> Design:
+    """Compute every figure from the published whole numbers (6); decoder_prior : None for the design prior."""
     mechanism, shares = made.mechanism, request.prior.shares
+    decoded_by = (decoder_prior or request.prior).shares
     if mechanism.sends_unchanged:
         _require_accepted(request)
     size = kinds.rank_of(mechanism)
@@ -139,6 +147,11 @@ def _described(request: DesignRequest, made: Built, found: solver.Found | None) 
         )
     identity = mechanism.sends_unchanged
     figures, of_targets, variance = _worth(request, mechanism)
+    parameters = made.parameters
+    if request.truths is not None:
+        at = at_truths(mechanism, decoded_by, request.truths, targets_of(request), request.prior.probabilities())
+        figures["variance"], of_targets, variance = at.largest, at.target_variances, at.variance
+        parameters = parameters | {"decoder_prior": list(decoded_by), "truth_variances": list(at.variances)}
     value = figures[request.objective]
     bound = value if identity else _bound(request, made, found)
     gap = None if bound is None else abs(value - bound)
@@ -163,25 +176,22 @@ def _described(request: DesignRequest, made: Built, found: solver.Found | None) 
         estimable=estimable,
         eta=made.eta,
         identity=identity,
-        parameters={"answers": mechanism.answers, "reports": mechanism.reports, **made.parameters},
+        decoder_prior=decoded_by,
+        parameters={"answers": mechanism.answers, "reports": mechanism.reports, **parameters},
     )
 
 
 def _worth(request: DesignRequest, mechanism: Mechanism) -> tuple[dict[str, float], tuple[float, ...], float]:
     """Return the objectives, the targets' variances and the total variance of the shares."""
     shares, rows = request.prior.shares, kinds.rows_of(mechanism)
-    if rows is None:
-        variance = kinds.variance_without_table(mechanism, request.prior)
-        plain = request.targets is None and request.criterion == "total"
-        known = {"variance": variance if plain else math.nan, "information": math.nan, "hamming": math.nan}
-        return known, (math.nan,) * len(request.targets or shares), variance
-    of_targets = tuple(objectives.target_variances(rows, shares, request.targets))
+    of_targets = tuple(kinds.variances(mechanism, request.prior, request.targets))
     figures = {
         "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
-        "information": objectives.information(rows, shares),
-        "hamming": objectives.hamming(rows, shares),
+        "information": math.nan if rows is None else objectives.information(rows, shares),
+        "hamming": math.nan if rows is None else objectives.hamming(rows, shares),
     }
-    return figures, of_targets, objectives.variance(rows, shares) if request.targets else math.fsum(of_targets)
+    of_shares = of_targets if request.targets is None else kinds.variances(mechanism, request.prior, None)
+    return figures, of_targets, math.fsum(of_shares)
 
 
 def _allowed(request: DesignRequest, value: float) -> float:

@@ -20,8 +20,8 @@ from frankly_server.design import kinds
 from frankly_server.design.asked import EXPLICIT, LEVELS, Asked
 from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
-from frankly_server.design.measures import measure
 from frankly_server.design.measuring import finite, read_targets
+from frankly_server.design.regret import regret
 from frankly_server.design.robust import says_nothing
 from frankly_server.records import flag, number, record, whole
 
@@ -31,8 +31,8 @@ _OPTIONAL = (
     | EXPLICIT
     | frozenset(
         (
-            "notion notions priors ceiling_cap mechanism objective targets criterion variance_cap frontier method "
-            "limits accept_identity accept_unidentifiable"
+            "notion notions priors ceiling_cap mechanism objective targets criterion truths variance_cap frontier "
+            "method limits accept_identity accept_unidentifiable"
         ).split()
     )
 )
@@ -63,18 +63,20 @@ def design_json(
     them too), ceiling_cap (nats: ε-LDP of the answer beside the rest), mechanism with its own parameters (p00, p11,
     alpha in nats: with one of these no level need be given, and the levels that hold are told; region, lift_measure,
     lift_order), objective (variance, information, hamming), targets (rows of numbers, one per answer, or "shares"),
-    criterion ("total" or "worst"), variance_cap (with the objective information), frontier (2 to 200 points between
-    least variance and most information), method ("auto", or "vertices" to list every ray exactly), limits {"seconds":
-    60, "gap": 1e-6, "memory": 1024 megabytes}, and two that default to true because nothing is published here and the
-    answer says so: accept_identity (false refuses a mechanism that sends answers unchanged) and accept_unidentifiable
+    criterion ("total" or "worst"), truths (the largest variance over these counts; see `read_truths`), variance_cap
+    (with the objective information), frontier (2 to 200 points between least variance and most information), method
+    ("auto", or "vertices" to list every ray exactly), limits {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes},
+    and two that default to true because nothing is published here and the answer says so: accept_identity (false
+    refuses a mechanism that sends answers unchanged) and accept_unidentifiable
     (false gives up at most 1% of the objective to make every share estimable).
     timer : seconds from a clock that never runs backwards, for limits.seconds. progress : see `limits.Progress`.
     stopped : once true, the best so far is returned, as when time is up.
 
     Out: kind, bits, weights (params for other kinds than dense), matrix (null beyond 1024 reports of another kind,
     whose columns are listed in symbols), information, information_bound (null unless it was the objective),
-    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters, warnings in words. What
-    cannot be computed for very many reports is null.
+    normalised_information, variance, gap, certified, rank, identifiable, measures, parameters, warnings in words, and
+    regret: what it costs if all answers are equally common (null where that is no more than 0.5%, where some share
+    cannot be estimated, and for targets other than the shares). What cannot be computed for very many reports is null.
 
     Raises InvalidInput, naming the field.
     """
@@ -88,6 +90,7 @@ def design_json(
         objective=given.get("objective", "variance"),
         targets=read_targets(given.get("targets", "shares"), asked.prior.answers),
         criterion=given.get("criterion", "total"),
+        truths=asked.truths,
         variance_cap=_cap(given),
         method=given.get("method", "auto"),
         accept_identity=flag(given.get("accept_identity", True), "accept_identity"),
@@ -95,7 +98,9 @@ def design_json(
         limits=_limits(given.get("limits", {}), timer, progress, stopped),
     )
     points = _points(given)
-    body = _design_body(design(request), asked, request.criterion)
+    if points is not None and asked.truths is not None:
+        raise InvalidInput(Problem.UNSUPPORTED, "a frontier is at the prior's shares: leave out truths", "truths")
+    body = _design_body(design(request), asked, request)
     return body | ({} if points is None else _frontier(points, request))
 
 
@@ -147,7 +152,7 @@ def _limits(value: Any, timer: Callable[[], float], progress: Progress | None, s
     return limits if progress is None else replace(limits, progress=progress)
 
 
-def _design_body(found: Design, asked: Asked, criterion: str) -> dict[str, Any]:
+def _design_body(found: Design, asked: Asked, request: DesignRequest) -> dict[str, Any]:
     rows, prior = kinds.rows_of(found.mechanism), asked.prior
     informative = found.objective == "information"
     body = {
@@ -169,15 +174,21 @@ def _design_body(found: Design, asked: Asked, criterion: str) -> dict[str, Any]:
         "bound": found.bound,
         "exact": found.exact,
         "target_variances": list(found.target_variances),
-        "criterion": criterion,
+        "criterion": request.criterion,
         "eta": float(found.eta),
         "identity": found.identity,
         "estimable": list(found.estimable),
         **{key: value for key, value in found.parameters.items() if key not in ("answers", "reports")},
     }
-    measures = kinds.levels(found.mechanism, prior) if rows is None else measure(rows, prior)
-    warnings = _warnings(found)
-    return {**_known(body), "measures": finite(measures), "parameters": _known(parameters), "warnings": warnings}
+    measures = kinds.measures(found.mechanism, prior)
+    cost = regret(found.mechanism, found.claims, found.decoder_prior) if request.targets is None else None
+    return {
+        **_known(body),
+        "measures": finite(measures),
+        "parameters": _known(parameters),
+        "warnings": _warnings(found),
+        "regret": None if cost is None else cost.to_json(),
+    }
 
 
 def _warnings(found: Design) -> list[str]:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from frankly_protocol.audit import Claim, ceiling, worst
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
@@ -12,8 +13,9 @@ from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.mechanisms.expansion import columns
 
 from frankly_server import rational
-from frankly_server.design.families.sets import spread
-from frankly_server.design.measures import nats, ratio_up
+from frankly_server.design import objectives
+from frankly_server.design.families.sets import target_variances
+from frankly_server.design.measures import measure, nats, ratio_up
 from frankly_server.design.measures.levels import present
 from frankly_server.design.prior import Prior
 from frankly_server.design.rank import estimable_rows
@@ -56,10 +58,28 @@ def words_of(mechanism: Mechanism, size: int) -> tuple[str, ...]:
     return tuple(f"answer {x}" for x in range(mechanism.answers)) if size == mechanism.answers else ()
 
 
-def variance_without_table(mechanism: Mechanism, prior: Prior) -> float:
-    """Return the total variance at n = 1 of the estimate that counts answers in sets; nan for a product."""
-    sets = isinstance(mechanism, SubsetMechanism | UnaryMechanism)
-    return spread(mechanism, prior) if sets else math.nan  # type: ignore[arg-type]
+def variances(mechanism: Mechanism, prior: Prior, targets: objectives.Targets | None) -> list[float]:
+    """Return the variance at n = 1 of the estimate of each target, of each share by default; inf if there is none.
+
+    nan for products of more reports than are listed. Sets are decoded by how often each answer is in them, not by a
+    matrix over all sets, which could do a little better at an uneven prior.
+    """
+    if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
+        return target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), targets)
+    rows = rows_of(mechanism)
+    if rows is None:
+        return [math.nan] * (mechanism.answers if targets is None else len(targets))
+    return objectives.target_variances(rows, prior.shares, targets)
+
+
+def measures(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
+    """Return every measure of a listed mechanism by its name (`measures.measure`), else its levels and variances."""
+    rows = rows_of(mechanism)
+    if rows is not None and not isinstance(mechanism, SubsetMechanism | UnaryMechanism):
+        return measure(rows, prior)
+    of_shares = variances(mechanism, prior, None)
+    known = {} if math.isnan(of_shares[0]) else {"variance": math.fsum(of_shares), "target_variances": of_shares}
+    return (levels(mechanism, prior) if rows is None else measure(rows, prior)) | known
 
 
 def levels(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:

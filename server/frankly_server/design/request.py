@@ -8,10 +8,12 @@ from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server import rational
 from frankly_server.design import objectives, solver
 from frankly_server.design.families import FAMILIES, Explicit, is_open
 from frankly_server.design.limits import Limits
 from frankly_server.design.prior import Prior
+from frankly_server.design.variance.truths import Truths
 
 OPTIMA = ("optimal", "polyopt", "non-robust")
 """polyopt : the optimum under rldp. non-robust : the optimum over answers (s, u) that trusts the prior's counts."""
@@ -26,7 +28,8 @@ class DesignRequest:
     see `promises` for how they are made. mechanism : one of MECHANISMS. explicit : a family's own parameters, with
     which claims may leave their level open. objective : what `optimal` optimises, variance, information or hamming.
     targets : rows W of exact numbers, one per answer: the estimates W·p whose variance counts; None for all shares.
-    criterion : total or worst variance of the targets. variance_cap : with the objective information, the largest total
+    criterion : total or worst variance of the targets. truths : the largest total variance over these counts, instead
+    of that at the prior's shares. variance_cap : with the objective information, the largest total
     variance allowed. method : auto, or vertices to list every ray exactly. accept_identity : take a mechanism that
     sends answers unchanged. accept_unidentifiable : take the mechanism as it is, even if some shares cannot be
     estimated from it. limits : see `Limits`.
@@ -39,6 +42,7 @@ class DesignRequest:
     objective: str = "variance"
     targets: tuple[tuple[Fraction, ...], ...] | None = None
     criterion: str = "total"
+    truths: Truths | None = None
     variance_cap: float | None = None
     method: str = "auto"
     accept_identity: bool = False
@@ -61,8 +65,23 @@ def check(request: DesignRequest) -> None:
         raise InvalidInput(Problem.UNSUPPORTED, "a criterion belongs to the objective variance", "criterion")
     if request.variance_cap is not None and request.objective != "information":
         raise InvalidInput(Problem.UNSUPPORTED, "a variance cap belongs to the objective information", "variance_cap")
+    if request.truths is not None:
+        _check_truths(request)
     if request.method not in solver.METHODS:
         raise InvalidInput(Problem.UNSUPPORTED, f"the methods are {', '.join(solver.METHODS)}", "method")
+
+
+def _check_truths(request: DesignRequest) -> None:
+    if request.mechanism not in OPTIMA or any(claim.notion == "dp" for claim in request.claims):
+        words = "truths are for an optimum under other notions than dp: ask for the mechanism optimal"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "truths")
+    if request.objective != "variance" or request.criterion != "total":
+        words = "truths belong to the objective variance with the criterion total"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "truths")
+    rows = [[1] * request.prior.answers, *map(rational.whole, request.targets or ())]
+    if request.targets is not None and rational.rank(rows) < request.prior.answers:
+        words = "with truths the targets must settle every share: add targets, or leave them out"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
 
 
 def _check_notions(request: DesignRequest) -> None:

@@ -23,10 +23,11 @@ class Design:
     families. certified : gap within the limit. exact : every ray of the cone was looked at one by one (else the bound
     comes from branch and bound or a relaxation). rank : exact; identifiable : rank equals the number of answers;
     estimable : in words, what can be estimated. eta : share of constant noise mixed in by rounding. identity : every
-    report reveals the answer. parameters : a family's own.
+    report reveals the answer. decoder_prior : counts of the answers from which the published decoder is made.
+    parameters : a family's own.
 
-    A mechanism of more reports than can be listed has no known information, hamming or targets' variances (nan); its
-    variance is then that of counting how often each answer is in the reported sets.
+    A mechanism of more reports than can be listed has no known information or hamming (nan), a product of that size no
+    known variances either. Those of sets are of the estimate that counts how often each answer is in them.
     """
 
     mechanism: Mechanism
@@ -49,6 +50,7 @@ class Design:
     estimable: tuple[str, ...]
     eta: Fraction
     identity: bool
+    decoder_prior: tuple[int, ...]
     parameters: dict[str, Any] = field(default_factory=dict)
 
     @property

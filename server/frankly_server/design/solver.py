@@ -22,9 +22,10 @@ from frankly_server.design.linear import FloatArray
 from frankly_server.design.prior import Prior
 from frankly_server.design.programme import Optimum
 from frankly_server.design.variance import base as variance_base
-from frankly_server.design.variance import criteria
+from frankly_server.design.variance import criteria, minimax
 from frankly_server.design.variance.frontier import frontier, information_under_cap
 from frankly_server.design.variance.reports import thinned
+from frankly_server.design.variance.truths import Truths
 from frankly_server.design.vertices import Ray
 
 METHODS = ("auto", "vertices")
@@ -32,6 +33,7 @@ REPAIR_LOSS = 0.01
 """The share of the objective given up, at most, to make every share estimable."""
 _REPAIRED_ANSWERS = 40
 _THINNED = 2000
+_DECODER_TOTAL = 2**48
 CRITERIA = ("total", "worst")
 _GAINS: dict[str, type[Information] | type[Guessing]] = {"information": Information, "hamming": Guessing}
 
@@ -87,6 +89,36 @@ def least_variance(cone: Cone, prior: Prior, targets: FloatArray, criterion: str
     return Found(_whole(made.columns, made.theta, made.bound), exact=made.certificate.exact)
 
 
+def least_variance_over(
+    cone: Cone, truths: Truths, targets: FloatArray, limits: Limits, method: str
+) -> tuple[Found, Prior]:
+    """Minimise the largest total variance of the targets over plausible truths; see `variance.minimax`.
+
+    Returns
+    -------
+    (the optimum, the prior that its decoder is made for and its columns are scaled to).
+
+    Raises InvalidInput(optimiser_limit).
+    """
+    tried: list[Prior] = []
+
+    def base_at(shares: FloatArray) -> variance_base.Base:
+        tried.append(_prior_of(shares))
+        return _base(cone, tried[-1], limits, method)
+
+    starts = _known_columns(cone, _prior_of(truths.points.mean(axis=0)))
+    made = minimax.least_variance_over(base_at, targets, truths, starts, limits).made
+    # E[|d|²|x] for the scores d, beside A: the same variance at every truth
+    A = (made.columns.T * made.theta) @ made.columns
+    squares = made.columns * np.sum((made.columns @ np.linalg.solve(A, targets.T)) ** 2, axis=1)[:, None]
+    return Found(_whole(made.columns, made.theta, made.bound, squares.T), exact=made.certificate.exact), tried[-1]
+
+
+def _prior_of(shares: FloatArray) -> Prior:
+    """Return shares as whole numbers, none of them 0 where the share is not."""
+    return Prior.from_rows([[max(1, round(float(v) * _DECODER_TOTAL)) if v > 0 else 0 for v in shares]])
+
+
 def capped_information(cone: Cone, prior: Prior, targets: FloatArray, cap: float, limits: Limits, method: str) -> Found:
     """Maximise the information with at most `cap` of total variance; see `variance.frontier`."""
     starts = _known_columns(cone, prior)
@@ -127,11 +159,12 @@ def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_bas
     return Base(cone, prior)
 
 
-def _whole(columns: FloatArray, theta: FloatArray, bound: float) -> Optimum:
-    """Return few reports with the same moments as whole-number columns."""
+def _whole(columns: FloatArray, theta: FloatArray, bound: float, also: FloatArray | None = None) -> Optimum:
+    """Return few reports with the same moments as whole-number columns; also : further features kept, (k, reports)."""
     a = columns.shape[1]
     if len(columns) > a and len(columns) <= _THINNED and a <= _REPAIRED_ANSWERS:
         features = np.array([columns[:, i] * columns[:, j] for i in range(a) for j in range(i + 1)])
+        features = features if also is None else np.vstack([features, also])
         kept, theta = thinned(features, np.arange(len(columns)), theta)
         columns = columns[kept]
     return programme.generated(columns, theta, bound, np.zeros(a))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unbiased estimates with their uncertainty, from counts per report symbol (DESIGN §6)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from frankly_server.estimate.inputs import (
     checked_targets,
 )
 from frankly_server.estimate.joint import Joint, JointEvidence, Source
-from frankly_server.estimate.margins import Margins, Values, require_level
+from frankly_server.estimate.margins import METHODS, Margins, Pairs, Values, require_level
 from frankly_server.estimate.poisoning import Poisoning, checked_beta
 from frankly_server.estimate.products import ProductEvidence
 from frankly_server.estimate.sets import SetCounts, SetEvidence
@@ -34,19 +34,25 @@ class Estimate:
     needs two reports. se : its root diagonal; se_privacy, se_sampling : the two parts it is made of (se² is their
     sum). For a census or a finite population the privacy part of these three is at least its value at the projected
     shares: the unbiased one can fall to 0 or below by chance, and a zero margin would pass noise off as certainty.
-    worst_case_se : over all possible true shares. margins : half-widths at `level`. poisoning : how far fake reports
+    worst_case_se : over all possible true shares. margins : at `level`. poisoning : how far fake reports
     can have moved the estimates.
 
     projected : targets of the nearest shares on the simplex. mle : of the likeliest shares on the simplex, at most
-    `mle_gap` nats per report from the best. Both are biased, and neither's spread is `se`.
+    `mle_gap` nats of log-likelihood, over all reports, from the best. Both are biased, and neither's spread is `se`.
+    projected_interval, mle_interval : [low, high] at `level`: `margins.score` moved with its estimate to the nearest
+    possible value, cut to what is possible and widened where need be to the value. They hold the true value wherever
+    that margin does.
 
     design_effect : the variance over that of as many answers given openly, at the projected shares; inf where those
     would not vary. privacy_cost : the share of respondents whose loss would cost as much, 1 − 1/design_effect.
     efficiency : of the fixed decoder against the Cramér-Rao bound, at the projected shares. fit_p : of a test whether
     such reports can come from the mechanism at all; None where nothing can be tested.
 
+    informative : reports whose score for a target is not the commonest one; None where single reports are not known.
     rank : of the mechanism; identifiable : whether every target is. row_flags, per target : not_identifiable,
-    outside_unit_interval (shares only), imprecise (standard error above a third of the estimate).
+    outside_unit_interval (shares only); and of the `score` margin, imprecise (above two thirds of the estimate),
+    margin_too_wide (beyond the target's whole range, ±100 points of a share), few_informative (fewer than 5 informative
+    reports), reports_do_not_fit (the interval lies outside what is possible).
     flags : no_reports, one_report, not_identifiable, outside_simplex, privacy_part_negative, sampling_part_negative (a
     part estimated below 0 is shown as 0, or as said above), ill_conditioned, design_prior_replaced,
     reports_do_not_fit (fit_p < 0.001), mle_not_converged.
@@ -63,12 +69,15 @@ class Estimate:
     margins: Margins
     poisoning: Poisoning
     projected: Values
+    projected_interval: Pairs
     mle: Values
+    mle_interval: Pairs
     mle_gap: float | None
     design_effect: Values
     privacy_cost: Values
     efficiency: Values
     fit_p: float | None
+    informative: tuple[int | None, ...]
     rank: int
     identifiable: bool
     row_flags: tuple[tuple[str, ...], ...]
@@ -92,6 +101,7 @@ def estimate(
     census: bool = False,
     level: float = 0.95,
     beta: Fraction = Fraction(1, 100),
+    methods: Collection[str] = METHODS,
 ) -> Estimate:
     """Estimate W·p from noisy counts; the work does not depend on the number of reports.
 
@@ -103,23 +113,30 @@ def estimate(
     answers published with the mechanism, for the decoder's weights (None: uniform). targets : rows of W over answers,
     or "shares". population : N, if the respondents are drawn without replacement from N people. census : the
     respondents are the whole population, so only privacy adds noise [Thesis 6.5]. level : of the margins, in (0, 1).
-    beta : share of all received reports that are fake, in [0, 1), for the poisoning bound.
+    beta : share of all received reports that are fake, in [0, 1), for the poisoning bound. methods : margins that take
+    time (kl, exact, sequence) are None where they are not among these.
 
     Raises
     ------
     InvalidInput : field_type (beta), counts_invalid, targets_invalid, prior_shape, prior_value, confidence_range.
     """
     confidence = require_level(level)
-    tally = checked_counts(mechanism, counts)
-    n = tally.n if isinstance(tally, SetCounts) else sum(tally.values() if isinstance(tally, dict) else tally)
-    checked_population(n, population, census=census)
     wanted = shares(mechanism.answers) if targets == "shares" else checked_targets(mechanism, targets)
-    prior = None if design_prior is None else checked_prior(mechanism, design_prior)
+    found = checked_evidence(mechanism, counts, wanted, design_prior)
+    checked_population(found.n, population, census=census)
     share = checked_beta(beta)
-    found = evidence_of(mechanism, tally, wanted, prior)
     are_shares = wanted is shares(mechanism.answers) or all(all(w in (0, 1) for w in row) for row in wanted)
     figures = Figures(found, len(wanted), population, census=census, are_shares=are_shares)
-    return Estimate(n=n, level=confidence, **figures.all(confidence, share))
+    return Estimate(n=found.n, level=confidence, **figures.all(confidence, share, methods))
+
+
+def checked_evidence(
+    mechanism: Source, counts: Tally, targets: Targets, design_prior: Sequence[int] | None
+) -> Evidence:
+    """Return what counts say about the targets; raises as `estimate` does."""
+    tally = checked_counts(mechanism, counts)
+    prior = None if design_prior is None else checked_prior(mechanism, design_prior)
+    return evidence_of(mechanism, tally, targets, prior)
 
 
 def evidence_of(mechanism: Source, tally: Checked, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:

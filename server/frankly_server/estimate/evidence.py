@@ -6,7 +6,6 @@ its counts give the mean (exactly) and the second moments of d; nothing else of 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
@@ -25,18 +24,10 @@ from frankly_server.estimate.decoder import (
 )
 from frankly_server.estimate.kronecker import Kronecker, Law
 from frankly_server.estimate.likelihood import fit_p
+from frankly_server.estimate.scores import MOST_LAWS, Score, listed_score
 
 FloatArray = NDArray[np.float64]
 Exact = tuple[Fraction | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TwoValues:
-    """A score that is `low` or `high` and nothing else; `count` reports scored high."""
-
-    low: Fraction
-    high: Fraction
-    count: int
 
 
 def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Exact:
@@ -84,8 +75,8 @@ class Evidence(Protocol):
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """Return the least and the largest d of each known target."""
 
-    def two_values(self) -> list[TwoValues | None]:
-        """Return, for each known target whose score takes two values only, these."""
+    def scores(self) -> list[Score]:
+        """Return what single reports decode to, for each known target; not needed without reports."""
 
     def likelihood(self) -> tuple[Law, FloatArray] | None:
         """Return (columns of Q, each up to a factor, shape (answers, seen), counts), None where symbols were not kept.
@@ -119,9 +110,15 @@ def condition_of(mechanism: Table) -> float:
 class Likely:
     """What follows from counts per report symbol and Q alone, whichever way the rest is computed."""
 
+    answers: int
     rank: int
     _law: Law
     _counts: tuple[int, ...]
+
+    def _scores(self, V: FloatArray, means: Exact) -> list[Score]:
+        """Return the scores that V decodes to, one row and one observed mean per known target."""
+        law = self.law() if len(V) * self.answers * len(self._counts) <= MOST_LAWS else None
+        return [listed_score(mean, row, self._counts, law) for mean, row in zip(means, V, strict=True)]
 
     def likelihood(self) -> tuple[Law, FloatArray] | None:
         """See Evidence."""
@@ -190,15 +187,9 @@ class TableEvidence(Likely):
         """See Evidence."""
         return [(Fraction(min(row), scale), Fraction(max(row), scale)) for row, scale in self._rows]
 
-    def two_values(self) -> list[TwoValues | None]:
+    def scores(self) -> list[Score]:
         """See Evidence."""
-        found: list[TwoValues | None] = []
-        for row, scale in self._rows:
-            low, high = min(row), max(row)
-            two = low < high and all(v in (low, high) for v in row)
-            count = sum(c for c, v in zip(self._counts, row, strict=True) if v == high)
-            found.append(TwoValues(Fraction(low, scale), Fraction(high, scale), count) if two else None)
-        return found
+        return self._scores(self._V, tuple(self.exact[t] for t in self.known))
 
 
 def _law(table: DenseMechanism) -> FloatArray:

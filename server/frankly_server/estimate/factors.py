@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import DenseMechanism, UnaryMechanism
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import decoder, shares
-from frankly_server.estimate.set_law import SetMechanism, chances, held_together, set_columns, set_law
+from frankly_server.estimate.set_law import SetMechanism, chances, contrast_moments, set_columns, set_law
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -111,8 +111,7 @@ class TableFactor:
 class SetFactor:
     """Sets; the statistic is a 1, for the report itself, and a 1 for every answer that is in the set.
 
-    The decoded values of a unary set do not sum to 1 by themselves. Here what is missing is spread evenly, which stays
-    unbiased and varies less: then a table's cells sum to 1, and to the one-way estimates of the other blocks.
+    The decoder is that of the block's own estimates (`sets`), so they are the margins of a table.
     """
 
     def __init__(self, mechanism: SetMechanism) -> None:
@@ -124,10 +123,8 @@ class SetFactor:
     def decoder(self) -> list[list[Fraction]]:
         """See Factor."""
         k, size = self._q1 - self._q0, self.mechanism.answers
-        if self._unary:
-            even = Fraction(1, size)
-            return [[even, *((int(x == z) - even) / k for z in range(size))] for x in range(size)]
-        return [[-self._q0 / k, *(Fraction(int(x == z)) / k for z in range(size))] for x in range(size)]
+        even = Fraction(1, size)
+        return [[even, *((int(x == z) - even) / k for z in range(size))] for x in range(size)]
 
     @property
     def ends(self) -> list[Ends]:
@@ -157,8 +154,8 @@ class SetFactor:
 
     def values(self, symbols: Sequence[int]) -> FloatArray:
         """See Factor."""
-        bits = self.features(symbols)[1:].astype(np.float64)
-        return self._evened((bits - float(self._q0)) / float(self._q1 - self._q0))
+        decoder = np.array([[float(v) for v in row] for row in self.decoder])
+        return np.asarray(decoder @ self.features(symbols), dtype=np.float64)
 
     def columns(self, symbols: Sequence[int]) -> FloatArray:
         """See Factor."""
@@ -166,25 +163,10 @@ class SetFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
-        a, q1, q0 = self.mechanism.answers, float(self._q1), float(self._q0)
-        without, with_truth = held_together(self.mechanism, 2)
-        is_truth = np.eye(a)
-        held = q0 + (q1 - q0) * is_truth  # [x, c]
-        either = np.maximum(is_truth[:, :, None], is_truth[:, None, :])
-        both = without + (with_truth - without) * either
-        both[:, np.arange(a), np.arange(a)] = held
-        found = both - q0 * (held[:, :, None] + held[:, None, :]) + q0**2
-        found = found / (q1 - q0) ** 2
-        if self._unary:
-            # d − (Σd − 1)/a, whose mean given x is still 1 at x: the constant's products with the rest.
-            centre = np.eye(a) - 1 / a
-            mean = is_truth @ centre / a
-            found = centre @ found @ centre + mean[:, :, None] + mean[:, None, :] + 1 / a**2
-        return np.asarray(found, dtype=np.float64)
-
-    def _evened(self, decoded: FloatArray) -> FloatArray:
-        rest = (1 - decoded.sum(axis=0)) / self.mechanism.answers if self._unary else 0.0
-        return np.asarray(decoded + rest, dtype=np.float64)
+        size, (every, own) = self.mechanism.answers, contrast_moments(self.mechanism)
+        u = np.eye(size) - 1 / size  # see `sets`: a share is 1/size and a contrast; u is symmetric
+        squares = every * (u @ u) + own * u[:, :, None] * u[:, None, :]
+        return np.asarray(squares + (u[:, :, None] + u[:, None, :] + 1 / size) / size, dtype=np.float64)
 
     def law(self) -> FloatArray:
         """See Factor."""

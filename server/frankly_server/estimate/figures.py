@@ -2,7 +2,7 @@
 """Every figure of an estimate, from the exact moments of its evidence; floats from here on."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,21 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frankly_server.estimate import intervals
+from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.likelihood import Likeliest, fisher_bound, likeliest
-from frankly_server.estimate.margins import Margins, Pairs, Values, chebyshev_factor, normal_quantile, times
+from frankly_server.estimate.margins import (
+    DEFAULT,
+    METHODS,
+    Margins,
+    Pairs,
+    Values,
+    chebyshev_factor,
+    normal_quantile,
+    times,
+)
 from frankly_server.estimate.poisoning import poisoning
 from frankly_server.estimate.projection import onto_simplex
+from frankly_server.estimate.target_ends import TargetEnds, around_possible, row_flags
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
 FloatArray = NDArray[np.float64]
 
 ILL_CONDITIONED = 1e6
 DOES_NOT_FIT = 1e-3
-IMPRECISE = 1 / 3
-PLANNED = 1000
-"""Where confidence sequences are narrowest, in reports."""
-_EXACT_FROM = 0.5
 
 
 class Figures:
@@ -40,23 +47,27 @@ class Figures:
         self.estimated_sampling, self.true_sampling = _sampling_factors(found.n, population, census=census)
         self.flags: list[str] = []
 
-    def all(self, level: float, beta: Fraction) -> dict[str, Any]:
+    def all(self, level: float, beta: Fraction, methods: Collection[str]) -> dict[str, Any]:
         """Return every field of an `Estimate` but n and level."""
         found = self.found
         self._flag_inputs()
         exact = found.exact
         if self.are_shares and any(v is not None and not 0 <= v <= 1 for v in exact):
             self.flags.append("outside_simplex")
-        spreads = self.spreads(level)
-        ends: list[tuple[Fraction, Fraction] | None] = [None] * self.targets
-        for t, reach in zip(found.known, found.ends(), strict=True):
-            ends[t] = reach
+        spreads = self.spreads(level, methods)
+        reach: list[tuple[Fraction, Fraction] | None] = [None] * self.targets
+        for t, ends in zip(found.known, found.ends(), strict=True):
+            reach[t] = ends
         design_effect, efficiency = self._design_effect(), self._efficiency()
         best, fit = self._likeliest, self._fit()
+        projected, mle = self._of_shares(self._nearest), self._of_shares(None if best is None else best.shares)
+        score = spreads["margins"].score
         return spreads | {
-            "poisoning": poisoning(ends, exact, beta),
-            "projected": self._of_shares(self._nearest),
-            "mle": self._of_shares(None if best is None else best.shares),
+            "poisoning": poisoning(reach, exact, beta),
+            "projected": projected,
+            "projected_interval": self._around(projected, score),
+            "mle": mle,
+            "mle_interval": self._around(mle, score),
             "mle_gap": None if best is None else best.gap,
             "design_effect": design_effect,
             "privacy_cost": tuple(None if v is None else 1 - 1 / v for v in design_effect),
@@ -64,11 +75,12 @@ class Figures:
             "fit_p": fit,
             "rank": found.rank,
             "identifiable": len(found.known) == self.targets,
-            "row_flags": tuple(map(self._row_flags, range(self.targets), spreads["unbiased"], spreads["se"])),
+            "informative": self.informative,
+            "row_flags": tuple(self._row_flags(spreads["unbiased"], spreads["margins"])),
             "flags": tuple(self.flags),
         }
 
-    def spreads(self, level: float) -> dict[str, Any]:
+    def spreads(self, level: float, methods: Collection[str] = METHODS) -> dict[str, Any]:
         """Return the unbiased estimates with covariance, errors and margins: the fields of those names."""
         found = self.found
         total, privacy, sampling = self._covariances()
@@ -81,7 +93,7 @@ class Figures:
             "se_privacy": self._part(privacy, self._floors, "privacy_part_negative"),
             "se_sampling": self._part(sampling, np.zeros(len(found.known)), "sampling_part_negative"),
             "worst_case_se": worst,
-            "margins": self._margins(se, worst, level, total),
+            "margins": self._margins(se, worst, level, total, methods),
         }
 
     def _flag_inputs(self) -> None:
@@ -114,6 +126,23 @@ class Figures:
         if not best.converged:
             self.flags.append("mle_not_converged")
         return best
+
+    @cached_property
+    def _target_ends(self) -> TargetEnds | None:
+        """Return what gives the two-ended margins, None without reports."""
+        if not self.found.n:
+            return None
+        kind = {"independent": self.independent, "like_draws": self.like_draws}
+        return TargetEnds(self.found, self._truth_moments, self.true_sampling, **kind)
+
+    @property
+    def informative(self) -> tuple[int | None, ...]:
+        """Reports, per target, whose score is not the commonest; None where that is not known."""
+        found: list[int | None] = [None] * self.targets
+        if self._target_ends is not None:
+            for t, score in zip(self.found.known, self._target_ends.scores, strict=True):
+                found[t] = score.informative
+        return tuple(found)
 
     def _covariances(self) -> tuple[FloatArray | None, FloatArray | None, FloatArray | None]:
         """Return (total, privacy part, sampling part), each unbiased; the parts sum to the total.
@@ -168,20 +197,26 @@ class Figures:
             self.flags.append(flag)
         return self._spread([math.sqrt(v) for v in np.maximum(variances, floors)])
 
-    def _margins(self, se: Values, worst: Values, level: float, total: FloatArray | None) -> Margins:
-        found, chebyshev = self.found, chebyshev_factor(level)
-        joint = self._joint_factor(level, total)
-        bounds = [intervals.hoeffding(ends, found.n, level) for ends in found.ends()] if found.n else None
-        exact = self._pairs(self._exact(level)) if found.n and self.independent and level >= _EXACT_FROM else None
+    def _margins(
+        self, se: Values, worst: Values, level: float, total: FloatArray | None, methods: Collection[str]
+    ) -> Margins:
+        chebyshev, joint, ends = chebyshev_factor(level), self._joint_factor(level, total), self._target_ends
+
+        def pairs(method: str, found: Callable[[TargetEnds], Sequence[Ends | None]]) -> Pairs:
+            return (None,) * self.targets if ends is None or method not in methods else self._pairs(found(ends))
+
+        exact = pairs("exact", lambda given: given.exact(level))
+        score = None if ends is None else self._pairs(ends.score(level, self._shares, se, worst))
         return Margins(
-            exact=exact if exact is not None and any(exact) else None,
+            score=(None,) * self.targets if score is None else score,
+            kl=pairs("kl", lambda given: given.kl(level)),
+            exact=exact if any(exact) else None,
             clt=times(normal_quantile(level), se),
             chebyshev=times(chebyshev, worst),
             chebyshev_plugin=times(chebyshev, se),
-            hoeffding=self._spread(bounds),
             simultaneous=times(joint, worst),
             simultaneous_plugin=times(joint, se),
-            sequence=self._pairs(self._sequences(level) if found.n and self.like_draws else None),
+            sequence=pairs("sequence", lambda given: given.sequence(level)),
         )
 
     def _joint_factor(self, level: float, total: FloatArray | None) -> float:
@@ -193,22 +228,6 @@ class Figures:
         if not np.all(scale > 0):
             return bonferroni
         return intervals.widest(total / np.outer(scale, scale), level)
-
-    def _exact(self, level: float) -> list[tuple[float, float] | None]:
-        n = self.found.n
-        return [None if two is None else intervals.exact(two, n, level) for two in self.found.two_values()]
-
-    def _sequences(self, level: float) -> list[tuple[float, float] | None]:
-        found = self.found
-        pairs: list[tuple[float, float] | None] = []
-        for t, two, ends in zip(found.known, found.two_values(), found.ends(), strict=True):
-            value = found.exact[t]
-            if two is not None:
-                pairs.append(intervals.sequence_of_two(two, found.n, level))
-            elif value is not None:
-                half = intervals.sequence(ends, found.n, level, PLANNED)
-                pairs.append((float(value) - half, float(value) + half))
-        return pairs
 
     def _design_effect(self) -> Values:
         """Return (privacy + sampling)/sampling at the projected shares, for independent draws."""
@@ -238,16 +257,28 @@ class Figures:
             self.flags.append("reports_do_not_fit")
         return fit
 
-    def _row_flags(self, t: int, value: float | None, se: float | None) -> tuple[str, ...]:
-        named = {
-            "not_identifiable": t not in self.found.known,
-            "outside_unit_interval": self.are_shares and value is not None and not 0 <= value <= 1,
-            "imprecise": value is not None and se is not None and se > IMPRECISE * abs(value),
-        }
-        return tuple(name for name, holds in named.items() if holds)
+    def _row_flags(self, values: Values, margins: Margins) -> Iterator[tuple[str, ...]]:
+        """Yield the flags of each target; those that depend on a margin are of the default one."""
+        places = {t: i for i, t in enumerate(self.found.known)}
+        for t, (value, ends) in enumerate(zip(values, margins.ends(DEFAULT, values), strict=True)):
+            if t not in places:
+                yield ("not_identifiable",)
+                continue
+            outside = ["outside_unit_interval"] if self.are_shares and value is not None and not 0 <= value <= 1 else []
+            w = self.found.W[places[t]]
+            yield (*outside, *row_flags(value, ends, (float(w.min()), float(w.max())), self.informative[t]))
 
     def _of_shares(self, p: FloatArray | None) -> Values:
         return (None,) * self.targets if p is None else self._spread(list(self.found.W @ p))
+
+    def _around(self, values: Values, score: Pairs) -> Pairs:
+        """Return the intervals of biased products, from the score intervals of the unbiased estimates."""
+        found: list[tuple[float, float] | None] = [None] * self.targets
+        for t, w in zip(self.found.known, self.found.W, strict=True):
+            value, ends, estimate = values[t], score[t], self.found.exact[t]
+            if value is not None and ends is not None and estimate is not None:
+                found[t] = around_possible(value, float(estimate), ends, (float(w.min()), float(w.max())))
+        return tuple(found)
 
     def _spread(self, values: Sequence[float] | None) -> Values:
         """Return one entry per target, None where it is not identifiable or there are no values."""

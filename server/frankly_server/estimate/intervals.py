@@ -1,56 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals that hold at every n and every truth: exact for two-valued scores, Hoeffding, and at any time.
+"""Intervals of scores of two values, exact and at any time; the score interval; the normal factor of several targets.
 
-All of them hold for a census too, where reports are independent but not alike. Binomial tails bound those of unlike
-trials beyond the mean [Hoeffding 1956, Thm 5], which is what `exact` needs at levels of ½ and above. For n of N people
-drawn without replacement Hoeffding's bound holds [Hoeffding 1963, Thm 4]; for `exact` and `sequence` we have no proof,
-so there they are left out.
+`exact` and `sequence_of_two` hold at every n and every truth. `exact` holds for a census too, where reports are
+independent but not alike: binomial tails bound those of unlike trials beyond the mean [Hoeffding 1956, Thm 5], which is
+what it needs at levels of ½ and above. For n of N people drawn without replacement we have no proof for these two, so
+there they are left out.
 """
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from frankly_server.estimate.evidence import TwoValues
+from frankly_server.estimate.chernoff import Ends, scaled
 from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.scores import TwoValues
 
-Ends = tuple[float, float]
 _KNOWN = 4096  # intervals of chances: the answers of one question often have the same few counts
 
 
 def exact(two: TwoValues, n: int, level: float) -> Ends:
-    """Return the Clopper-Pearson interval of a score that is `low` or `high`, in the target's own units.
+    """Return the Clopper-Pearson interval of a score of two groups of values, in the target's own units.
 
-    The estimate is low + (high − low)·count/n, so ends for the chance of `high` become ends for the target; that the
-    chance may fall with the target (a negative slope) is settled by calling the larger value `high`.
+    The mean score lies between low + (high − low)·q at the least and at the largest values of both groups, where q is
+    the chance of the upper group; it grows with q, so ends for q become ends for the target.
     """
-    return _scaled(two, _clopper_pearson(two.count, n, level))
-
-
-def hoeffding(ends: tuple[Fraction, Fraction], n: int, level: float) -> float:
-    """Return the half-width (max d − min d)·√(ln(2/(1 − level))/(2n)) [Hoeffding 1963, Thm 2]."""
-    return float(ends[1] - ends[0]) * math.sqrt(math.log(2 / (1 - level)) / (2 * n))
-
-
-def sequence(ends: tuple[Fraction, Fraction], n: int, level: float, planned: int) -> float:
-    """Return a half-width that holds at all n at once, so that looking often does no harm.
-
-    Robbins' normal mixture for scores in an interval of length R: |Σ(d − mean)| ≤ √((v + ρ) ln((v + ρ)/(ρ α²))) for all
-    n with probability 1 − α, v = n R²/4 [Robbins 1970; Howard et al. 2021, eq. 3.7]. ρ makes it narrowest near
-    n = `planned`, which must not depend on the reports.
-    """
-    alpha = 1 - level
-    quarter = float(ends[1] - ends[0]) ** 2 / 4
-    if quarter == 0:
-        return 0.0
-    rho = planned * quarter / (2 * math.log(1 / alpha) + math.log(1 + 2 * math.log(1 / alpha)))
-    v = n * quarter
-    return math.sqrt((v + rho) * math.log((v + rho) / (rho * alpha**2))) / n
+    return scaled(two.low, two.high, _clopper_pearson(two.count, n, level))
 
 
 def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
@@ -60,7 +39,30 @@ def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
     one, so by Ville's inequality it stays below 1/α at all n with probability 1 − α [Robbins 1970]; the interval is
     where it does now.
     """
-    return _scaled(two, _mixture(two.count, n, level))
+    return scaled(two.low, two.high, _mixture(two.count, n, level))
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """n times the variance of an estimate as a function of the true value: constant + slope·θ − curve·θ²."""
+
+    constant: float
+    slope: float
+    curve: float
+
+
+def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
+    """Return the ends of {θ : (estimate − θ)² ≤ z²/n · variance(θ)} [Wilson 1927 for a binomial].
+
+    A variance below 0 at the estimate, which an estimated constant can give, is taken as 0 there: then the set holds
+    the estimate and is not empty.
+    """
+    k, curve = z * z / n, variance.curve
+    here = max(0.0, variance.constant + variance.slope * estimate - curve * estimate**2)
+    # With θ = estimate + u: (1 + k·curve)u² − k(slope − 2·curve·estimate)u − k·here ≤ 0.
+    lean = k * (variance.slope - 2 * curve * estimate)
+    root = math.sqrt(lean**2 + 4 * (1 + k * curve) * k * here)
+    return estimate + (lean - root) / (2 * (1 + k * curve)), estimate + (lean + root) / (2 * (1 + k * curve))
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -91,11 +93,6 @@ def _crossing(excess: Callable[[float], float], outside: float, inside: float) -
     if excess(tiny) <= 0:
         return outside
     return float(optimize.brentq(excess, tiny, inside, xtol=1e-14))
-
-
-def _scaled(two: TwoValues, chance: Ends) -> Ends:
-    low, step = float(two.low), float(two.high - two.low)
-    return low + step * chance[0], low + step * chance[1]
 
 
 def widest(correlation: NDArray[np.float64], level: float) -> float:

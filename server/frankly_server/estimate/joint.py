@@ -20,10 +20,11 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.evidence import Exact, TwoValues, of_shares
+from frankly_server.estimate.evidence import Exact, of_shares
 from frankly_server.estimate.factors import Factor, SetFactor, TableFactor
 from frankly_server.estimate.likelihood import fit_p
 from frankly_server.estimate.products import corners
+from frankly_server.estimate.scores import MOST_LAWS, Score, groups_of, informative, listed_score
 from frankly_server.estimate.set_law import SetMechanism
 from frankly_server.estimate.sets import MOST_LISTED, MOST_SEEN
 
@@ -143,9 +144,17 @@ class JointEvidence:
             found.append((sum((a for a, _ in reach), Fraction(0)), sum((b for _, b in reach), Fraction(0))))
         return found
 
-    def two_values(self) -> list[TwoValues | None]:
-        """Return None for each target: products take more values."""
-        return [None] * len(self._targets)
+    def scores(self) -> list[Score]:
+        """See Evidence; where reports are too many to list, the single ones received are looked at if they are few."""
+        law, means = self.law(), [float(v or 0) for v in self.exact]
+        if law is None:
+            ends = [(float(low), float(high)) for low, high in self.ends()]
+            seen = self._seen_scores()
+            return [Score(m, reach, informative=i) for m, reach, i in zip(means, ends, seen, strict=True)]
+        values = reduce(_kronecker, (f.values(list(f.mechanism.symbols())) for f in self._factors))
+        listed = law if len(self.W) * law.size <= MOST_LAWS else None
+        counts = [int(n) for n in self._listed_counts()]
+        return [listed_score(mean, row, counts, listed) for mean, row in zip(means, self.W @ values, strict=True)]
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
         """See Evidence."""
@@ -165,11 +174,23 @@ class JointEvidence:
         law = self.law()
         if law is None or best is None:
             return None
+        return fit_p(law, self._listed_counts().astype(np.float64), best, self.rank)
+
+    def _listed_counts(self) -> IntArray:
+        """Return the counts per symbols together, of all that can come, row-major."""
         places = [{y: i for i, y in enumerate(factor.mechanism.symbols())} for factor in self._factors]
-        counts = np.zeros([len(place) for place in places])
+        counts = np.zeros([len(place) for place in places], dtype=np.int64)
         for symbol, n in zip(self._symbols, self._counts, strict=True):
             counts[tuple(place[y] for place, y in zip(places, symbol, strict=True))] = n
-        return fit_p(law, counts.reshape(-1), best, self.rank)
+        return counts.reshape(-1)
+
+    def _seen_scores(self) -> list[int | None]:
+        """Return, per target, how many reports do not score the commonest value."""
+        if not self.n or len(self.W) * len(self._symbols) > MOST_LAWS:
+            return [None] * len(self.W)
+        values = [factor.values(self._part(j, slice(None))) for j, factor in enumerate(self._factors)]
+        counts = [int(n) for n in self._counts]
+        return [informative(groups_of(row), counts) for row in self.W @ reduce(_rowwise, values)]
 
     def _part(self, j: int, chunk: slice) -> list[int]:
         return [symbol[j] for symbol in self._symbols[chunk]]

@@ -13,34 +13,44 @@ Values = tuple[float | None, ...]
 Pairs = tuple[tuple[float, float] | None, ...]
 
 METHODS = (
-    "clt", "chebyshev", "chebyshev_plugin", "hoeffding", "exact", "simultaneous", "simultaneous_plugin", "sequence",
+    "score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous", "simultaneous_plugin", "sequence",
 )  # fmt: skip
+DEFAULT = "score"
+OF_TWO_ENDS = ("score", "kl", "exact", "sequence")
 
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Half-widths per target, None where unknown; `exact` and `sequence` are ends [low, high].
+    """Ends [low, high] per target for `OF_TWO_ENDS`, half-widths for the others; None where unknown.
 
-    exact : Clopper-Pearson, for scores of two values and independent reports; None unless there is such a target. clt :
-    normal approximation. chebyshev : holds at every n and every truth, from the worst-case standard error.
-    chebyshev_plugin : Chebyshev's factor on the estimated standard error; *not* guaranteed (at n = 50, ε = 4 and a true
-    share of 0 it covers 60%). hoeffding : holds at every n and every truth. simultaneous : for all targets at once, the
+    score : the score interval, cut at what is possible, or the normal one, whichever is wider at each end; for scores
+    of two values the score interval alone (Wilson's, for independent reports), not cut. Never ±0 unless the variance is
+    0 under every truth. kl : Chernoff
+    bound; holds at every n and every truth. exact : Clopper-Pearson, for scores of two values and independent reports;
+    None unless there is such a target. clt : normal approximation. chebyshev : holds at every n and every truth, from
+    the worst-case standard error. chebyshev_plugin : Chebyshev's factor on the estimated standard error; *not*
+    guaranteed (at n = 50, ε = 4 and a true share of 0 it covers 60%). simultaneous : for all targets at once, the
     normal factor of their largest deviation on the worst-case error. simultaneous_plugin : the same on the estimated
     error, narrower and not guaranteed at small n. sequence : holds at all n at once, for pages that people watch.
     """
 
+    score: Pairs
+    kl: Pairs
     exact: Pairs | None
     clt: Values
     chebyshev: Values
     chebyshev_plugin: Values
-    hoeffding: Values
     simultaneous: Values
     simultaneous_plugin: Values
     sequence: Pairs
 
-    def half_widths(self, method: str) -> Values | None:
-        """Return the half-widths of a method that has some; None for `exact` and `sequence`."""
-        return None if method in ("exact", "sequence") else getattr(self, method)
+    def ends(self, method: str, estimates: Values) -> Pairs:
+        """Return [low, high] per target by any method; `estimates` are the values that half-widths are about."""
+        found = getattr(self, method)
+        if method in OF_TWO_ENDS:
+            return (None,) * len(estimates) if found is None else found
+        halves = zip(estimates, found, strict=True)
+        return tuple(None if v is None or half is None else (v - half, v + half) for v, half in halves)
 
 
 def require_level(level: object, field: str = "level") -> float:

@@ -1,45 +1,107 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One estimate from several that are independent and of the same truth: weights by inverse covariance (DESIGN §6).
-
-Weights must not look at the answers, or the pooled estimate is biased. So the covariance is the one at the published
-design prior, which the mechanism and n determine: Σ_v = (M_v − (Wp₀)(Wp₀)ᵀ)/n_v with M_v = E[d dᵀ] at p₀.
-"""
+"""One estimate from several independent ones: their weighted mean, its ends, and a test that their truths are equal."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
+
+from frankly_server.estimate import chernoff
+from frankly_server.estimate.evidence import Evidence
+from frankly_server.estimate.margins import Pairs, Values
 
 FloatArray = NDArray[np.float64]
 
+_RANK = 1e-11
+"""Eigenvalues below this fraction of the largest are 0.
 
-def matrices(covariances: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return B_v = (Σ_u Σ_u⁺)⁺ Σ_v⁺ on the common range, which sum to the identity there.
+Shares add up to 1, so their covariance has one that is 0 in exact arithmetic and about 1e-16 of the largest in floats.
+"""
 
-    Σ_v B_v x_v has the least variance, for every combination of the targets, of all unbiased combinations at these
-    covariances (generalised least squares; Aitken 1935). Targets that sum to a constant make the Σ_v singular in the
-    same direction; there the values agree, and the mean is taken.
 
-    covariances : symmetric, shape (t, t), one for each estimate.
+@dataclass(frozen=True, slots=True)
+class Homogeneity:
+    """A test that several estimates have equal truths: the statistic, its degrees of freedom, and the p-value."""
+
+    statistic: float
+    freedom: int
+    p: float
+
+
+def homogeneity(values: Sequence[FloatArray], covariances: Sequence[FloatArray]) -> Homogeneity | None:
+    """Return T = Σ_v (x_v − x̄)ᵀΣ_v⁺(x_v − x̄) with its p-value by χ²; None if there is nothing to compare.
+
+    x̄ = (Σ_v Σ_v⁺)⁺ Σ_v Σ_v⁺x_v is the inverse-covariance mean. The degrees of freedom are Σ_v rank Σ_v less the rank of
+    Σ_v Σ_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least squares, Aitken 1935; Cochran 1954].
+
+    values : one vector per version. covariances : of each, if the truths are equal.
     """
-    size = len(covariances[0])
-    total = np.sum(covariances, axis=0)
-    values, vectors = np.linalg.eigh(total)
-    free = vectors[:, values > 1e-9 * max(float(values.max()), 1e-300)]
-    fixed = np.eye(size) - free @ free.T
-    precisions = [np.linalg.pinv(free.T @ C @ free, hermitian=True) for C in covariances]
-    whole = np.linalg.pinv(np.sum(precisions, axis=0), hermitian=True)
-    parts = [free @ (whole @ P) @ free.T + fixed / len(covariances) for P in precisions]
-    return [np.asarray(part, dtype=np.float64) for part in parts]
+    precisions, ranks = zip(*map(_inverse, covariances), strict=True)
+    together, rank = _inverse(np.sum(precisions, axis=0))
+    freedom = sum(ranks) - rank
+    if freedom < 1:
+        return None
+    mean = together @ np.sum([P @ x for P, x in zip(precisions, values, strict=True)], axis=0)
+    statistic = fsum(float((x - mean) @ P @ (x - mean)) for P, x in zip(precisions, values, strict=True))
+    return Homogeneity(statistic, freedom, float(stats.chi2.sf(statistic, freedom)))
 
 
-def pooled(weights: Sequence[FloatArray], values: Sequence[FloatArray]) -> FloatArray:
-    """Return Σ_v B_v x_v."""
-    return np.asarray(np.sum([B @ x for B, x in zip(weights, values, strict=True)], axis=0), dtype=np.float64)
+def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
+    """Return Σ_v w_v x_v per target, None where some part is not known."""
+    found: list[float | None] = []
+    for weight, column in zip(zip(*weights, strict=True), zip(*values, strict=True), strict=True):
+        terms = [w * v for w, v in zip(weight, column, strict=True) if w is not None and v is not None]
+        found.append(fsum(terms) if len(terms) == len(column) else None)
+    return tuple(found)
 
 
-def pooled_covariance(weights: Sequence[FloatArray], covariances: Sequence[FloatArray]) -> FloatArray:
-    """Return Σ_v B_v C_v B_vᵀ: the estimates are of different people's reports, so they are independent."""
-    return np.asarray(
-        np.sum([B @ C @ B.T for B, C in zip(weights, covariances, strict=True)], axis=0), dtype=np.float64
+def weighted_root(weights: Sequence[Values], errors: Sequence[Values]) -> Values:
+    """Return √Σ_v w_v²s_v² per target, None where some part is not known."""
+    squares = weighted_sum([_squares(w) for w in weights], [_squares(s) for s in errors])
+    return tuple(None if v is None else sqrt(v) for v in squares)
+
+
+def combined_ends(weights: Sequence[Values], values: Sequence[Values], ends: Sequence[Pairs]) -> Pairs:
+    """Return ends of the weighted sum of independent estimates from those of each (MOVER) [Zou and Donner 2008].
+
+    The distances from the estimate, times the weights, add up in squares on either side, as half-widths do where they
+    are multiples of standard errors; ends may be asymmetric. They must not be cut at what is possible: the distance to
+    a cut end says nothing about how far the estimate may be off.
+    """
+    below = weighted_root(weights, [_distances(v, e, 0) for v, e in zip(values, ends, strict=True)])
+    above = weighted_root(weights, [_distances(v, e, 1) for v, e in zip(values, ends, strict=True)])
+    total = weighted_sum(weights, values)
+    return tuple(
+        None if v is None or down is None or up is None else (v - down, v + up)
+        for v, down, up in zip(total, below, above, strict=True)
     )
+
+
+def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
+    """Return the Chernoff bounds of the sum of the parts' targets, which hold whatever the truth is in each part."""
+    scores = [dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True)) for part in parts]
+    return tuple(
+        chernoff.kl_of_sum([(*known[t], part.n) for known, part in zip(scores, parts, strict=True)], level)
+        if all(t in known for known in scores)
+        else None
+        for t in range(len(parts[0].exact))
+    )
+
+
+def _inverse(symmetric: FloatArray) -> tuple[FloatArray, int]:
+    """Return the pseudo-inverse of a covariance or precision, and its rank."""
+    values, vectors = np.linalg.eigh(symmetric)
+    kept = values > _RANK * max(float(values.max(initial=0.0)), 1e-300)
+    return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T, dtype=np.float64), int(kept.sum())
+
+
+def _squares(values: Values) -> Values:
+    return tuple(None if v is None else v * v for v in values)
+
+
+def _distances(values: Values, ends: Pairs, side: int) -> Values:
+    """Return how far the lower (0) or upper (1) end is from each value."""
+    return tuple(None if v is None or pair is None else pair[side] - v for v, pair in zip(values, ends, strict=True))

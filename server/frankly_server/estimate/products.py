@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import product
-from math import prod
 
 import numpy as np
 from frankly_protocol.mechanisms import ProductMechanism
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Decoder, product_shares
-from frankly_server.estimate.evidence import Exact, Likely, TwoValues, condition_of, law_of
+from frankly_server.estimate.evidence import Exact, Likely, condition_of, law_of
 from frankly_server.estimate.kronecker import Kronecker
+from frankly_server.estimate.scores import Score
 
 FloatArray = NDArray[np.float64]
 
@@ -34,7 +34,6 @@ class ProductEvidence(Likely):
         self.fallback, self.known = any(part.fallback for part in parts), list(range(mechanism.answers))
         self.W = np.eye(self.answers)
         self._sizes = [part.mechanism.answers for part in parts]
-        self._cells = list(product(*map(range, self._sizes)))
         self._law = law_of(mechanism)
         self._decoders = [np.array([[float(v) for v in row] for row in part.rows if row is not None]) for part in parts]
         self._rates = np.array([c / max(self.n, 1) for c in self._counts])
@@ -78,12 +77,9 @@ class ProductEvidence(Likely):
         every = [[(min(row), max(row)) for row in part.rows if row is not None] for part in self._parts]
         return [reduce(corners, cell) for cell in product(*every)]
 
-    def two_values(self) -> list[TwoValues | None]:
+    def scores(self) -> list[Score]:
         """See Evidence."""
-        own = [[sorted(set(row)) for row in part.rows if row is not None] for part in self._parts]
-        return [
-            self._two_values(cell, [values[x] for values, x in zip(own, cell, strict=True)]) for cell in self._cells
-        ]
+        return self._scores(Kronecker(self._decoders).dense, self.exact)
 
     def _second(self, rates: FloatArray) -> FloatArray:
         """Return V diag(rates) Vᵀ: both decoded values of a pair of cells are products over the factors."""
@@ -91,21 +87,6 @@ class ProductEvidence(Likely):
         found = (pairs @ rates).reshape([size for own in self._sizes for size in (own, own)])
         axes = [*range(0, found.ndim, 2), *range(1, found.ndim, 2)]
         return np.asarray(found.transpose(axes).reshape(self.answers, self.answers), dtype=np.float64)
-
-    def _two_values(self, cell: tuple[int, ...], own: Sequence[Sequence[Fraction]]) -> TwoValues | None:
-        """Return the two values of a cell's row, if there are two. own : the values of each factor's row."""
-        # No row is 0 throughout, so there are at least as many products as a factor has values.
-        values = set(map(_times, product(*own))) if max(map(len, own)) <= 2 else set()
-        if len(values) != 2:
-            return None
-        low, high = sorted(values)
-        rows = [row for part, x in zip(self._parts, cell, strict=True) if (row := part.rows[x]) is not None]
-        sent = zip(map(_times, product(*rows)), self._counts, strict=True)
-        return TwoValues(low, high, sum(count for value, count in sent if value == high))
-
-
-def _times(values: Sequence[Fraction]) -> Fraction:
-    return prod(values, start=Fraction(1))
 
 
 def _whole(factors: Sequence[FloatArray]) -> FloatArray:

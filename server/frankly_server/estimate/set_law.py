@@ -37,6 +37,18 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
     return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(size - 1, m - 1)
 
 
+def contrast_moments(mechanism: SetMechanism) -> tuple[float, float]:
+    """Return (s, t) with E[D_u D_v | x] = s Σ_z u_z v_z + t u_x v_x, where D_u = Σ_z u_z 1[z in set]/(q1 − q0).
+
+    u, v : weights that sum to 0. Two other answers are in the set together with chance A, an answer and the truth with
+    chance B. Since Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A) are left of these chances.
+    """
+    q1, q0 = map(float, chances(mechanism))
+    without, with_truth = held_together(mechanism, 2)
+    k = q1 - q0
+    return (q0 - without) / k**2, (k - 2 * (with_truth - without)) / k**2
+
+
 def set_columns(mechanism: SetMechanism, masks: Sequence[int]) -> FloatArray:
     """Return Q(mask|·) for each mask up to a factor of its own, shape (answers, masks).
 

@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates from reports that are sets of answers (unary, subset), in closed form.
 
-Answer x is in the set with chance q1 if it is the truth and q0 otherwise, so d_x = (1[x in set] − q0)/(q1 − q0) decodes
-it [Wang et al. 2017, eq. 2]. How often each answer, and each pair of answers, was in the set is all that the mean of d
-and of d dᵀ need: the symbols themselves, of which there may be 2^answers, are not kept.
+Answer x is in the set with chance q1 if it is the truth and q0 otherwise, so b_x = (1[x in set] − q0)/(q1 − q0) decodes
+it [Wang et al. 2017, eq. 2]. Exactly one answer is true, which the b_x of a unary report do not know: their sum is 1 on
+average only. What it lacks is spread evenly, d_x = b_x + (1 − Σb)/a. A target w then decodes to w̄ + Σ_x (w_x − w̄) b_x
+with w̄ the mean of w over the answers; for subset reports, whose Σb is 1, nothing changes. How often each answer, and
+each pair of answers, was in the set is all that the mean of d and of d dᵀ need: the symbols themselves, of which there
+may be 2^answers, are not kept.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import SubsetMechanism
+from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.evidence import Exact, TwoValues, of_shares
+from frankly_server.estimate.evidence import Exact, of_shares
 from frankly_server.estimate.projection import onto_simplex
+from frankly_server.estimate.scores import Score, TwoValues, listed_score
 from frankly_server.estimate.set_fit import set_fit
-from frankly_server.estimate.set_law import SetMechanism, chances, held_together, set_columns, set_law
+from frankly_server.estimate.set_law import SetMechanism, chances, contrast_moments, set_columns, set_law
 
 FloatArray = NDArray[np.float64]
 MOST_SEEN = 1 << 18
@@ -102,19 +107,23 @@ class SetEvidence:
         self.known = known if self._q1 != self._q0 else []
         self.W = np.array([[float(v) for v in targets[t]] for t in self.known]).reshape(len(self.known), self.answers)
         self._k = float(self._q1 - self._q0) or 1.0
+        # See the head of the module: a target is its mean over the answers and what it is beyond that.
+        self._level = np.mean(self.W, axis=1, keepdims=True)
+        self._contrast = self.W - self._level
 
-    @property
+    @cached_property
     def exact(self) -> Exact:
         """See Evidence."""
         return of_shares(self.shares, self._targets)
 
-    @property
+    @cached_property
     def shares(self) -> Exact | None:
         """See Evidence."""
         if not self.n or not self.known:
             return None
-        q0, k = self._q0, self._q1 - self._q0
-        return tuple((Fraction(self._counts.pairs[x][x], self.n) - q0) / k for x in range(self.answers))
+        held = [self._counts.pairs[x][x] for x in range(self.answers)]
+        even, whole, k = Fraction(1, self.answers), sum(held), self._q1 - self._q0
+        return tuple(even + Fraction(self.answers * h - whole, self.answers * self.n) / k for h in held)
 
     @property
     def condition(self) -> float:
@@ -124,10 +133,10 @@ class SetEvidence:
 
     def moment(self) -> FloatArray:
         """See Evidence."""
-        rates = self._rates()
-        ones = np.diagonal(rates)
-        q0 = float(self._q0)
-        return self._decoded(rates - q0 * (ones[:, None] + ones[None, :]) + q0**2)
+        rates = np.array([[c / max(self.n, 1) for c in row] for row in self._counts.pairs])
+        mean = self._contrast @ np.diagonal(rates)[:, None] / self._k
+        constants = self._level @ (self._level + mean).T + mean @ self._level.T
+        return np.asarray(self._decoded(rates) + constants, dtype=np.float64)
 
     def spread(self) -> FloatArray:
         """See Evidence."""
@@ -139,50 +148,37 @@ class SetEvidence:
 
     def truth_moments(self) -> FloatArray:
         """See Evidence."""
-        W, squares, sums = self.W, np.sum(self.W**2, axis=1, keepdims=True), np.sum(self.W, axis=1, keepdims=True)
-        own, other, with_own, among = self._covariances()
-        # w·Cov·w given x, the covariances being equal within the groups {x}, {x, z}, {z}, {z, z'}.
-        rest, rest_squares = sums - W, squares - W**2
-        spread = own * W**2 + other * rest_squares + 2 * with_own * W * rest + among * (rest**2 - rest_squares)
-        return np.asarray(W**2 + spread / self._k**2, dtype=np.float64)
+        level, u = self._level, self._contrast
+        every, own = contrast_moments(self._mechanism) if self.known else (0.0, 0.0)
+        squares = every * np.sum(u**2, axis=1, keepdims=True) + own * u**2
+        return np.asarray(squares + level * (level + 2 * u), dtype=np.float64)
 
     def moment_at(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
-        own, other, with_own, among = self._covariances()
-        either = p[:, None] + p[None, :]
-        spread = with_own * either + among * (1 - either)
-        np.fill_diagonal(spread, own * p + other * (1 - p))
-        return np.asarray(self.W @ (np.diag(p) + spread / self._k**2) @ self.W.T, dtype=np.float64)
+        level, u = self._level, self._contrast
+        every, own = contrast_moments(self._mechanism) if self.known else (0.0, 0.0)
+        mean = u @ p[:, None]
+        squares = (u * (every + own * p)) @ u.T
+        return np.asarray(squares + level @ (level + mean).T + mean @ level.T, dtype=np.float64)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
         k = self._q1 - self._q0
         found = []
         for t in self.known:
-            w = sorted((v / k for v in self._targets[t]), reverse=True)
-            base = -self._q0 * sum(w)
+            level = sum(self._targets[t], Fraction(0)) / self.answers
+            w = sorted(((v - level) / k for v in self._targets[t]), reverse=True)
             if isinstance(self._mechanism, SubsetMechanism):
                 size = self._mechanism.size
                 top, bottom = sum(w[:size]), sum(w[-size:])
             else:
                 top, bottom = sum(v for v in w if v > 0), sum(v for v in w if v < 0)
-            found.append((base + bottom, base + top))
+            found.append((level + bottom, level + top))
         return found
 
-    def two_values(self) -> list[TwoValues | None]:
+    def scores(self) -> list[Score]:
         """See Evidence."""
-        found: list[TwoValues | None] = []
-        k = self._q1 - self._q0
-        for t in self.known:
-            used = [x for x, w in enumerate(self._targets[t]) if w]
-            if len(used) != 1:
-                found.append(None)
-                continue
-            x = used[0]
-            w = self._targets[t][x] / k
-            zero, one, count = -self._q0 * w, (1 - self._q0) * w, self._counts.pairs[x][x]
-            found.append(TwoValues(zero, one, count) if w > 0 else TwoValues(one, zero, self.n - count))
-        return found
+        return [self._score(t, reach) for t, reach in zip(self.known, self.ends(), strict=True)]
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
         """See Evidence; None too where so many different sets came in that looking at each would take seconds."""
@@ -204,14 +200,28 @@ class SetEvidence:
         near = onto_simplex(np.array([float(v) for v in p if v is not None])) if best is None else best
         return set_fit(self._mechanism, self.n, np.array(self._counts.pairs, dtype=np.float64), near)
 
-    def _rates(self) -> FloatArray:
-        return np.array([[c / max(self.n, 1) for c in row] for row in self._counts.pairs])
+    def _score(self, t: int, reach: tuple[Fraction, Fraction]) -> Score:
+        """Return the score of a target: of two values if it is about one answer, else from the sets one by one."""
+        mean, low, high = float(self.exact[t] or 0), *map(float, reach)
+        used = [x for x, w in enumerate(self._targets[t]) if w]
+        if len(used) == 1:
+            return self._of_one(mean, (low, high), used[0], self._targets[t][used[0]])
+        if self._mechanism.reports > MOST_LISTED:
+            return Score(mean, (low, high))
+        masks = list(self._mechanism.symbols())
+        seen = None if self._counts.symbols is None else dict(self._counts.symbols)
+        bits = np.array([[mask >> x & 1 for mask in masks] for x in range(self.answers)], dtype=np.float64)
+        i = self.known.index(t)
+        values = self._level[i] + self._contrast[i] @ bits / self._k
+        return listed_score(mean, values, None if seen is None else [seen.get(mask, 0) for mask in masks], self.law())
+
+    def _of_one(self, mean: float, reach: tuple[float, float], x: int, w: Fraction) -> Score:
+        """Return the score of a target about answer x alone: two values, of the report as a whole or of its bit."""
+        held, k = self._counts.pairs[x][x], self._q1 - self._q0
+        low, high = sorted((float(-w * self._q0 / k), float(w * (1 - self._q0) / k)))
+        count = held if w / k > 0 else self.n - held
+        two, of_bit = TwoValues((low, low), (high, high), count), isinstance(self._mechanism, UnaryMechanism)
+        return Score(mean, reach, two, informative=min(count, self.n - count), of_bit=of_bit)
 
     def _decoded(self, second: FloatArray) -> FloatArray:
-        return np.asarray(self.W @ (second / self._k**2) @ self.W.T, dtype=np.float64)
-
-    def _covariances(self) -> tuple[float, float, float, float]:
-        """Return the covariances of membership given x: of x; of another z; of x and z; of z and another z'."""
-        q1, q0 = float(self._q1), float(self._q0)
-        without, with_truth = held_together(self._mechanism, 2)
-        return q1 * (1 - q1), q0 * (1 - q0), with_truth - q1 * q0, without - q0 * q0
+        return np.asarray(self._contrast @ (second / self._k**2) @ self._contrast.T, dtype=np.float64)

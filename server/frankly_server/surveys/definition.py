@@ -32,6 +32,7 @@ from frankly_server.surveys.fields import (
 )
 from frankly_server.surveys.known import PriorDefinition, in_strata_order
 from frankly_server.surveys.notions import Levels, NotionDefinition
+from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml
 
 MAX_JOINT: Final = 256
@@ -85,7 +86,8 @@ class BlockDefinition(OwnParameters, Levels):
 
     notion with its levels, or notions : several that must all be kept, each with its own. ceiling_cap : nats of LDP of
     the answer beside them, the backstop should the prior be false. priors : further tables under which every
-    prior-based notion must hold too. Without a prior, answers are taken as equally likely when designing.
+    prior-based notion must hold too. Without a prior, answers are taken as equally likely when designing. truths : the
+    largest variance over them counts, instead of that at the prior's shares.
     accept_identity : let the mechanism send answers unchanged where the notion allows it.
     """
 
@@ -98,6 +100,7 @@ class BlockDefinition(OwnParameters, Levels):
     ] = "optimal"
     objective: Literal["variance", "information", "hamming"] = "variance"
     criterion: Literal["total", "worst"] = "total"
+    truths: TruthsDefinition = None
     prior: PriorDefinition | None = None
     priors: Annotated[tuple[PriorDefinition, ...], Field(max_length=8)] = ()
     accept_identity: Flag = False

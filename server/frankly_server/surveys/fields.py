@@ -115,7 +115,8 @@ def _level(read: Any, value: Any) -> str:
     return str(value)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Return a count or a share as it was written. Raises the error of a field that is neither."""
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not _NUMERAL.fullmatch(text):
         raise custom(Problem.PRIOR_VALUE, "a cell is a count such as 120, or a share such as 0.125; never negative")
@@ -152,5 +153,5 @@ Epsilon = Annotated[str, BeforeValidator(_nats), _shown(f"Nats, {_LEAST} to {MAX
 Side = Annotated[str, BeforeValidator(_side), _shown("Nats, or inf for a side that is not promised.", _NUMBER)]
 Ceiling = Annotated[str, BeforeValidator(_ceiling), _shown(f"Nats, {_LEAST} to {2 * MAX_EPSILON}.", _NUMBER)]
 Budget = Annotated[str, BeforeValidator(_budget), _shown(f"Nats, {_LEAST} to {6 * MAX_EPSILON}.", _NUMBER)]
-Cell = Annotated[str, BeforeValidator(_cell), _shown("A count such as 120, or a share such as 0.125.", _NUMBER)]
+Cell = Annotated[str, BeforeValidator(cell), _shown("A count such as 120, or a share such as 0.125.", _NUMBER)]
 Words = Annotated[dict[Language, Text], AfterValidator(lambda said: dict(sorted(said.items())))]

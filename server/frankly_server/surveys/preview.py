@@ -14,6 +14,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.design import engine
 from frankly_server.design.limits import Limits
+from frankly_server.design.regret import Regret, regret
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys.definition import BlockDefinition
@@ -35,6 +36,7 @@ class Alternative:
     margins : half-widths at 95% for `numbers`, kept whatever the true shares are; None if some shares cannot be
     estimated. information : nats about the answer, at the design prior. ceiling : nats under every prior, as text.
     unchanged : answers would be sent as they are. certified : the distance to the best possible is known and tiny.
+    regret : what it costs if all choices are equally common; None if nothing.
     """
 
     mechanism: str
@@ -44,6 +46,7 @@ class Alternative:
     ceiling: str = ""
     unchanged: bool = False
     certified: bool = False
+    regret: Regret | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> 
     asked = {"accept_identity": True, "accept_unidentifiable": True}
     try:
         found = draft_block(block.model_copy(update=asked), block.id, limits).design
-        plan = planned(found.mechanism, asked_of(block, block.id).prior.shares, people)
+        plan = planned(found.mechanism, found.decoder_prior, people)
     except InvalidInput as refused:
         return Alternative(block.mechanism, refusal=refused.detail)
     return Alternative(
@@ -162,4 +165,5 @@ def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> 
         ceiling=ln_up(found.ceiling),
         unchanged=found.mechanism.sends_unchanged,
         certified=found.certified,
+        regret=regret(found.mechanism, found.claims, found.decoder_prior),
     )

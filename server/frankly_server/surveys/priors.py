@@ -19,6 +19,8 @@ from frankly_server.design.asked import Asked
 from frankly_server.design.families import Explicit
 from frankly_server.design.prior import Prior
 from frankly_server.design.promises import pairs
+from frankly_server.design.variance.truths import Truths
+from frankly_server.surveys import truths
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.known import PriorDefinition, Table, summed
 
@@ -30,12 +32,14 @@ class BlockRequest:
     """What a block asks for.
 
     prior : whole counts of everybody, of equally likely answers if the admin gave none. promises : what is asked for,
-    in order; a level that the mechanism's own parameters settle is None. explicit : these parameters.
+    in order; a level that the mechanism's own parameters settle is None. explicit : these parameters. truths : over
+    which the largest variance counts; None for the prior's shares alone.
     """
 
     prior: Prior
     promises: tuple[Promise, ...]
     explicit: Explicit
+    truths: Truths | None
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -80,7 +84,7 @@ def asked_of(block: BlockDefinition, field: str) -> BlockRequest:
             if n == 0:  # the published decoder needs every answer to be possible
                 words = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
                 raise InvalidInput(Problem.PRIOR_VALUE, words, "prior.joint")
-        return BlockRequest(asked.prior, _promises(block, asked.claims), asked.explicit)
+        return BlockRequest(asked.prior, _promises(block, asked.claims), asked.explicit, asked.truths)
 
 
 @contextmanager
@@ -112,6 +116,8 @@ def _request(block: BlockDefinition) -> dict[str, Any]:
         given["notions"] = [notion.asked(secrets) for notion in block.notions]
     if block.priors:
         given["priors"] = [{"joint": _rows(summed(prior.tables))} for prior in block.priors]
+    if block.truths is not None:
+        given["truths"] = truths.asked(block.truths)
     if block.ceiling_cap is not None:
         given["ceiling_cap"] = block.ceiling_cap
     return given

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from frankly_protocol.audit import ReportLevel, is_endless, ln_up
+from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
@@ -14,6 +15,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust import Role
 
+from frankly_server.design.regret import Regret, regret
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.store import DocumentRow, Transaction
 from frankly_server.store.standings import StandingRow
@@ -40,6 +42,7 @@ class PublishedBlock:
     epsilon : of the first promise; ``inf`` also where public answers void it, and only the ceiling is stated.
     rules_out : some reports all but rule some answers out; the ceiling is infinite or as good as that.
     estimable, untold : in words, what can be estimated, and which shares no number of reports tells apart.
+    regret : what the mechanism costs if all choices are equally common; None if nothing.
     """
 
     id: str
@@ -52,6 +55,7 @@ class PublishedBlock:
     rules_out: bool
     estimable: Sequence[str]
     untold: Sequence[str]
+    regret: Regret | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +96,16 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             rules_out=is_endless(block.ceiling),
             estimable=words.can,
             untold=words.cannot,
+            regret=regret_of(block),
         )
         for block, words in ((block, in_words(block.mechanism, answers_of(block))) for block in document.blocks)
     ]
+
+
+def regret_of(block: Block) -> Regret | None:
+    """Return what a block's mechanism costs if all choices are equally common; None if nothing."""
+    claims = tuple(claim for promise in block.promises for claim in promise.claims)
+    return regret(block.mechanism, claims, block.design_prior)
 
 
 def read_document(row: DocumentRow) -> SurveyDocument:

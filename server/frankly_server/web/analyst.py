@@ -12,6 +12,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.analysis.planning import plan_within
+from frankly_server.analysis.request import PERCENT, RESPONDENTS, WEIGHTS
 from frankly_server.estimate.margins import METHODS
 from frankly_server.formats import to_csv, to_parquet
 from frankly_server.services import Services
@@ -45,12 +46,23 @@ _QUERY = (
         "How many people the respondents were drawn from, without replacement: margins are narrower then.",
     ),
     Query("simultaneous", _FLAG, "Short for method=simultaneous."),
-    Query("method", {"type": "string", "enum": list(METHODS)}, "Which margin; default clt."),
+    Query("method", {"type": "string", "enum": list(METHODS)}, "Which margin; default score."),
     Query(
         "targets",
         {"type": "string", "maxLength": 1500, "default": "shares"},
         "`shares`; or JSON: a list of question ids for their joint table, or combinations of choices by question, such "
         'as {"drinks": {"at all": {"weekly": 1, "daily": 1}}}; {"of": …, "over": …} is a ratio.',
+    ),
+    Query(
+        "percent",
+        {"type": "string", "enum": list(PERCENT)},
+        "Of a joint table of two questions: the shares within each choice of the first (`row`) or second (`column`).",
+    ),
+    Query(
+        "weights",
+        {"type": "string", "enum": list(WEIGHTS), "default": RESPONDENTS},
+        "How versions are weighed where they are pooled: by respondents, for the mean over all of them; or by the "
+        "inverse variance of each row at the published priors, which presumes that the versions have equal truths.",
     ),
     Query(
         "by",
@@ -104,6 +116,8 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
             since=asked.get("since"),
             until=asked.get("until"),
             population=reading.whole(asked.get("population"), "population"),
+            percent=asked.get("percent"),
+            weights=asked.get("weights"),
         )
         if form == "csv":
             return Response(to_csv(found), content_type=CSV)

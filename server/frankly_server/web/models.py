@@ -144,7 +144,7 @@ class OpenApi(RootModel[dict[str, Any]]):
 
 
 Method = Literal[
-    "clt", "chebyshev", "chebyshev_plugin", "hoeffding", "exact", "simultaneous", "simultaneous_plugin", "sequence"
+    "score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous", "simultaneous_plugin", "sequence"
 ]
 
 
@@ -155,14 +155,19 @@ class Estimate(Shape):
     choice: str = Field(description="The choice, the cell of a joint table, or the combination's name.")
     label: dict[str, str] = Field(description="By language.")
     by: str = Field(description="What the estimate is apart by, such as `region=north`; empty for all together.")
-    estimate: float = Field(description="Unbiased; may leave [0, 1], which `flags` then says.")
-    se: float = Field(description="Standard error.")
+    estimate: float = Field(
+        description="Unbiased, but for a ratio; may leave [0, 1], which `flags` then says of a share."
+    )
+    se: float = Field(description="Standard error; of a ratio by the delta method.")
     se_privacy: float | None = Field(description="The part that randomising caused; null if it cannot be told apart.")
     se_sampling: float | None = Field(description="The part that asking a sample caused, 0 in a census; null likewise.")
     worst_case_se: float | None = Field(description="The largest standard error that any true shares would give.")
-    margin: float = Field(description="Half-width of the interval at `level`, by `method`; the wider side of two.")
-    lo: float
-    hi: float
+    margin: float | None = Field(description="The larger distance from the estimate to `low` or `high`.")
+    low: float | None = Field(
+        description="Lower end of the interval at `level`, by `method`; null with `high` and `margin` where a ratio's "
+        "interval is unbounded, which `flags` then says."
+    )
+    high: float | None = Field(description="Upper end.")
     level: float
     method: Method
     n: int
@@ -175,6 +180,9 @@ class Estimate(Shape):
     privacy_cost: float | None = Field(description="Privacy costs as much as losing this share of the respondents.")
     efficiency: float | None = Field(description="Of the published decoder, against the Cramér-Rao bound.")
     documents: list[str] = Field(description="Digests of the documents whose reports count.")
+    versions_p: float | None = Field(
+        description="p-value of the test that the pooled versions have equal truths; null for one version."
+    )
     flags: list[str]
 
 
@@ -192,8 +200,12 @@ class QuestionEstimates(Shape):
     rows: list[Estimate]
     covariance: list[list[float]] | None = Field(description="Of the rows' estimates, in their order; unbiased.")
     projected: dict[str, float] | None = Field(description="Nearest shares on the simplex; `se` is not theirs.")
+    projected_interval: dict[str, tuple[float, float]] | None = Field(
+        description="[low, high] at `level`: the score interval, cut to what is possible and widened to this share."
+    )
     mle: dict[str, float] | None = Field(description="Likeliest shares on the simplex; `se` is not theirs.")
-    mle_gap: float | None = Field(description="Nats per report by which other shares could be likelier.")
+    mle_interval: dict[str, tuple[float, float]] | None = Field(description="The same for the likeliest shares.")
+    mle_gap: float | None = Field(description="Nats, over all reports, by which other shares could be likelier.")
     fit_p: float | None = Field(description="Whether such reports can come from the mechanism; null if untestable.")
 
 
@@ -223,6 +235,8 @@ class SurveyEstimates(Shape):
     method: Method
     census: bool
     population: int | None = Field(description="People of whom the respondents were drawn without replacement.")
+    percent: Literal["row", "column"] | None = Field(description="The shares are those within the rows or columns.")
+    weights: Literal["respondents", "inverse-variance"] = Field(description="How versions are weighed.")
     by: str | None
     since: str | None = Field(description="Only reports of this UTC day and later ones are in the estimates.")
     until: str | None = Field(description="Only reports of this UTC day and earlier ones are in the estimates.")
@@ -253,6 +267,14 @@ class PlannedLevel(Shape):
     information: float
 
 
+class Regret(Shape):
+    """Cost of a design at another truth than its prior."""
+
+    at: Literal["equal shares"]
+    ratio: str = Field(description="How many times the reports that `against` needs there.")
+    against: str
+
+
 class Plan(Shape):
     """A plan: the margin is kept whatever the true shares are, up to the method."""
 
@@ -265,10 +287,11 @@ class Plan(Shape):
     level: float
     method: Literal["clt", "chebyshev"]
     curve: list[PlannedMargin]
+    regret: Regret | None = Field(description="Of the design if all answers are equally common; null if none.")
     frontier: list[PlannedLevel] | None = None
 
 
 ALL = (
     Health, MetricsText, Envelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit, Report, Receipt, Batch,
-    BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi, PlanRequest, PlannedMargin, PlannedLevel, Plan,
+    BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi, PlanRequest, PlannedMargin, PlannedLevel, Regret, Plan,
 )  # fmt: skip

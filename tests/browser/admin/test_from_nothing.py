@@ -202,7 +202,7 @@ def _read(desk: Desk, link: str) -> None:
         share = f"{row['estimate'] * 100:.1f}%".replace("-", "−")
         cells = page.locator("table tbody tr", has_text=row["label"]["en"]).first.inner_text()
         assert share in cells
-        assert "±" in cells
+        assert all(f"{row[end] * 100:.1f}%".replace("-", "−") in cells for end in ("low", "high"))
     assert page.locator("svg.intervals .whisker").count() == 6
     # Twelve random reports may say anything, even that an estimate lies beyond what is possible.
     told, shown = said_of(answer["questions"][0], answer["level"], "en").findings, page.locator("main").inner_text()

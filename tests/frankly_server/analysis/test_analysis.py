@@ -15,13 +15,16 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.analysis import Analysis
 from frankly_server.estimate import estimate
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import checked_evidence
+from frankly_server.estimate.pooling import kl_ends
 from frankly_server.store import Database
 from frankly_server.store.schema import reports
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, row
 
-NUMBERS = ("estimate", "se", "se_privacy", "se_sampling", "margin", "lo", "hi")
+NUMBERS = ("estimate", "se", "se_privacy", "se_sampling", "margin", "low", "high")
 
 
 def _receive(database: Database, document: SurveyDocument, counts: Sequence[Sequence[int]], stratum: str = "") -> None:
@@ -40,7 +43,7 @@ def test_rows_are_the_estimators_with_names(database: Database) -> None:
     document = put(database, survey(ldp_block("affair", "1"), lip_block("marriage")))
     _receive(database, document, [[130, 70], [150, 50]])
     found = Analysis(database).estimates(SURVEY, level=0.9)
-    assert (found["n"], found["level"], found["method"], found["census"]) == (200, 0.9, "clt", False)
+    assert (found["n"], found["level"], found["method"], found["census"]) == (200, 0.9, "score", False)
     assert found["documents"] == [{"digest": document.digest, "version": 1, "n": 200}]
     assert [(q["id"], q["status"], q["n"], q["needed"]) for q in found["questions"]] == [
         ("affair", "ok", 200, 50),
@@ -48,15 +51,14 @@ def test_rows_are_the_estimators_with_names(database: Database) -> None:
     ]
     expected = estimate(document.blocks[0].mechanism, [130, 70], design_prior=(1, 1), level=0.9)
     for t, told in enumerate(_rows(found, "affair")):
-        assert [told[name] for name in ("estimate", "se", "se_privacy", "se_sampling", "margin")] == [
+        assert [told[name] for name in ("estimate", "se", "se_privacy", "se_sampling")] == [
             expected.unbiased[t],
             expected.se[t],
             expected.se_privacy[t],
             expected.se_sampling[t],
-            expected.margins.clt[t],
         ]
-        assert told["lo"] == told["estimate"] - told["margin"]
-        assert told["hi"] == told["estimate"] + told["margin"]
+        assert (told["low"], told["high"]) == expected.margins.score[t]
+        assert told["margin"] == max(told["high"] - told["estimate"], told["estimate"] - told["low"])
         assert (told["question"], told["choice"], told["label"]["en"]) == ("affair", ("no", "yes")[t], ("no", "yes")[t])
         assert (told["n"], told["level"], told["documents"]) == (200, 0.9, [document.digest])
         assert (told["mechanism"], told["notion"], told["epsilon"], told["ceiling"]) == (
@@ -198,10 +200,9 @@ def _by_hand(mechanism: DenseMechanism, counts: Sequence[int]) -> tuple[float, f
 
 def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
     first, second = _versions(database, later=ldp_block("affair", "0.5"))
-    (asked,) = Analysis(database).estimates(SURVEY)["questions"]
+    (asked,) = Analysis(database).estimates(SURVEY, method="clt")["questions"]
     parts = [_by_hand(d.blocks[0].mechanism, c) for d, c in ((first, [130, 70]), (second, [240, 160]))]
-    weights = [1 / at_prior for _, _, at_prior in parts]
-    weights = [w / sum(weights) for w in weights]
+    weights = [200 / 600, 400 / 600]
     for t, told in enumerate(asked["rows"]):
         value = sum(w * share for w, (share, _, _) in zip(weights, parts, strict=True))
         se = sqrt(sum((w * error) ** 2 for w, (_, error, _) in zip(weights, parts, strict=True)))
@@ -212,12 +213,41 @@ def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
         assert (told["mechanism"], told["epsilon"]) == ("warner", "1.0000, 0.5000")
         assert "pooled" in told["flags"]
     assert sum(told["estimate"] for told in asked["rows"]) == pytest.approx(1)
+    precisions = [1 / at_prior for _, _, at_prior in parts]
+    (precise,) = Analysis(database).estimates(SURVEY, weights="inverse-variance")["questions"]
+    value = sum(p * share for p, (share, _, _) in zip(precisions, parts, strict=True)) / sum(precisions)
+    assert precise["rows"][1]["estimate"] == pytest.approx(value)
     for method in ("exact", "sequence"):
         with pytest.raises(InvalidInput) as refused:
             Analysis(database).estimates(SURVEY, method=method)
         assert (refused.value.code, refused.value.field) == ("unsupported", "method")
     apart = Analysis(database).estimates(SURVEY, method="exact", by="version")["questions"]
     assert [(q["by"], q["n"]) for q in apart] == [({"version": "1"}, 200), ({"version": "2"}, 400)]
+
+
+def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(sqlite: Database) -> None:
+    first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
+    (asked,) = Analysis(sqlite).estimates(SURVEY, census=True, method="kl")["questions"]
+    scaled = [tuple(tuple(w * n / 600 for w in row) for row in shares(2)) for n in map(Fraction, (200, 400))]
+    parts = [
+        checked_evidence(document.blocks[0].mechanism, counts, targets, (1, 1))
+        for document, counts, targets in zip((first, second), ([130, 70], [240, 160]), scaled, strict=True)
+    ]
+    expected = kl_ends(parts, 0.95)
+    for told, ends in zip(asked["rows"], expected, strict=True):
+        assert (told["low"], told["high"]) == pytest.approx(ends)
+
+
+def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Database) -> None:
+    _versions(sqlite, later=ldp_block("affair", "0.5"))
+    (asked,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
+    apart = [q["rows"] for q in Analysis(sqlite).estimates(SURVEY, census=True, by="version")["questions"]]
+    for t, told in enumerate(asked["rows"]):
+        parts = [(n / 600, rows[t]) for n, rows in zip((200, 400), apart, strict=True)]
+        below = sqrt(sum((w * (row["estimate"] - row["low"])) ** 2 for w, row in parts))
+        above = sqrt(sum((w * (row["high"] - row["estimate"])) ** 2 for w, row in parts))
+        assert told["low"] == pytest.approx(told["estimate"] - below)
+        assert told["high"] == pytest.approx(told["estimate"] + above)
 
 
 def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:

@@ -13,7 +13,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_server.analysis import Analysis, encode, replay
-from frankly_server.estimate import estimate
+from frankly_server.estimate import estimate, likelihood
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import ldp_block, survey
@@ -30,15 +30,12 @@ FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
     "outside_simplex": (dense(2, 2, Random(1)), (300, 0), {}),
     "outside_unit_interval": (dense(2, 2, Random(1)), (300, 0), {}),
     "imprecise": (SPARE, (25, 20, 15, 15), {}),
+    "margin_too_wide": (FLAT, (30, 30), {}),
+    "few_informative": (dense(2, 2, Random(1)), (300, 4), {}),
     "reports_do_not_fit": (SPARE, (300, 0, 0, 300), {}),
     "ill_conditioned": (FLAT, (150, 150), {}),
     "exact_not_available": (SPARE, (120, 70, 70, 50), {"method": "exact"}),
-    "delta_method": (SPARE, (120, 70, 70, 50), {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}}),
-    "denominator_unsure": (
-        SPARE,
-        (40, 20, 11, 10),
-        {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}},
-    ),
+    "unbounded": (SPARE, (40, 20, 11, 10), {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}}),
     "sampling_part_negative": (dense(2, 2, Random(1)), (300, 0), {}),
 }
 
@@ -74,7 +71,9 @@ def test_what_cannot_be_told_apart_has_no_row_and_the_others_are_flagged(sqlite:
     assert "not_identifiable" in told["rows"][0]["flags"]
 
 
-def test_a_search_that_did_not_end_is_flagged_with_its_gap() -> None:
+def test_a_search_that_did_not_end_is_flagged_with_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No such mechanism is known; here the search may not take its last steps."""
+    monkeypatch.setattr(likelihood, "_NEWTON_STEPS", 0)
     rng = np.random.default_rng(3)
     rows = 0.9999 * rng.dirichlet(np.ones(9)) + 0.0001 * rng.dirichlet(np.full(9, 0.5), size=6)
     weights = [[int(v * D) for v in each] for each in rows]
@@ -84,7 +83,7 @@ def test_a_search_that_did_not_end_is_flagged_with_its_gap() -> None:
     found = estimate(DenseMechanism(48, tuple(map(tuple, weights))), counts)
     assert "mle_not_converged" in found.flags
     assert found.mle_gap is not None
-    assert found.mle_gap > 1e-9
+    assert found.mle_gap > 1e-3
 
 
 def test_a_design_prior_that_leaves_a_report_without_mass_is_said_to_be_replaced() -> None:
@@ -96,8 +95,8 @@ def test_a_design_prior_that_leaves_a_report_without_mass_is_said_to_be_replaced
 
 def test_the_page_of_flags_names_them_all(root: Path) -> None:
     words = (root / "docs" / "estimates.md").read_text()
-    others = ("not_identifiable", "pooled", "version_left_out", "design_prior_replaced", "mle_not_converged",
-              "privacy_part_negative")  # fmt: skip
+    others = ("not_identifiable", "pooled", "versions_differ", "version_left_out", "design_prior_replaced",
+              "mle_not_converged", "privacy_part_negative")  # fmt: skip
     assert [flag for flag in (*FLAGS, *others) if f"`{flag}`" not in words] == []
 
 

@@ -70,10 +70,11 @@ def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> f
     if np.linalg.matrix_rank(Q, tol=1e-9) < len(Q):
         return None
     weighted = Q / (p / p.sum() @ Q)
-    if found["kind"] == "unary":  # bit by bit: (1{x in y} − flip) / (keep − flip)
+    if found["kind"] == "unary":  # bit by bit: (1{x in y} − flip) / (keep − flip), what lacks to 1 spread evenly
         ones = np.array([[int(symbol, 16) >> x & 1 for symbol in found["symbols"]] for x in range(len(Q))])
         chances = Q @ ones.T
         V = (ones - chances[0, 1]) / (chances[0, 0] - chances[0, 1])
+        V += (1 - V.sum(axis=0)) / len(V)
     else:
         V = np.linalg.pinv(weighted @ Q.T) @ weighted
     squares, s = Q @ (V**2).T, np.linspace(0, 1, 100_001)

@@ -1,22 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of a survey that asked alike, pooled: unbiased, and better than the best of them in 200 random pairs."""
+"""Versions of a survey that asked alike: whose mean is shown, and the test that their truths are equal."""
 
-import random
+from collections.abc import Sequence
 from dataclasses import replace
+from math import exp
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pytest
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
-from frankly_server.analysis.parts import Part, _weighted, pool
-from frankly_server.analysis.request import Request
+from frankly_server.analysis.parts import Part
+from frankly_server.analysis.pooled import Pooled, pool
+from frankly_server.analysis.request import INVERSE_VARIANCE, Request
+from frankly_server.analysis.versions import homogeneity_of, inverse_variance_weights
 from frankly_server.estimate import Joint, estimate
 from frankly_server.estimate.decoder import decoder, shares
+from frankly_server.estimate.pooling import homogeneity
+from numpy.typing import NDArray
+from scipy import stats
 
 from tests.frankly_protocol.samples import ldp_block
 from tests.frankly_server.maths import random_mechanism
 
-PAIRS = 200
+FloatArray = NDArray[np.float64]
+FIRST, SECOND = (0.4, 0.3, 0.2, 0.1), (0.1, 0.3, 0.2, 0.4)
+"""Shares in two versions: choices 2 and 3 did not move."""
+PRIOR = (13, 19, 27, 16)
+
+
+def grr(answers: int, epsilon: float) -> DenseMechanism:
+    """Randomised response."""
+    off = int(2**40 / (exp(epsilon) + answers - 1))
+    on = 2**40 - (answers - 1) * off
+    return DenseMechanism(40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers)))
+
+
+LIP = DenseMechanism(8, ((92, 30, 42, 92), (56, 66, 42, 92), (56, 30, 100, 70), (38, 48, 64, 106)))
+"""Four answers, rows of different shapes, as optima for a skewed prior have them; scores take four values."""
 
 
 def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
@@ -31,9 +54,21 @@ def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
     )
 
 
-def part(mechanism: DenseMechanism, prior: tuple[int, ...], n: int) -> Part:
-    """A document that asked one question, with n reports."""
-    return Part((block_of(mechanism, prior),), n, {(0,): n}, shares(mechanism.answers))
+def part(mechanism: DenseMechanism, counts: Sequence[int], prior: tuple[int, ...] | None = None) -> Part:
+    """A document that asked one question, and its counts."""
+    block = block_of(mechanism, prior or (1,) * mechanism.answers)
+    return Part((block,), sum(counts), {(y,): n for y, n in enumerate(counts)}, shares(mechanism.answers))
+
+
+def law(mechanism: DenseMechanism) -> FloatArray:
+    return np.array([[float(w) for w in row] for row in mechanism.weights]) / mechanism.denominator
+
+
+def expected(mechanism: DenseMechanism, truth: Sequence[float], n: int) -> Part:
+    """The part whose counts are their means, rounded."""
+    counts = [round(n * rate) for rate in np.array(truth) @ law(mechanism)]
+    counts[0] += n - sum(counts)
+    return part(mechanism, counts)
 
 
 def test_a_table_of_a_set_and_of_a_product_is_that_of_all_factors() -> None:
@@ -50,22 +85,148 @@ def test_a_table_of_a_set_and_of_a_product_is_that_of_all_factors() -> None:
     assert (pooled.n, pooled.value, pooled.se) == (n, alone.unbiased, alone.se)
 
 
-def test_pooling_beats_the_best_single_version_in_200_random_pairs() -> None:
-    """Two mechanisms, two numbers of reports: variances at the design prior from the decoders' rows, by definition."""
-    rng, beaten = random.Random(97), 0
-    for _ in range(PAIRS):
+# mechanism, truth and reports of both versions
+DIFFERENT: dict[
+    str, tuple[tuple[DenseMechanism, Sequence[float], int], tuple[DenseMechanism, Sequence[float], int]]
+] = {
+    "alike in size": ((grr(4, 1), FIRST, 20_000), (LIP, SECOND, 20_000)),
+    "few after many": ((grr(4, 0.5), FIRST, 20_000), (grr(4, 4), SECOND, 2_000)),
+    "a change of 30 points": ((grr(4, 1), FIRST, 20_000), (grr(4, 1), SECOND, 20_000)),
+}
+
+
+def both(name: str, **asked: Any) -> tuple[Pooled, list[Part]]:
+    parts = [expected(*each) for each in DIFFERENT[name]]
+    return pool(parts, Request(**asked)), parts
+
+
+@pytest.mark.parametrize("weights", ["respondents", "inverse-variance"])
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_versions_that_differ_are_flagged_and_a_pooled_share_lies_between_its_parts(name: str, weights: str) -> None:
+    pooled, parts = both(name, weights=weights)
+    assert pooled.flags[:2] == ("pooled", "versions_differ")
+    assert pooled.versions_p is not None
+    assert pooled.versions_p < 1e-6
+    values = np.array(
+        [estimate(each.mechanism, each.counts, design_prior=each.design_prior).unbiased for each in parts]
+    )
+    assert np.all(values.min(axis=0) - 1e-12 <= np.array(pooled.value))
+    assert np.all(np.array(pooled.value) <= values.max(axis=0) + 1e-12)
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_is_shown_is_the_mean_of_all_respondents(name: str) -> None:
+    pooled, parts = both(name)
+    truth = sum(n * np.array(p) for _, p, n in DIFFERENT[name]) / sum(each.n for each in parts)
+    np.testing.assert_allclose(np.array(pooled.value, dtype=float), truth, atol=1e-3)
+    assert sum(v or 0 for v in pooled.value) == pytest.approx(1)
+    errors = [estimate(each.mechanism, each.counts, design_prior=each.design_prior) for each in parts]
+    for t, se in enumerate(pooled.se):
+        own = [each.n / pooled.n * (error.se[t] or 0) for each, error in zip(parts, errors, strict=True)]
+        assert se == pytest.approx(np.hypot(*own))
+    assert pooled.covariance is not None
+    np.testing.assert_allclose(np.sqrt(np.diagonal(pooled.covariance)), np.array(pooled.se, dtype=float))
+
+
+def test_versions_that_agree_are_not_flagged() -> None:
+    parts = [expected(grr(4, 1), FIRST, 20_000), expected(LIP, FIRST, 5_000)]
+    pooled = pool(parts, Request())
+    assert pooled.versions_p is not None
+    assert pooled.versions_p > 0.99
+    assert "versions_differ" not in pooled.flags
+    alone = pool(parts[:1], Request())
+    assert (alone.versions_p, "pooled" in alone.flags) == (None, False)
+
+
+@pytest.mark.parametrize("answers", [2, 3, 5])
+@pytest.mark.parametrize("versions", [2, 4])
+def test_the_statistic_is_that_of_all_differences(answers: int, versions: int) -> None:
+    """The quadratic form of the differences to the first version, in the inverse of their covariance."""
+    rng = np.random.default_rng(10 * answers + versions)
+    centre = np.eye(answers) - 1 / answers
+    values = [rng.dirichlet(np.ones(answers)) for _ in range(versions)]
+    covariances = [centre @ (M := rng.normal(size=(answers, answers + 2))) @ M.T @ centre for _ in range(versions)]
+    k = answers - 1
+    differences = np.concatenate([(x - values[0])[:k] for x in values[1:]])
+    whole = np.kron(np.ones((versions - 1, versions - 1)), covariances[0][:k, :k])
+    for i, covariance in enumerate(covariances[1:]):
+        whole[i * k : (i + 1) * k, i * k : (i + 1) * k] += covariance[:k, :k]
+    found = homogeneity(values, covariances)
+    assert found is not None
+    assert found.freedom == (versions - 1) * k
+    assert found.statistic == pytest.approx(differences @ np.linalg.solve(whole, differences))
+    assert found.p == pytest.approx(stats.chi2.sf(found.statistic, found.freedom))
+
+
+def test_what_no_version_can_tell_is_not_compared() -> None:
+    nothing = np.zeros((2, 2))
+    assert homogeneity([np.zeros(2), np.ones(2)], [nothing, nothing]) is None
+    one = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    assert homogeneity([np.array([0.2, 0.8]), np.array([0.9, 0.1])], [one, nothing]) is None
+
+
+# mechanisms, reports of each, true shares; the least expected count of a symbol is 5 or more
+SIZED: dict[str, tuple[tuple[DenseMechanism, ...], tuple[int, ...], Sequence[float]]] = {
+    "grr": ((grr(4, 1), grr(4, 1)), (500, 500), FIRST),
+    "grr, unlike": ((grr(4, 0.5), grr(4, 4)), (5000, 500), FIRST),
+    "grr, expected 5.2": ((grr(4, 5.2), grr(4, 5.2)), (500, 5000), (0.86, 0.13, 0.005, 0.005)),
+    "lip": ((LIP, LIP), (500, 500), (0.173, 0.253, 0.36, 0.214)),
+    "three": ((grr(4, 1), LIP, grr(4, 2)), (500, 500, 500), FIRST),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_of_versions_that_are_alike_five_in_a_hundred_are_flagged(name: str, full: bool) -> None:
+    """Size 5 ± 1 %, beside 3.5 Monte Carlo errors."""
+    mechanisms, sizes, truth = SIZED[name]
+    runs, rng, flagged = 4000 if full else 400, np.random.default_rng(97), 0
+    rates = [np.array(truth) @ law(mechanism) for mechanism in mechanisms]
+    worst = [estimate(m, [n] + [0] * (m.reports - 1)).worst_case_se for m, n in zip(mechanisms, sizes, strict=True)]
+    assert min(n * rate.min() for n, rate in zip(sizes, rates, strict=True)) >= 5
+    draws = [rng.multinomial(n, rate, size=runs) for n, rate in zip(sizes, rates, strict=True)]
+    for counts in zip(*draws, strict=True):
+        parts = [part(m, [int(c) for c in each]) for m, each in zip(mechanisms, counts, strict=True)]
+        seen = [each.evidence(each.targets) for each in parts]
+        told: list[Any] = [
+            SimpleNamespace(unbiased=each.exact, worst_case_se=error) for each, error in zip(seen, worst, strict=True)
+        ]
+        test = homogeneity_of(parts, seen, told)
+        assert test is not None
+        flagged += test.p < 0.05
+    assert abs(flagged / runs - 0.05) <= 0.01 + 3.5 * (0.05 * 0.95 / runs) ** 0.5
+
+
+def test_weights_by_inverse_variance_do_not_look_at_answers_and_have_the_least_variance() -> None:
+    """Variances at the design prior from the decoders' rows, by definition."""
+    import random
+
+    rng = random.Random(97)
+    for _ in range(60):
         a = rng.randint(2, 4)
         prior = tuple(rng.randint(1, 9) for _ in range(a))
         p = np.array(prior) / sum(prior)
-        parts, covariances = [], []
+        parts, other, variances = [], [], []
         for _ in range(2):
             mechanism, n = random_mechanism(rng, a, a + rng.randint(0, 2)), rng.randint(100, 10_000)
+            rest = [0] * (mechanism.reports - 1)
             V = np.array([[float(v) for v in row or ()] for row in decoder(mechanism, shares(a), prior).rows])
-            rates = p @ (np.array(mechanism.weights) / 2.0**48)
-            parts.append(part(mechanism, prior, n))
-            covariances.append(((V * rates) @ V.T - np.outer(p, p)) / n)
-        weights = [np.array([[float(v) for v in row] for row in found]) for found in _weighted(parts, census=False)]
-        np.testing.assert_allclose(weights[0] + weights[1], np.eye(a), atol=1e-12)
-        together = sum(np.diagonal(B @ C @ B.T) for B, C in zip(weights, covariances, strict=True))
-        beaten += bool(np.all(together <= np.minimum(*map(np.diagonal, covariances)) * (1 + 1e-9)))
-    assert beaten == PAIRS
+            rates = p @ law(mechanism)
+            parts.append(part(mechanism, [n, *rest], prior))
+            other.append(part(mechanism, [*rest, n], prior))
+            variances.append(((V**2) @ rates - (V @ rates) ** 2) / n)
+        weights = np.array(inverse_variance_weights(parts), dtype=float)
+        assert inverse_variance_weights(other) == inverse_variance_weights(parts)
+        np.testing.assert_allclose(weights, np.array(variances[::-1]) / sum(variances))
+        assert np.all((weights**2 * variances).sum(axis=0) <= np.minimum(*variances) * (1 + 1e-9))
+
+
+def test_a_target_that_does_not_vary_weighs_by_respondents() -> None:
+    everybody = ((1,) * 4, (1, 0, 0, 0))
+    parts = [
+        replace(expected(grr(4, 1), FIRST, n), targets=everybody)  # type: ignore[arg-type]
+        for n in (1_000, 3_000)
+    ]
+    weights = inverse_variance_weights(parts)
+    assert [each[0] for each in weights] == [0.25, 0.75]
+    pooled = pool(parts, Request(weights=INVERSE_VARIANCE))
+    assert pooled.value[0] == pytest.approx(1)

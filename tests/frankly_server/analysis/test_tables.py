@@ -12,6 +12,8 @@ import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode, replay
+from frankly_server.analysis.result import NOTES
+from frankly_server.estimate.margins import METHODS
 from frankly_server.formats import COLUMNS, to_csv, to_parquet
 from frankly_server.store import Database
 
@@ -77,7 +79,58 @@ def test_combinations_and_ratios(two: Database) -> None:
     assert odds["estimate"] == pytest.approx(yes / no)
     # d(p/(1−p)) = dp/(1−p)²
     assert odds["se"] == pytest.approx(plain["rows"][0]["se"] / no**2)
-    assert "delta_method" in odds["flags"]
+    assert odds["low"] < odds["estimate"] < odds["high"]
+
+
+@pytest.mark.parametrize(("percent", "axis"), [("row", 1), ("column", 0)])
+def test_percentages_of_a_cross_tab_are_cells_over_their_rows_or_columns(
+    two: Database, percent: str, axis: int
+) -> None:
+    (cells,) = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"])["questions"]
+    answer = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"], percent=percent)
+    (told,) = answer["questions"]
+    table = np.array([r["estimate"] for r in cells["rows"]]).reshape(2, 2)
+    found = np.array([r["estimate"] for r in told["rows"]]).reshape(2, 2)
+    np.testing.assert_allclose(found, table / table.sum(axis=axis, keepdims=True), rtol=1e-9)
+    names = {"row": ("marriage | affair", ["no | no", "yes | no", "no | yes", "yes | yes"]),
+             "column": ("affair | marriage", ["no | no", "no | yes", "yes | no", "yes | yes"])}  # fmt: skip
+    assert (told["id"], [r["choice"] for r in told["rows"]]) == names[percent]
+    assert (answer["percent"], answer["notes"]) == (percent, list(NOTES))
+    # Fieller's interval by its definition, with the variance of the sample of decoded reports.
+    covariance = np.array(cells["covariance"])
+    flat = [(i, j) for i in (0, 1) for j in (0, 1)]
+    (plain,) = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"], percent=percent, method="clt")[
+        "questions"
+    ]
+    for place, each in zip(flat, plain["rows"], strict=True):
+        of = np.array([float(other == place) for other in flat])
+        over = np.array([float(other[1 - axis] == place[1 - axis]) for other in flat])
+        for end in (each["low"], each["high"]):
+            w = of - end * over
+            assert (w @ table.ravel()) ** 2 == pytest.approx(1.959963984540054**2 * (w @ covariance @ w))
+        assert each["low"] < each["estimate"] < each["high"]
+    for wide, narrow in zip(told["rows"], plain["rows"], strict=True):
+        assert wide["low"] <= narrow["low"]
+        assert wide["high"] >= narrow["high"]
+    assert replay(json.loads(encode(answer))) == encode(answer)
+    lines = list(csv.DictReader(io.StringIO(to_csv(answer).decode())))
+    assert [line["choice"] for line in lines] == names[percent][1]
+
+
+def test_a_ratio_without_ends_is_empty_in_every_format(sqlite: Database) -> None:
+    document = put(sqlite, survey(ldp_block("affair", "1"), ldp_block("marriage", "2")))
+    _receive(sqlite, document, {(0, 0): 50, (0, 1): 6, (1, 0): 15, (1, 1): 2})
+    found = Analysis(sqlite).estimates(SURVEY, targets=["affair", "marriage"], percent="row")
+    (bounded, *_, unsure) = found["questions"][0]["rows"]
+    assert bounded["low"] is not None
+    assert (unsure["low"], unsure["high"], unsure["margin"]) == (None, None, None)
+    assert "unbounded" in unsure["flags"]
+    assert "unbounded" not in bounded["flags"]
+    assert replay(json.loads(encode(found))) == encode(found)
+    line = list(csv.DictReader(io.StringIO(to_csv(found).decode())))[-1]
+    assert (line["low"], line["high"], line["margin"]) == ("", "", "")
+    table = parquet.read_table(io.BytesIO(to_parquet(found)))
+    assert table.column("low").to_pylist()[-1] is None
 
 
 def test_strata_stand_apart_and_small_ones_show_no_number(sqlite: Database) -> None:
@@ -102,18 +155,6 @@ def test_strata_stand_apart_and_small_ones_show_no_number(sqlite: Database) -> N
     assert lines[2]["estimate"] == ""
 
 
-METHODS = (
-    "clt",
-    "chebyshev",
-    "chebyshev_plugin",
-    "hoeffding",
-    "exact",
-    "simultaneous",
-    "simultaneous_plugin",
-    "sequence",
-)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_replays_byte_for_byte(two: Database, method: str) -> None:
     found = Analysis(two).estimates(SURVEY, method=method, level=0.9)
@@ -121,7 +162,8 @@ def test_every_method_replays_byte_for_byte(two: Database, method: str) -> None:
     assert replay(json.loads(saved)) == saved
     for r in found["questions"][0]["rows"]:
         assert r["method"] == method
-        assert r["lo"] < r["estimate"] < r["hi"]
+        assert r["low"] < r["estimate"] < r["high"]
+        assert r["margin"] == max(r["high"] - r["estimate"], r["estimate"] - r["low"])
 
 
 def test_a_changed_count_does_not_replay(two: Database) -> None:
@@ -161,6 +203,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "no combination": ({"targets": {"affair": {"x": []}}}, "targets_invalid", "targets.affair.x"),
     "an unknown group": ({"by": "height"}, "strata_invalid", "by"),
     "an unknown method": ({"method": "guess"}, "field_type", "method"),
+    "percentages of shares": ({"percent": "row"}, "targets_invalid", "percent"),
+    "percentages of one question": ({"percent": "row", "targets": ["affair"]}, "targets_invalid", "percent"),
+    "percentages of nothing": ({"percent": "all", "targets": ["affair", "marriage"]}, "field_type", "percent"),
+    "unknown weights": ({"weights": "votes"}, "field_type", "weights"),
+    "weights in a census": ({"weights": "inverse-variance", "census": True}, "unsupported", "weights"),
     "a sequence of everybody": ({"method": "sequence", "census": True}, "unsupported", "method"),
 }
 

@@ -109,3 +109,34 @@ def test_the_interface_of_a_real_process() -> None:
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False, env=os.environ)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["answer_ldp"] == pytest.approx(1.0986122886681098)
+
+
+def test_design_and_plan_say_what_a_skewed_prior_costs(frankly: Frankly) -> None:
+    asked = {"prior": {"joint": [[900, 20, 20, 20, 20, 20]]}, "notion": "ldp", "epsilon": "2"}
+    planned = asked | {"solve_for": "margin", "n": 500}
+    told = frankly("design", "--json", stdin=json.dumps(asked)).json["regret"]
+    assert (told["at"], told["against"]) == ("equal shares", "subset-selection")
+    assert frankly("plan", "--json", stdin=json.dumps(planned)).json["regret"] == told
+    more = round(100 * (float(told["ratio"]) - 1))
+    for command, body in (("design", asked), ("plan", planned)):
+        shown = " ".join(frankly(command, stdin=json.dumps(body)).out.split())
+        assert f"this needs {more}% more reports than subset-selection." in shown
+    even = asked | {"prior": {"joint": [[1] * 6]}}
+    assert frankly("design", "--json", stdin=json.dumps(even)).json["regret"] is None
+    assert "Note:" not in frankly("design", stdin=json.dumps(even)).out
+    given = {"weights": WEIGHTS, "bits": 4, "solve_for": "margin", "n": 500}
+    assert frankly("plan", "--json", stdin=json.dumps(given)).json["regret"] is None
+
+
+def test_a_plan_for_plausible_truths_uses_the_prior_of_their_decoder(frankly: Frankly) -> None:
+    asked = {
+        "prior": {"joint": [[900, 20, 20, 20, 20, 20]]},
+        "notion": "ldp",
+        "epsilon": "2",
+        "truths": ["prior", "even"],
+    }
+    made = frankly("design", "--json", stdin=json.dumps(asked)).json
+    planned = frankly("plan", "--json", stdin=json.dumps(asked | {"solve_for": "margin", "n": 500})).json
+    given = {key: made[key] for key in ("kind", "bits", "weights")}
+    again = given | {"design_prior": made["parameters"]["decoder_prior"], "solve_for": "margin", "n": 500}
+    assert frankly("plan", "--json", stdin=json.dumps(again)).json["margins"] == planned["margins"]

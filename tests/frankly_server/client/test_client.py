@@ -13,6 +13,7 @@ import pytest
 from frankly_server import formats
 from frankly_server.client import MAX_ANSWER_BYTES, Analyst, Estimates, Refused, Unreachable
 from frankly_server.formats import COLUMNS
+from frankly_server.plots import percent
 
 from tests.frankly_server.client.conftest import Served
 
@@ -29,8 +30,8 @@ def test_rows_carry_number_and_uncertainty_together(served: Served, found: Estim
     for row in found:
         assert row.n == 60
         assert row.documents == (served.site.digest,)
-        assert row.lo == pytest.approx(row.estimate - row.margin)
-        assert row.hi == pytest.approx(row.estimate + row.margin)
+        assert row.low < row.estimate < row.high
+        assert row.margin == pytest.approx(max(row.estimate - row.low, row.high - row.estimate))
         assert row.margin > row.se > 0
         assert row.se_privacy is not None
         assert row.se_privacy <= row.se * (1 + 1e-9)
@@ -73,11 +74,15 @@ def test_the_clients_lines_are_those_of_a_download(served: Served) -> None:
         assert sum(line["status"] == "insufficient" for line in lines) == len(found.insufficient)
 
 
-def test_words_show_every_number_with_its_margin(found: Estimates) -> None:
+def test_words_show_every_number_with_both_ends(found: Estimates) -> None:
     lines = str(found).splitlines()
     assert lines[0] == "Habits: 60 reports"
     assert len(lines) == 1 + 2 + 5
-    assert sum("±" in line for line in lines) == 5
+    for row in found:
+        assert row.low is not None
+        assert row.high is not None
+        told = [row.label, percent(row.estimate), percent(row.low), "to", percent(row.high), "at", "0.95"]
+        assert sum(line.split()[:7] == told for line in lines) == 1
 
 
 def test_too_few_reports_give_no_row() -> None:

@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from frankly_server.cli import front
@@ -21,7 +22,7 @@ def test_a_table_for_people(served: Served, capsys: pytest.CaptureFixture[str]) 
     assert front.run(["estimates", served.site.survey, "--url", served.url]) == 0
     shown = capsys.readouterr().out
     assert "Habits: 60 reports at 0.95" in shown
-    assert shown.count("±") == 5
+    assert len(re.findall(r"│ [−\d.]+% +│ [−\d.]+% +│ [−\d.]+% +│", shown)) == 5
 
 
 def test_periods_are_named_in_the_table(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,6 +49,15 @@ def test_a_link_says_where_and_what(served: Served, capsys: pytest.CaptureFixtur
     found = json.loads(capsys.readouterr().out)
     assert (found["survey"], found["n"], len(found["rows"])) == (served.site.survey, 60, 5)
     assert {row["level"] for row in found["rows"]} == {0.9}
+
+
+def test_row_percentages_and_weights(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--crosstab", "smokes", "--crosstab", "drinks", "--percent", "row", "--weights", "inverse-variance"]
+    assert front.run(["estimates", served.site.survey, "--url", served.url, *asked, "--result"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["percent"], found["weights"]) == ("row", "inverse-variance")
+    assert [question["id"] for question in found["questions"]] == ["drinks | smokes"]
+    assert front.run(["estimates", served.site.survey, "--url", served.url, *asked]) == 0
 
 
 def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from frankly_server.client import Estimates
+from frankly_server.plots import percent
 
 from tests.frankly_server.client.conftest import Served
 
@@ -35,8 +36,9 @@ def test_a_notebook_runs(
     shown = capsys.readouterr().out
     if name == "first_estimates":
         assert names["picture"].startswith("<svg")
-        assert shown.count("±") == 3 + 2 * len(names["estimates"])
-        assert "delta_method" in shown
+        ends = [(row.low, row.high) for name in ("estimates", "safe") for row in names[name]]
+        assert all(f" {percent(low)} to {percent(high)} " in shown for low, high in ends)
+        assert names["relative"].low is None or names["relative"].low < names["relative"].high
     else:
         assert len(names["table"]) == 6
         assert "the same again" in shown

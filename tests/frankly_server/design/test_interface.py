@@ -16,7 +16,7 @@ JOINT = [[120, 300, 500], [50, 20, 30]]
 DESIGN = {"prior": {"joint": JOINT}, "notion": "lip", "epsilon": "0.2"}
 OUT = {
     "kind", "bits", "weights", "matrix", "information", "information_bound", "normalised_information", "variance",
-    "gap", "certified", "rank", "identifiable", "measures", "parameters", "warnings",
+    "gap", "certified", "rank", "identifiable", "measures", "parameters", "warnings", "regret",
 }  # fmt: skip
 MEASURES = {
     "lip", "alip_low", "alip_high", "secret_ldp", "answer_ldp", "ceiling", "information_secret", "information",

@@ -8,13 +8,13 @@ import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.estimate.interface import estimate_json
-from frankly_server.estimate.margins import METHODS
+from frankly_server.estimate.margins import METHODS, OF_TWO_ENDS
 
 GIVEN = {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": [300, 700]}
 OUT = {
     "n", "unbiased", "covariance", "se", "se_privacy", "se_sampling", "worst_case_se", "margins", "projected", "rank",
     "identifiable", "flags", "poisoning", "mle", "mle_gap", "design_effect", "privacy_cost", "efficiency", "fit_p",
-    "row_flags",
+    "row_flags", "informative", "projected_interval", "mle_interval",
 }  # fmt: skip
 
 
@@ -31,6 +31,9 @@ def test_an_estimate_in_words() -> None:
     assert found["unbiased"] == pytest.approx([0.1, 0.9])
     assert found["margins"]["clt"][0] == pytest.approx(1.959963985 * found["se"][0])
     assert found["identifiable"] is True
+    for method in OF_TWO_ENDS:
+        for value, (low, high) in zip(found["unbiased"], found["margins"][method], strict=True):
+            assert low < value < high
 
 
 def test_every_option_is_taken() -> None:

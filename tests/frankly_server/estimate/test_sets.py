@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports that are sets: the likeliest shares, efficiency and the fit, by listing every symbol and by simulation."""
 
-from math import exp
+from fractions import Fraction
+from itertools import combinations, pairwise
+from math import exp, lgamma
 from typing import Any
 
 import numpy as np
 import pytest
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
-from frankly_server.estimate import SetCounts, estimate
+from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import shares
-from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.estimator import evidence_of, nothing_yet
+from frankly_server.estimate.pooling import kl_ends
 from frankly_server.estimate.set_fit import _covariance
 
 from tests.frankly_server.estimate.test_worst_case import grid
@@ -54,7 +57,7 @@ def test_nothing_on_a_grid_is_likelier(name: str) -> None:
         def mean_log(p: np.ndarray, counts: np.ndarray = counts, n: int = n) -> np.ndarray:
             return np.asarray(np.log(p @ Q) @ counts / n)
 
-        assert mean_log(points).max() <= mean_log(best) + found.mle_gap + 1e-12
+        assert mean_log(points).max() <= mean_log(best) + found.mle_gap / n + 1e-12
 
 
 def test_sets_that_do_not_show_the_truth_change_nothing() -> None:
@@ -78,6 +81,8 @@ def test_efficiency_is_the_fisher_bound_of_all_symbols(name: str) -> None:
     held = (symbols >> 0) & 1
     q1, q0 = q[0] @ held, q[1] @ held
     score = (held - q0) / (q1 - q0)
+    sizes = np.array([int(y).bit_count() for y in symbols])
+    score += (1 - (sizes - len(p) * q0) / (q1 - q0)) / len(p)
     variance = (p @ q) @ score**2 - p[0] ** 2
     assert found.efficiency[0] == pytest.approx(bound[0, 0] / variance, rel=1e-6)
 
@@ -149,3 +154,78 @@ def test_counts_of_pairs_alone_give_all_but_the_likeliest() -> None:
     assert pairs.mle == (None,) * 4
     assert pairs.mle_gap is None
     assert (pairs.fit_p or 0) == pytest.approx(whole.fit_p, abs=0.05)
+
+
+@pytest.mark.parametrize("answers", [2, 3, 5])
+def test_one_way_estimates_are_those_of_the_block_in_a_joint_table(answers: int) -> None:
+    """The exact figures of one block alone, by its own evidence and as a table of this block."""
+    mechanism = UnaryMechanism(BITS, answers, 1 << (BITS - 1), 20_000)
+    rng = np.random.default_rng(8)
+    symbols = {int(y): int(rng.integers(1, 40)) for y in mechanism.symbols()}
+    targets = (*shares(answers), tuple(Fraction(x % 3 - 1, 2) for x in range(answers)))
+    alone = evidence_of(mechanism, SetCounts.of_symbols(answers, symbols), targets, None)
+    table = evidence_of(Joint((mechanism,)), {(y,): n for y, n in symbols.items()}, targets, None)
+    assert alone.exact == table.exact
+    assert sum(alone.exact[:answers]) == 1
+    p = np.arange(1.0, answers + 1) / (answers * (answers + 1) / 2)
+    for ours, theirs in (
+        (alone.moment(), table.moment()),
+        (alone.spread(), table.spread()),
+        (alone.truth_moments(), table.truth_moments()),
+        (alone.moment_at(p), table.moment_at(p)),
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    assert alone.ends()[:answers] == table.ends()[:answers]
+
+
+@pytest.mark.parametrize(("answers", "of_bits", "of_all"), [(2, 8.865, 4.683), (4, 16.48, 12.55), (16, 60.86, 57.12)])
+def test_knowing_that_one_answer_is_true_saves_variance(answers: int, of_bits: float, of_all: float) -> None:
+    """Total variance at n = 1 and even shares, ε = 1: what is saved is that of Σb − 1, over the number of answers."""
+    mechanism = UnaryMechanism(48, answers, 1 << 47, round(2**48 / (exp(1) + 1)))
+    nothing = nothing_yet(mechanism, shares(answers), None)
+    p = np.full(answers, 1 / answers)
+    q1, q0 = 0.5, 1 / (exp(1) + 1)
+    rate = q0 + (q1 - q0) / answers
+    bits = answers * rate * (1 - rate) / (q1 - q0) ** 2
+    lacking = (q1 * (1 - q1) + (answers - 1) * q0 * (1 - q0)) / (q1 - q0) ** 2
+    assert bits == pytest.approx(of_bits, rel=2e-3)
+    total = float(np.trace(nothing.moment_at(p)) - p @ p)
+    assert total == pytest.approx(bits - lacking / answers)
+    assert total == pytest.approx(of_all, rel=2e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1, 4])
+def test_guaranteed_intervals_of_a_bit_hold_the_truth_and_the_estimate(epsilon: int) -> None:
+    """Every outcome of 12 reports of two answers: `exact`, `kl` and `sequence` cover, and hold what is shown."""
+    n, mechanism = 12, UnaryMechanism(BITS, 2, 1 << (BITS - 1), round(2**BITS / (exp(epsilon) + 1)))
+    _, Q = law(mechanism)
+    truths, covered = np.linspace(0, 1, 41), dict.fromkeys(("exact", "kl", "sequence"), np.zeros(41))
+    widened = 0
+    for cuts in combinations(range(n + 3), 3):
+        places = (-1, *cuts, n + 3)
+        counts = [b - a - 1 for a, b in pairwise(places)]
+        found = estimate(mechanism, SetCounts.of_symbols(2, dict(enumerate(counts))))
+        ways = exp(lgamma(n + 1) - sum(lgamma(c + 1) for c in counts))
+        chance = ways * np.prod([(p * Q[0] + (1 - p) * Q[1]) ** counts for p in truths], axis=1)
+        estimate_shown = found.unbiased[0] or 0.0
+        for method in covered:
+            low, high = getattr(found.margins, method)[0]
+            # As far as that is possible; an interval of impossible values alone is left one.
+            value = min(max(estimate_shown, 0.0), 1.0) if low <= 1 and high >= 0 else estimate_shown
+            assert low <= value <= high
+            widened += value in (low, high) and 0 < value < 1
+            covered[method] = covered[method] + chance * ((low <= truths) & (truths <= high))
+    assert widened, "some outcome must need it, or this says nothing"
+    for method, shares_covered in covered.items():
+        assert shares_covered.min() >= 0.95 - 1e-9, method
+
+
+def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
+    """Half of the reports hold all answers: a bit alone then says far more than 1, all bits say an even share."""
+    quarter = tuple(tuple(w / 2 for w in row) for row in shares(4))
+    parts = [evidence_of(OUE, SetCounts.of_symbols(4, {mask: 400}), quarter, None) for mask in (0b1111, 0b0001)]
+    total = [float(a or 0) + float(b or 0) for a, b in zip(*(part.exact for part in parts), strict=True)]
+    for value, pair in zip(total, kl_ends(parts, 0.95), strict=True):
+        assert pair is not None
+        low, high = pair
+        assert low <= (min(max(value, 0.0), 1.0) if low <= 1 and high >= 0 else value) <= high

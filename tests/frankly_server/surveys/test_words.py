@@ -31,3 +31,26 @@ def test_publishing_says_what_can_be_estimated_and_what_cannot(
     assert "In smokes" not in shown
     assert json.loads(json.dumps(command._published(told)))["blocks"][1]["untold"] == ["weekly against never"]
     site.services.close()
+
+
+def test_publishing_says_what_the_prior_costs_if_choices_are_equally_common(
+    tmp_path: Path, sqlite_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
+    skewed = block.replace(b"grr", b"optimal") + b"    prior: {joint: [[980, 10, 10]], source: made up}\n"
+    site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, skewed))
+    told = site.services.surveys.publish("habits")
+    smokes, drinks = told.blocks
+    assert smokes.regret is None
+    assert drinks.regret is not None
+    words = f"this needs {round(100 * (drinks.regret.ratio - 1))}% more reports than {drinks.regret.against}"
+    command._show(told)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"drinks: if all choices are equally common, {words}." in shown
+    assert "smokes: if all" not in shown
+    found = json.loads(json.dumps(command._published(told)))["blocks"]
+    assert found[0]["regret"] is None
+    assert found[1]["regret"] == {
+        "at": "equal shares", "ratio": f"{drinks.regret.ratio:.2f}", "against": drinks.regret.against,
+    }  # fmt: skip
+    site.services.close()

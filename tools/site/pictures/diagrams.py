@@ -83,7 +83,7 @@ _STEPS = (
     ("5 randomise once", "48 bits of the system's randomness, integer thresholds"),
     ("6 persist, then send", "sealed with full sync; retries send the same bytes"),
     ("7 store and count", "one transaction: report and counts; no time, no address"),
-    ("8 estimate", "counts × decoder of the published table → share ± margin"),
+    ("8 estimate", "counts × decoder of the published table → share, low and high"),
 )
 
 

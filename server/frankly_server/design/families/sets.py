@@ -4,15 +4,20 @@
 The verifier finds the worst set without listing 2^a of them (`audit.sets`), so calibration takes moments at any a.
 """
 
+import math
 from fractions import Fraction
-from math import log
 
+import numpy as np
 from frankly_protocol.audit import exp_lower
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
 from frankly_server.design.families.base import BITS, Built, Wanted, built, calibrated, least_level
+from frankly_server.design.linear import FloatArray
+from frankly_server.design.objectives import Targets
 from frankly_server.design.prior import Prior
+
+Sets = SubsetMechanism | UnaryMechanism
 
 _FEW = 12
 _D = 1 << BITS
@@ -35,7 +40,7 @@ def oue(wanted: Wanted) -> Built:
         level = least_level(wanted.claims)
         guess = _up(1 / (Fraction(*level) + 1)) if level else None
         flip = calibrated(wanted, make, 0, _D // 2 - 1, guess)
-    alpha = log(_D / flip - 1) if flip else float("inf")
+    alpha = math.log(_D / flip - 1) if flip else math.inf
     return built(wanted, make(flip), {"alpha": alpha, "p": 0.5, "q": flip / _D})
 
 
@@ -53,7 +58,7 @@ def symmetric_unary(wanted: Wanted) -> Built:
         flip = _up(1 / (exp_lower(wanted.explicit.alpha / 2) + 1))
     else:
         flip = calibrated(wanted, make, 0, _D // 2 - 1)
-    alpha = 2 * log(_D / flip - 1) if flip else float("inf")
+    alpha = 2 * math.log(_D / flip - 1) if flip else math.inf
     return built(wanted, make(flip), {"alpha": alpha, "p": 1 - flip / _D, "q": flip / _D})
 
 
@@ -73,25 +78,40 @@ def subset_selection(wanted: Wanted) -> Built:
         mechanism = min(_candidates(wanted, E), key=lambda m: spread(m, wanted.prior))
     inside = mechanism.inside / _D
     ratio = _odds(mechanism)
-    figures = {"size": mechanism.size, "inside": inside, "alpha": log(ratio) if ratio else float("inf")}
+    figures = {"size": mechanism.size, "inside": inside, "alpha": math.log(ratio) if ratio else math.inf}
     return built(wanted, mechanism, figures)
 
 
-def spread(mechanism: SubsetMechanism | UnaryMechanism, prior: Prior) -> float:
-    """Return the total variance at n = 1 of the estimate that counts how often each answer is in the report.
+def spread(mechanism: Sets, prior: Prior) -> float:
+    """Return the total variance at n = 1 of the unbiased shares, inf if they cannot be estimated."""
+    return math.fsum(target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), None))
 
-    Σ_x λ_x(1−λ_x)/(p−q)² with λ_x = q + p_x(p−q), p and q the chances that an answer is in the report if it is the
-    truth and if it is not.
+
+def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None) -> list[float]:
+    """Return the variance at n = 1 of the estimate of each target, of each share by default; inf if there is none.
+
+    The estimate counts how often each answer is in the reported sets: a target w decodes to w̄ + Σ_x u_x 1[x in
+    set]/(p−q), u = w − w̄, whose variance is Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². p_x is the share
+    of x (`truth`), λ_x the chance of x in the set; p, q those given that x is the truth and that it is not; A, B those
+    of two given answers, of which none, and one, is the truth (docs/maths/estimator.md, claim 12).
     """
+    p, q, apart, together = _chances(mechanism)
+    if p == q:
+        return [math.inf] * (mechanism.answers if targets is None else len(targets))
+    w = np.eye(mechanism.answers) if targets is None else np.array(targets, dtype=np.float64)
+    u = w - w.mean(axis=1, keepdims=True)
+    squares = u**2 @ (q + (p - q) * truth - apart - 2 * (together - apart) * truth)
+    return [float(v) for v in squares / (p - q) ** 2 - (u @ truth) ** 2]
+
+
+def _chances(mechanism: Sets) -> tuple[float, float, float, float]:
+    """Return the chances of an answer in the set, true or not, and of two: none of them true, and one."""
     if isinstance(mechanism, UnaryMechanism):
         p, q = mechanism.keep / mechanism.denominator, mechanism.flip / mechanism.denominator
-    else:
-        a, k, p = mechanism.answers, mechanism.size, mechanism.inside / mechanism.denominator
-        q = (k - p) / (a - 1)
-    if p == q:
-        return float("inf")
-    chances = [q + float(share) * (p - q) for share in prior.probabilities()]
-    return sum(v * (1 - v) for v in chances) / (p - q) ** 2
+        return p, q, q * q, p * q
+    others, size, p = mechanism.answers - 1, mechanism.size, mechanism.inside / mechanism.denominator
+    pair = p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)
+    return p, (size - p) / others, pair / (others * max(1, others - 1)), p * (size - 1) / others
 
 
 def _candidates(wanted: Wanted, E: Fraction | None) -> list[SubsetMechanism]:

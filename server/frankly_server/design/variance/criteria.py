@@ -18,9 +18,10 @@ from frankly_server.design.variance.generation import (
 )
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.pricing import pricer_for
-from frankly_server.design.variance.worst import minimise_worst
+from frankly_server.design.variance.saddle import saddle_point
+from frankly_server.design.variance.worst import WorstTarget
 
-_RESERVED = (1e-7, 1e-6, 1e-5)
+RESERVED = (1e-7, 1e-6, 1e-5)
 """Shares to reserve for a mechanism of full rank, so that A stays regular: the first for which the method converges."""
 
 
@@ -70,9 +71,10 @@ def variances(A: FloatArray, W: FloatArray, prior: FloatArray) -> FloatArray:
 
 def _worst_over(master: Master, W: FloatArray, prior: FloatArray) -> Solved:
     V, constants = master.V, (W @ prior) ** 2
-    for share in _RESERVED:
+    for share in RESERVED:
         reserved = master.reserved(share)
-        found = minimise_worst(V, W, constants, moments(V, reserved), 1 - reserved @ V, master.start())
+        payoff = WorstTarget(V, W, constants, moments(V, reserved))
+        found = saddle_point(payoff, V, 1 - reserved @ V, master.start(), np.full(len(W), 1 / len(W)))
         if found.converged:
             break
     else:

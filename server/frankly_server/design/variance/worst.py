@@ -1,188 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest worst variance over given columns: min over θ of max over t of w_tᵀA(θ)⁻¹w_t − c_t, a saddle point.
-
-The multipliers π of the targets, Σπ = 1, are what proves a bound: any π gives max_t ≥ Σ_t π_t(…), whose least value is
-the ordinary problem with targets √π_t·w_t. A primal-dual Newton method finds θ and π together.
-"""
-
-from dataclasses import dataclass, replace
+"""The worst target as a payoff: F(θ, π) = Σ_t π_t (w_tᵀA(θ)⁻¹w_t − c_t), linear in π."""
 
 import numpy as np
 
 from frankly_server.design.linear import FloatArray
 
-_STEPS = 150
-_TOLERANCE = 1e-9
-_STALLED_TOLERANCE = 1e-7
-_TO_BOUNDARY = 0.95
-_CENTRING = 0.15
-_CENTRAL = 1e-3
 
+class WorstTarget:
+    """F for A = fixed + Σ x_j v_j v_jᵀ.
 
-@dataclass(frozen=True)
-class WorstOptimum:
-    """x : shape (n,). dual : ν, shape (a,). weights : π, shape (t,). converged : to the tolerances."""
-
-    x: FloatArray
-    dual: FloatArray
-    weights: FloatArray
-    converged: bool
-
-
-@dataclass(frozen=True)
-class _Point:
-    """x, z ≥ 0 (n); ν (a); s, the level; π, q ≥ 0 (t): q is what each target is below the level."""
-
-    x: FloatArray
-    z: FloatArray
-    nu: FloatArray
-    level: float
-    pi: FloatArray
-    q: FloatArray
-
-    def moved(self, step: "_Point", length: float) -> "_Point":
-        return _Point(
-            self.x + length * step.x,
-            self.z + length * step.z,
-            self.nu + length * step.nu,
-            self.level + length * step.level,
-            self.pi + length * step.pi,
-            self.q + length * step.q,
-        )
-
-    def gap(self) -> float:
-        return float(self.x @ self.z + self.pi @ self.q)
-
-
-class _Saddle:
-    """The data, the residuals and the Newton steps."""
-
-    def __init__(self, V: FloatArray, W: FloatArray, c: FloatArray, fixed: FloatArray, rhs: FloatArray) -> None:
-        self.V, self.W, self.c, self.fixed, self.rhs = V, W, c, fixed, rhs
-
-    def parts(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return (V L⁻ᵀ, V A⁻¹Wᵀ, the variances). Raises LinAlgError where A is not positive definite."""
-        inverse = np.linalg.inv(np.linalg.cholesky(self.fixed + (self.V.T * x) @ self.V))
-        whitened = self.V @ inverse.T
-        targets = inverse @ self.W.T
-        return whitened, whitened @ targets, np.sum(targets**2, axis=0) - self.c
-
-    def start(self, x: FloatArray) -> _Point:
-        _, UZ, f = self.parts(x)
-        t = len(f)
-        pi, level = np.full(t, 1.0 / t), float(f.max() + 0.1 * np.abs(f).max())
-        mu = 0.1 * abs(level) / (len(x) + t)
-        z = mu / x
-        nu = np.linalg.lstsq(self.V, (UZ**2) @ pi + z, rcond=None)[0]
-        return _Point(x, z, np.asarray(nu, dtype=np.float64), level, pi, level - f)
-
-    def residuals(self, at: _Point) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return what must vanish: the gradient, the rows of the mechanism, the levels, Σπ − 1."""
-        _, UZ, f = self.parts(at.x)
-        gradient = self.V @ at.nu - (UZ**2) @ at.pi - at.z
-        return gradient, self.V.T @ at.x - self.rhs, f - at.level + at.q, float(at.pi.sum()) - 1
-
-    def settled(self, at: _Point) -> _Point:
-        """Return the point with q what the levels say exactly: the variances are curved, a step leaves them unequal."""
-        return replace(at, q=at.level - self.parts(at.x)[2])
-
-    def merit(self, at: _Point, mu: float) -> float:
-        size = abs(at.level) + 1e-300
-        gradient, rows, levels, total = self.residuals(at)
-        parts = (gradient / size, rows, levels / size, total, (at.x * at.z - mu) / size, (at.pi * at.q - mu) / size)
-        return float(np.sqrt(sum(np.sum(np.square(part)) for part in parts)))
-
-    def step(self, at: _Point, mu: float) -> _Point:
-        """Return the Newton step towards x∘z = π∘q = μ.
-
-        Unknowns dx, dν, dπ and the level's change; x is scaled by (x/z)^½, which keeps the system well conditioned.
-        """
-        whitened, UZ, _ = self.parts(at.x)
-        gradient, rows, levels, total = self.residuals(at)
-        n, a, t = len(at.x), self.V.shape[1], len(at.pi)
-        root = np.sqrt(at.x / at.z)
-        hessian = 2 * (whitened @ whitened.T) * ((UZ * at.pi) @ UZ.T)
-        M = np.zeros((n + a + t + 1, n + a + t + 1))
-        M[:n, :n] = hessian * root[:, None] * root + np.eye(n)
-        M[:n, n : n + a] = self.V * root[:, None]
-        M[:n, n + a : -1] = -(UZ**2) * root[:, None]
-        M[n : n + a, :n] = M[:n, n : n + a].T
-        M[n + a : -1, :n] = M[:n, n + a : -1].T
-        M[n + a : -1, n + a : -1] = -np.diag(at.q / at.pi)
-        M[n + a : -1, -1] = M[-1, n + a : -1] = -1.0
-        first = root * (-gradient - at.z + mu / at.x)
-        rhs = np.concatenate([first, -rows, -levels - mu / at.pi + at.q, [total]])
-        s = np.linalg.solve(M, rhs)
-        dx, d_pi = root * s[:n], s[n + a : -1]
-        dz = mu / at.x - at.z - at.z / at.x * dx
-        dq = mu / at.pi - at.q - at.q / at.pi * d_pi
-        return _Point(dx, dz, s[n : n + a], float(s[-1]), d_pi, dq)
-
-
-def minimise_worst(
-    V: FloatArray, W: FloatArray, c: FloatArray, fixed: FloatArray, rhs: FloatArray, start: FloatArray
-) -> WorstOptimum:
-    """Minimise max_t w_tᵀA⁻¹w_t − c_t over x ≥ 0 with Σ x_j v_j = rhs, A = fixed + Σ x_j v_j v_jᵀ.
-
-    Parameters
-    ----------
-    V : shape (n, a). W : shape (t, a). c : shape (t,). fixed : shape (a, a), positive definite. rhs : shape (a,).
-    start : shape (n,), positive.
+    V : shape (n, a). W : shape (t, a). c : shape (t,). fixed : shape (a, a), positive definite.
     """
-    saddle = _Saddle(V, W, c, fixed, rhs)
-    try:
-        at = saddle.start(start)
-    except np.linalg.LinAlgError:
-        return WorstOptimum(start, np.zeros(V.shape[1]), np.full(len(W), 1 / len(W)), converged=False)
-    count = len(at.x) + len(at.pi)
-    length = 0.0
-    with np.errstate(all="ignore"):  # hopeless steps are shortened below, never used
-        for _ in range(_STEPS):
-            if _is_optimal(saddle, at, _TOLERANCE):
-                return WorstOptimum(at.x, at.nu, at.pi / at.pi.sum(), converged=True)
-            mu = max((_CENTRING if length > 0.5 else 0.6) * at.gap(), 0.5 * _TOLERANCE * abs(at.level)) / count
-            following = _advance(saddle, at, mu)
-            if following is None:
-                break
-            at, length = following
-    return WorstOptimum(at.x, at.nu, at.pi / at.pi.sum(), _is_optimal(saddle, at, _STALLED_TOLERANCE))
 
+    def __init__(self, V: FloatArray, W: FloatArray, c: FloatArray, fixed: FloatArray) -> None:
+        self._V, self._W, self._c, self._fixed = V, W, c, fixed
 
-def _is_optimal(saddle: _Saddle, at: _Point, tolerance: float) -> bool:
-    gradient, rows, levels, _ = saddle.residuals(at)
-    size = abs(at.level)
-    return bool(
-        at.gap() <= tolerance * size
-        and np.abs(rows).max() <= tolerance
-        and np.abs(levels).max() <= tolerance * size
-        and np.abs(gradient).max() <= 1e2 * tolerance * size
-    )
+    def slopes(self, x: FloatArray, pi: FloatArray, /) -> tuple[FloatArray, FloatArray]:
+        """See `saddle.Payoff`."""
+        _, UZ, variances = self._parts(x)
+        return -(UZ**2) @ pi, variances
 
+    def curvatures(self, x: FloatArray, pi: FloatArray, /) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """See `saddle.Payoff`."""
+        whitened, UZ, _ = self._parts(x)
+        return 2 * (whitened @ whitened.T) * ((UZ * pi) @ UZ.T), -(UZ**2), np.zeros((len(pi), len(pi)))
 
-def _advance(saddle: _Saddle, at: _Point, mu: float) -> tuple[_Point, float] | None:
-    try:
-        step = saddle.step(at, mu)
-    except np.linalg.LinAlgError:
-        return None
-    pairs = ((at.x, step.x), (at.z, step.z), (at.pi, step.pi), (at.q, step.q))
-    length = min(1.0, *(_TO_BOUNDARY * _longest(v, dv) for v, dv in pairs))
-    before = saddle.merit(at, mu)
-    while length > 1e-9:
-        try:
-            following = saddle.settled(at.moved(step, length))
-            if _central(following) and saddle.merit(following, mu) <= max((1 - 0.01 * length) * before, 1e-13):
-                return following, length
-        except np.linalg.LinAlgError:
-            pass  # A is not positive definite that far out
-        length /= 2
-    return None
-
-
-def _central(at: _Point) -> bool:
-    products = np.concatenate([at.x * at.z, at.pi * at.q])
-    return bool(products.min() >= _CENTRAL * products.mean())
-
-
-def _longest(v: FloatArray, dv: FloatArray) -> float:
-    shrinking = dv < 0
-    return float(np.min(-v[shrinking] / dv[shrinking])) if shrinking.any() else 1.0 / _TO_BOUNDARY
+    def _parts(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return (V L⁻ᵀ, V A⁻¹Wᵀ, the variances). Raises LinAlgError where A is not positive definite."""
+        inverse = np.linalg.inv(np.linalg.cholesky(self._fixed + (self._V.T * x) @ self._V))
+        whitened = self._V @ inverse.T
+        targets = inverse @ self._W.T
+        return whitened, whitened @ targets, np.sum(targets**2, axis=0) - self._c

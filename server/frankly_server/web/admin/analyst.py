@@ -17,7 +17,7 @@ from frankly_server.formats import to_csv, to_parquet
 from frankly_server.services import Services
 from frankly_server.surveys.live import shown
 from frankly_server.web import reading
-from frankly_server.web.admin.asked import LEVELS, METHOD_WORDS, PRODUCTS, Asked
+from frankly_server.web.admin.asked import LEVELS, METHOD_WORDS, PERCENT_WORDS, PRODUCTS, Asked
 from frankly_server.web.admin.sections import Names, names_of, sections_of
 from frankly_server.web.admin.sentences import flag_words
 from frankly_server.web.admin.survey_page import Opened, opened, show
@@ -81,7 +81,7 @@ def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any
     by = {question.id: names.of(question.text) for document in documents for question in document.strata}
     by |= {VERSION: "Version of the survey"} if len(documents) > 1 else {}
     return {"levels": LEVELS, "methods": METHOD_WORDS, "products": PRODUCTS, "by": by, "questions": names.questions,
-            "periods": PERIODS}  # fmt: skip
+            "periods": PERIODS, "percents": PERCENT_WORDS}  # fmt: skip
 
 
 def _flags(answer: Mapping[str, Any]) -> list[str]:

@@ -10,27 +10,29 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.periods import PERIODS
-from frankly_server.estimate.margins import METHODS
+from frankly_server.estimate.margins import DEFAULT, METHODS
 from frankly_server.web import reading
 
 PRODUCTS: Final = {
-    "unbiased": "unbiased, with margins; may leave 0 to 100%",
+    "unbiased": "unbiased, with intervals; may leave 0 to 100%",
     "projected": "the nearest shares that are possible",
     "mle": "the likeliest shares",
 }
 LEVELS: Final = ("0.8", "0.9", "0.95", "0.99")
 METHOD_WORDS: Final = {
-    "clt": "usual (normal approximation)",
+    "score": "usual",
+    "kl": "holds at any number of answers",
+    "clt": "normal approximation",
     "exact": "exact, for small surveys",
-    "hoeffding": "holds at any number of answers",
     "chebyshev": "holds at any number, widest",
     "simultaneous": "all choices of a question at once",
     "sequence": "for looking again and again",
 }
 """The methods offered; the others of `METHODS` are answered when an address asks for them."""
-_KNOWN: Final = ("level", "method", "product", "by", "period", "since", "until", "row", "column", "census",
+PERCENT_WORDS: Final = {"row": "share within its row", "column": "share within its column"}
+_KNOWN: Final = ("level", "method", "product", "by", "period", "since", "until", "row", "column", "percent", "census",
                  "population")  # fmt: skip
-_TEXTS: Final = ("by", "period", "since", "until", "row", "column", "population")
+_TEXTS: Final = ("by", "period", "since", "until", "row", "column", "percent", "population")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,12 @@ class Asked:
 
     level : as written. by : a public question or "version" that estimates stand apart by, or None; period : day, week
     or month likewise. since, until : the first and the last day, UTC, or None. row, column : question ids of a table.
+    percent : "row" or "column" for the shares within these, or None.
     population : how many people the respondents were drawn from, as written, or None.
     """
 
     level: str = "0.95"
-    method: str = "clt"
+    method: str = DEFAULT
     product: str = "unbiased"
     by: str | None = None
     period: str | None = None
@@ -51,6 +54,7 @@ class Asked:
     until: str | None = None
     row: str | None = None
     column: str | None = None
+    percent: str | None = None
     census: bool = False
     population: str | None = None
 
@@ -63,7 +67,7 @@ class Asked:
         given = {name: value for name, value in reading.query((*_KNOWN, *also)).items() if value}
         found = cls(
             level=given.get("level", "0.95"),
-            method=given.get("method", "clt"),
+            method=given.get("method", DEFAULT),
             product=given.get("product", "unbiased"),
             by=given.get("by"),
             period=given.get("period"),
@@ -71,12 +75,15 @@ class Asked:
             until=given.get("until"),
             row=given.get("row"),
             column=given.get("column"),
+            # The form sends its choice for a table even where no table is chosen.
+            percent=given.get("percent") if "row" in given and "column" in given else None,
             census=reading.flag(given.get("census"), "census"),
             population=given.get("population"),
         )
         reading.level(found.level)
         reading.whole(found.population, "population")
-        known = (("method", METHODS), ("product", tuple(PRODUCTS)), ("period", (None, *PERIODS)))
+        known = (("method", METHODS), ("product", tuple(PRODUCTS)), ("period", (None, *PERIODS)),
+                 ("percent", (None, *PERCENT_WORDS)))  # fmt: skip
         for field, allowed in known:
             if getattr(found, field) not in allowed:
                 raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(filter(None, allowed))}", field)
@@ -100,6 +107,7 @@ class Asked:
             "since": self.since,
             "until": self.until,
             "population": self.people,
+            "percent": self.percent,
         }
 
     @property
@@ -119,7 +127,7 @@ class Asked:
 
     def api_query(self, form: str) -> str:
         """Return the query of the API's address that gives the same numbers."""
-        kept = ("level", "method", "since", "until", "census", "population", "targets")
+        kept = ("level", "method", "since", "until", "census", "population", "targets", "percent")
         by = {"by": self.apart} if self.apart else {}
         return urlencode({name: value for name, value in self._texts().items() if name in kept} | by | {"format": form})
 
@@ -131,6 +139,7 @@ class Asked:
         said += [f"{name}={json.dumps(value)}" for name, value in asked.items() if value]
         said += [f"population={self.people}"] if self.people is not None else []
         said += [f"targets={json.dumps(self.joint)}"] if self.joint else []
+        said += [f"percent={json.dumps(self.percent)}"] if self.percent else []
         return ", ".join(said)
 
     def _texts(self) -> dict[str, str]:

@@ -10,6 +10,7 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.estimate.margins import DEFAULT
 from frankly_server.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
@@ -109,11 +110,11 @@ def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
     """Return the picture of what a thousand equal answers tell."""
     told = everybody(drawn, x)
     rows = [
-        PlotRow(name, share, share - margin, share + margin, 1.0 if i == x else 0.0)
-        for i, (name, share, margin) in enumerate(
-            zip(block.joint_answers, told.unbiased, told.margins.clt, strict=True)
+        PlotRow(name, share, *ends, 1.0 if i == x else 0.0)
+        for i, (name, share, ends) in enumerate(
+            zip(block.joint_answers, told.unbiased, told.margins.ends(DEFAULT, told.unbiased), strict=True)
         )
-        if share is not None and margin is not None
+        if share is not None and ends is not None
     ]
     return interval_plot("What the estimate says of a thousand equal answers", rows) if rows else ""
 

@@ -12,7 +12,7 @@ from frankly_server.plots import PlotRow, interval_plot
 from frankly_server.surveys.live import shown
 from frankly_server.trends import Point, Trend, trend_plot
 from frankly_server.web import reading
-from frankly_server.web.admin.asked import Asked
+from frankly_server.web.admin.asked import PERCENT_WORDS, Asked
 from frankly_server.web.admin.sentences import Said, said_of, said_of_groups
 
 _DRAWN: Final = 40
@@ -26,7 +26,7 @@ class Group:
     """One table of numbers: a question, or a question within one group.
 
     name : the group, "" if there is none. n : None while it is small. product : what stands in the rows' first column,
-    by choice; None for the unbiased estimates.
+    by choice; None for the unbiased estimates. intervals : of the product, [low, high] by choice.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Group:
     needed: int
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
+    intervals: Mapping[str, tuple[float, float]]
     said: Said
 
 
@@ -54,8 +55,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A cross-table: the two questions, the column's choices, and each of the row's with its cells."""
+    """A cross-table: the two questions, the column's choices, and each of the row's with its cells.
 
+    caption : what the cells are shares of.
+    """
+
+    caption: str
     corner: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
@@ -114,7 +119,8 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
     if asked.period is not None and asked.by is None and told:
         plot = _over_time(text, groups, order, names)
     apart = [(names.group(question["by"]), question) for question in told if question["by"]]
-    apart = apart if len(apart) <= _COMPARED else []
+    # Ratios have no standard error to compare them by.
+    apart = apart if len(apart) <= _COMPARED and asked.percent is None else []
     differences = said_of_groups(apart, level, names.language)
     return Section(text, groups, plot, differences, _matrix(groups, asked, names))
 
@@ -128,7 +134,8 @@ def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | Non
     if not across or len(cells) != len(down) * len(across):
         return None
     rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
-    return Matrix(f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows)
+    caption = f"Cross-table: {PERCENT_WORDS.get(asked.percent or '', 'share')} and interval"
+    return Matrix(caption, f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows)
 
 
 def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: Names) -> str:
@@ -139,8 +146,7 @@ def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: 
         for row in group.rows:
             share = row["estimate"] if group.product is None else group.product.get(row["choice"])
             if share is not None:
-                ends = (row["lo"], row["hi"]) if group.product is None else (None, None)
-                found.setdefault(row["choice"], []).append(Point(group.name, share, *ends))
+                found.setdefault(row["choice"], []).append(Point(group.name, share, *_ends(group, row)))
     trends = [Trend(labels[choice], points) for choice, points in found.items() if points]
     return trend_plot(text, [group.name for group in groups], trends) if trends else ""
 
@@ -158,17 +164,23 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         needed=question["needed"],
         rows=question["rows"],
         product=None if asked.product == "unbiased" else question[asked.product] or {},
-        said=said_of(question, level, names.language) if ok else Said((), ()),
+        intervals={} if asked.product == "unbiased" else question[f"{asked.product}_interval"] or {},
+        said=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
     )
 
 
 def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
-    """Return each choice with its bar; products without a margin of their own have bars without whiskers."""
+    """Return each choice with its bar; a bar without an interval has no whiskers."""
     found = []
     for row in group.rows:
         label = names.of(row["label"]) + (f", {group.name}" if group.name else "")
         if group.product is None:
-            found.append((row["choice"], PlotRow(label, row["estimate"], row["lo"], row["hi"])))
+            found.append((row["choice"], PlotRow(label, row["estimate"], *_ends(group, row))))
         elif row["choice"] in group.product:
-            found.append((row["choice"], PlotRow(label, group.product[row["choice"]], None, None)))
+            found.append((row["choice"], PlotRow(label, group.product[row["choice"]], *_ends(group, row))))
     return found
+
+
+def _ends(group: Group, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return the ends of what is shown of a choice."""
+    return (row["low"], row["high"]) if group.product is None else group.intervals.get(row["choice"], (None, None))

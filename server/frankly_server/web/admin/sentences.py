@@ -11,20 +11,22 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
 
-from frankly_server.estimate.contrasts import lincom
+from frankly_server.estimate.contrasts import lincom_ends
 from frankly_server.estimate.margins import normal_quantile
 
 FLAGS: Final = {
     "outside_unit_interval": "The estimate lies outside 0 to 100%: what noise does to a rare or a usual answer.",
-    "imprecise": "The standard error is above a third of the estimate: too uncertain for most uses.",
+    "imprecise": "The interval reaches farther than two thirds of the estimate: too uncertain for most uses.",
     "not_identifiable": "Some shares cannot be told from these reports, however many come in.",
-    "reports_do_not_fit": "The reports do not look as this mechanism makes them: software at fault, or fakes.",
+    "reports_do_not_fit": "The reports do not look as the mechanism makes them: a fault, fakes, or rare chance.",
+    "margin_too_wide": "The interval reaches farther than all that is possible: these reports say next to nothing.",
+    "few_informative": "Fewer than 5 reports say anything else of it than most do: the interval rests on very few.",
     "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
+    "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each version apart.",
     "version_left_out": "A version with a single report is left out.",
-    "exact_not_available": "The method asked for does not exist here: the margin is Hoeffding's, which always holds.",
-    "delta_method": "A ratio: its margin is approximate.",
-    "denominator_unsure": "A ratio whose denominator may be zero: not usable.",
+    "exact_not_available": "The method asked for does not exist here: the interval is that of kl, which always holds.",
+    "unbounded": "The denominator of this ratio may be zero: its interval has no end, so nothing is known of it.",
     "mle_not_converged": "The search for the likeliest shares stopped early.",
     "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
     "design_prior_replaced": "The published prior could not be used for decoding; equal shares were.",
@@ -32,7 +34,10 @@ FLAGS: Final = {
     "sampling_part_negative": "How much of the error is due to sampling could not be told apart; it is small.",
 }
 _SPOKEN = 3
-_WARNED: Final = ("outside_unit_interval", "imprecise", "not_identifiable", "reports_do_not_fit", "denominator_unsure")
+_WARNED: Final = (
+    "outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "not_identifiable",
+    "reports_do_not_fit", "unbounded",
+)  # fmt: skip
 """Flags that are said beside the findings; all of them are explained below the tables."""
 
 
@@ -44,14 +49,19 @@ class Said:
     limits: tuple[str, ...]
 
 
-def said_of(question: Mapping[str, Any], level: float, language: str) -> Said:
-    """Return what one question's shares say; `question` is of an answer of the analysis, status ok."""
+def said_of(question: Mapping[str, Any], level: float, language: str, percent: str | None = None) -> Said:
+    """Return what one question's shares say; `question` is of an answer of the analysis, status ok.
+
+    percent : "row" or "column" where the shares are within these.
+    """
     rows = sorted(question["rows"], key=lambda row: -row["estimate"])
     if not rows:
         return Said((), ("Nothing can be told of this question's answers, however many come in.",))
     spoken = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
-    first = [_share(row, language) for row in spoken]
-    return Said((*first, *_ranking(question, level, language)), (*_limits(rows), *_flags(rows)))
+    whole = "those who answered" if percent is None else "those with the answer after the bar"
+    first = [_share(row, language, whole) for row in spoken]
+    findings = (*first, *_ranking(question, level, language), *_versions(rows[0]))
+    return Said(findings, (*_limits(rows), *_flags(rows)))
 
 
 def said_of_groups(groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str) -> tuple[str, ...]:
@@ -62,14 +72,14 @@ def said_of_groups(groups: Sequence[tuple[str, Mapping[str, Any]]], level: float
     compared = [(choice, a, b) for choice in shared for a, b in combinations(told, 2)]
     found = []
     for choice, (one, here), (other, there) in compared:
-        difference = here[choice]["estimate"] - there[choice]["estimate"]
-        reach = normal_quantile(level, len(compared)) * math.hypot(here[choice]["se"], there[choice]["se"])
-        if abs(difference) > reach:
-            more, less = (one, other) if difference > 0 else (other, one)
-            ahead = _points(abs(difference) - reach, abs(difference) + reach)
-            label = _label(here[choice], language)
-            words = f"{label} is more common in {_quoted(more)} than in {_quoted(less)}, by {ahead}."
-            found.append((abs(difference), words))
+        pair = [(one, here[choice]), (other, there[choice])]
+        (more, top), (less, low) = sorted(pair, key=lambda named: -named[1]["estimate"])
+        covariance = [[top["se"] ** 2, 0.0], [0.0, low["se"] ** 2]]
+        ends = _ahead((top, low), covariance, level, len(compared))
+        if ends[0] > 0:
+            label = _label(top, language)
+            words = f"{label} is more common in {_quoted(more)} than in {_quoted(less)}, by {_points(*ends)}."
+            found.append((top["estimate"] - low["estimate"], words))
     if not compared:
         return ()
     if not found:
@@ -94,11 +104,28 @@ def flag_words(flag: str) -> str:
     return FLAGS.get(flag, f"{flag.replace('_', ' ').capitalize()}.")
 
 
-def _share(row: Mapping[str, Any], language: str) -> str:
+def _share(row: Mapping[str, Any], language: str, whole: str) -> str:
     label = _label(row, language)
-    if row["lo"] >= 1 or row["hi"] <= 0:
-        return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['lo'] >= 1 else 'none'}."
-    return f"{label}: {interval_words(row['lo'], row['hi'])} of those who answered."
+    if row["low"] is None:
+        return f"{label}: nothing can be said, for those with the answer after the bar may be none."
+    if row["low"] >= 1 or row["high"] <= 0:
+        return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['low'] >= 1 else 'none'}."
+    return f"{label}: {interval_words(row['low'], row['high'])} of {whole}."
+
+
+def _versions(row: Mapping[str, Any]) -> Iterator[str]:
+    """Say whether the versions that are combined differ."""
+    p = row["versions_p"]
+    if p is None:
+        return
+    chance = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    if "versions_differ" in row["flags"]:
+        yield (
+            f"The versions of the survey differ by more than chance usually does ({chance}): these are the shares of "
+            "all who answered, whichever version; look at each version apart."
+        )
+    else:
+        yield f"No difference between the versions of the survey can be told from noise ({chance})."
 
 
 def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:
@@ -110,13 +137,12 @@ def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterat
     order = sorted(range(len(given)), key=lambda i: -given[i]["estimate"])
     top, unclear, gap = order[0], [], None
     for other in order[1:]:
-        weights = [float(i == top) - float(i == other) for i in range(len(given))]
-        found = lincom(weights, [row["estimate"] for row in given], covariance)
-        reach = normal_quantile(level, pairs) * found.se
-        if found.value <= reach:
+        both = [[covariance[i][j] for j in (top, other)] for i in (top, other)]
+        ends = _ahead((given[top], given[other]), both, level, pairs)
+        if ends[0] <= 0:
             unclear.append(other)
         elif gap is None and not unclear:
-            gap = (found.value - reach, found.value + reach, other)
+            gap = (*ends, other)
     best = _label(given[top], language)
     if not unclear and gap is not None:
         yield f"{best} is the most common answer: {_points(*gap[:2])} ahead of {_label(given[gap[2]], language)}."
@@ -126,6 +152,29 @@ def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterat
         names = [best, *(_label(given[i], language) for i in unclear[:_SPOKEN])]
         more = " and others" if len(unclear) > _SPOKEN else ""
         yield f"Which of {', '.join(names[:-1])} and {names[-1]}{more} is more common cannot be told."
+
+
+def _ahead(
+    rows: tuple[Mapping[str, Any], Mapping[str, Any]], covariance: Sequence[Sequence[float]], level: float, pairs: int
+) -> tuple[float, float]:
+    """Return how far one share is ahead of another, at a level at which so many comparisons hold together."""
+    z, wider = normal_quantile(level), normal_quantile(level, pairs)
+    reaches = [widened(row, z, wider) for row in rows]
+    return lincom_ends((1.0, -1.0), [row["estimate"] for row in rows], covariance, reaches, wider)
+
+
+def widened(row: Mapping[str, Any], z: float, wider: float) -> tuple[float, float]:
+    """Return how far a row's interval reaches below and above its estimate at the quantile `wider` instead of z.
+
+    A score interval's distance is that of the normal one, which grows with the quantile, and an excess that grows no
+    faster than its cube; all of it grows no faster than its square.
+    """
+    normal, times = z * row["se"], wider / max(z, 1e-9)
+    below, above = (
+        min(wider * row["se"] + times**3 * max(0.0, distance - normal), times**2 * max(distance, normal))
+        for distance in (row["estimate"] - row["low"], row["high"] - row["estimate"])
+    )
+    return below, above
 
 
 def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -154,7 +203,11 @@ def _quoted(text: str) -> str:
 
 def _points(low: float, high: float) -> str:
     width = min(high, 1.0) - low
-    return f"{_down(low, width)} to {_up(min(high, 1.0), width)} percentage points" if width > 0 else "all there is"
+    return (
+        f"{_down(low, width)} to {_up(min(high, 1.0), width)} percentage points"
+        if width > 0
+        else "100 percentage points"
+    )
 
 
 def _digits(width: float) -> int:

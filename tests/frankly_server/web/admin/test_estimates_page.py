@@ -45,19 +45,20 @@ def page(office: Office, client: FlaskClient, query: str = "") -> Any:
 
 
 def cells(text: str) -> list[list[str]]:
-    """Return the body rows of all tables with a margin, as text."""
+    """Return the body rows of all tables of estimates, as text."""
     found = []
     for row in re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL):
+        if 'data-th="Share"' not in row:
+            continue
         values = [
             re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
         ]
-        if any(value.startswith("±") for value in values):
-            found.append(values)
+        found.append(values)
     return found
 
 
-def shown(share: float) -> str:
-    return f"{share * 100:.1f}%".replace("-", "−")
+def shown(share: float | None) -> str:
+    return "no end" if share is None else f"{share * 100:.1f}%".replace("-", "−")
 
 
 def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: FlaskClient) -> None:
@@ -65,15 +66,15 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
     rows = [row for question in answer["questions"] for row in question["rows"]]
     found = cells(page(answered, analyst).text)
     assert [row[:2] for row in found] == [[row["label"]["en"], shown(row["estimate"])] for row in rows]
-    assert [row[3:5] for row in found] == [[shown(row["lo"]), shown(row["hi"])] for row in rows]
-    assert all(row[2].startswith("±") for row in found)
+    assert [row[2:4] for row in found] == [[shown(row["low"]), shown(row["high"])] for row in rows]
+    assert "±" not in page(answered, analyst).text  # the ends are not equally far from the estimate
 
 
 @pytest.mark.parametrize(
     ("query", "changed"),
     [
         ("level=0.8", {"level": 0.8}),
-        ("method=hoeffding", {"method": "hoeffding"}),
+        ("method=kl", {"method": "kl"}),
         ("census=true", {"census": True}),
         ("population=1200", {"population": 1200}),
         ("population=401&method=exact&level=0.9", {"population": 401, "method": "exact", "level": 0.9}),
@@ -83,6 +84,9 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
         ("period=month&by=region&since=2026-05-01&until=2026-06-30", {"by": "region,month", "since": "2026-05-01",
                                                                       "until": "2026-06-30"}),
         ("row=smokes&column=drinks", {"targets": ["smokes", "drinks"]}),
+        ("row=smokes&column=drinks&percent=column&method=clt", {"targets": ["smokes", "drinks"], "percent": "column",
+                                                                "method": "clt"}),
+        ("row=smokes&percent=column", {"targets": ["smokes"]}),
         ("row=drinks&column=smokes&by=region&level=0.99", {"targets": ["drinks", "smokes"], "by": "region",
                                                           "level": 0.99}),
     ],
@@ -92,48 +96,71 @@ def test_switches_ask_for_what_they_say(
 ) -> None:
     answer = answered.services.analysis.estimates(answered.survey, **changed)
     wanted = sorted(
-        (shown(row["lo"]), shown(row["hi"])) for question in answer["questions"] for row in question["rows"]
+        (shown(row["low"]), shown(row["high"])) for question in answer["questions"] for row in question["rows"]
     )
-    found = cells(page(answered, analyst, f"?{query}").text)
-    place = next(i for i, value in enumerate(found[0]) if value.startswith("±"))
-    assert sorted((row[place + 1], row[place + 2]) for row in found) == wanted
+    text = page(answered, analyst, f"?{query}").text
+    ends = [re.findall(rf'data-th="{name}">([^<]*)<', text) for name in ("From", "To")]
+    assert sorted(zip(*ends, strict=True)) == wanted
 
 
 def test_a_cross_table_has_each_cell_where_its_choices_meet(answered: Office, analyst: FlaskClient) -> None:
     answer = answered.services.analysis.estimates(answered.survey, targets=["smokes", "drinks"])
-    cell = {row["choice"]: f"{shown(row['estimate'])} ±" for row in answer["questions"][0]["rows"]}
+    cell = {
+        row["choice"]: f"{shown(row['estimate'])} {shown(row['low'])} to {shown(row['high'])}"
+        for row in answer["questions"][0]["rows"]
+    }
     text = page(answered, analyst, "?row=smokes&column=drinks").text
     table = re.search(r"<caption>Cross-table.*?</table>", text, re.DOTALL)
     assert table
-    found = [
-        re.sub(r"<[^>]*>", " ", row).split("  ") for row in re.findall(r"<tr>(.*?)</tr>", table.group(0), re.DOTALL)
-    ]
-    rows = {row[0].strip(): " ".join(row[1:]).split("%") for row in found[1:]}
+    rows = {}
+    for line in re.findall(r"<tr>(.*?)</tr>", table.group(0), re.DOTALL):
+        name, *told = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL)
+        rows[name] = [re.sub(r"<[^>]*>", "", text) for text in told]
     for smokes, label in (("no", "No"), ("yes", "Yes")):
         for place, drinks in enumerate(("never", "weekly", "daily")):
-            assert rows[label][place].split()[-1] + "%" == cell[f"{smokes} × {drinks}"].split()[0]
+            assert rows[label][place] == cell[f"{smokes} × {drinks}"]
+
+
+def test_row_percentages_are_in_the_table_and_in_words(answered: Office, analyst: FlaskClient) -> None:
+    query = "?row=smokes&column=drinks&percent=row&population=5000"
+    answer = answered.services.analysis.estimates(
+        answered.survey, targets=["smokes", "drinks"], percent="row", population=5000
+    )
+    text = page(answered, analyst, query).text
+    table = re.search(r"<caption>Cross-table: share within its row and interval.*?</table>", text, re.DOTALL)
+    assert table
+    rows = answer["questions"][0]["rows"]
+    found = re.findall(r'<td class="n">([^ ]*) <small class="ends">([^<]*)</small>', table.group(0))
+    assert [share for share, _ in found] == [shown(row["estimate"]) for row in rows]
+    assert [ends for _, ends in found] == [
+        "unbounded" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}" for row in rows
+    ]
+    assert "of those with the answer after the bar." in text
+    assert "Of 5,000 people" not in text
+    assert "percent=row" in text
+    assert "percent=&#34;row&#34;" in text
 
 
 @pytest.mark.parametrize("product", ["projected", "mle"])
-def test_another_product_has_no_whiskers_and_no_margin_of_its_own(
-    answered: Office, analyst: FlaskClient, product: str
-) -> None:
+def test_another_product_stands_beside_its_own_interval(answered: Office, analyst: FlaskClient, product: str) -> None:
     answer = answered.services.analysis.estimates(answered.survey, by="region")
-    told = [q[product][row["choice"]] for q in answer["questions"] for row in q["rows"]]
+    told = [
+        f"{shown(q[product][row['choice']])} {' to '.join(map(shown, q[f'{product}_interval'][row['choice']]))}"
+        for q in answer["questions"]
+        for row in q["rows"]
+    ]
     text = page(answered, analyst, f"?product={product}&by=region").text
-    assert sorted(row[2] for row in cells(text)) == sorted(shown(value) for value in told)
+    assert sorted(row[2] for row in cells(text)) == sorted(told)
     plots = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL)]
     kinds = [element.get("class") for plot in plots for element in plot.iter()]
-    assert (kinds.count("bar"), kinds.count("whisker")) == (len(told), 0)
-    assert "no margin of their own" in text
+    assert (kinds.count("bar"), kinds.count("whisker")) == (len(told), 3 * len(told))  # a line and its two ends
+    assert "widened where need be to the share shown" in text
 
 
 def test_groups_that_differ_are_named_and_others_are_not(answered: Office, analyst: FlaskClient) -> None:
     text = page(answered, analyst, "?by=region").text
     # Every report of the north said the second symbol of Warner's mechanism, none of the south.
-    assert re.search(
-        r"“Yes” is more common in “North” than in “South”, by (all there is|[\d.]+ to [\d.]+ percentage points)", text
-    )
+    assert re.search(r"“Yes” is more common in “North” than in “South”, by ([\d.]+ to )?[\d.]+ percentage points", text)
     assert "“Yes” is more common in “South”" not in text
 
 
@@ -166,7 +193,7 @@ def test_snippets_ask_for_the_same(answered: Office, analyst: FlaskClient) -> No
 
 def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Office, analyst: FlaskClient) -> None:
     """1,200 people, a third of whom answered: shares of them in people, and every snippet asks for the same."""
-    where = "?population=1200&level=0.9&method=hoeffding&product=mle"
+    where = "?population=1200&level=0.9&method=kl&product=mle"
     text = page(answered, analyst, where).text
     free, drawn = (
         [row for question in answered.services.analysis.estimates(answered.survey, level=0.9, population=n)["questions"]
@@ -174,13 +201,15 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Off
         for n in (None, 1200)
     )  # fmt: skip
     assert all(b["se"] < a["se"] for a, b in zip(free, drawn, strict=True))
-    hoeffding = answered.services.analysis.estimates(answered.survey, level=0.9, method="hoeffding", population=1200)
-    rows = [row for question in hoeffding["questions"] for row in question["rows"]]
-    told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) ±([\d,]+)<', text)
+    kl = answered.services.analysis.estimates(answered.survey, level=0.9, method="kl", population=1200)
+    rows = [row for question in kl["questions"] for row in question["rows"]]
+    told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) <small class="ends">\(([−\d,]+) to ([−\d,]+)\)<', text)
     assert len(told) == len(rows)
-    for (people, reach), row in zip(told, rows, strict=True):
-        assert abs(float(people.replace("−", "-").replace(",", "")) - 1200 * row["estimate"]) <= 0.5
-        assert 0 <= float(reach.replace(",", "")) - 1200 * row["margin"] < 1
+    for texts, row in zip(told, rows, strict=True):
+        people, low, high = (float(each.replace("−", "-").replace(",", "")) for each in texts)
+        assert abs(people - 1200 * row["estimate"]) <= 0.5
+        assert 0 <= 1200 * row["low"] - low < 1
+        assert 0 <= high - 1200 * row["high"] < 1
     assert "population=1200" in text.partition("<h3>The same from a program</h3>")[0]  # the downloads
     api, python = text.partition("<h3>The same from a program</h3>")[2].split("import os")
     assert "population=1200" in api
@@ -189,7 +218,8 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Off
 
 def test_every_switch_at_once_is_not_too_many(answered: Office, analyst: FlaskClient) -> None:
     """The form sends every field, empty or not."""
-    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&census=false&population=1200"
+    every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&percent=row&census=false"
+    every += "&population=1200"
     assert page(answered, analyst, f"?{every}").status_code == 200
     download = f"/admin/surveys/{answered.survey}/estimates/download?{every.replace('product=mle', 'format=csv')}"
     assert analyst.get(download).status_code == 200

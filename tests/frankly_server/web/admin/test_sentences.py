@@ -7,13 +7,15 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from frankly_server.web.admin.sentences import flag_words, interval_words, said_of, said_of_groups
+from frankly_server.web.admin.sentences import flag_words, interval_words, said_of, said_of_groups, widened
+
+Z = NormalDist().inv_cdf(0.975)
 
 
 def row(choice: str, estimate: float, se: float, **changes: Any) -> dict[str, Any]:
-    body = {"choice": choice, "label": {"en": choice}, "estimate": estimate, "se": se, "lo": estimate - 1.96 * se,
-            "hi": estimate + 1.96 * se, "privacy_cost": 0.5, "poisoning_up": 0.02, "poisoning_down": 0.01,
-            "flags": []}  # fmt: skip
+    body = {"choice": choice, "label": {"en": choice}, "estimate": estimate, "se": se, "low": estimate - Z * se,
+            "high": estimate + Z * se, "privacy_cost": 0.5, "poisoning_up": 0.02, "poisoning_down": 0.01,
+            "versions_p": None, "flags": []}  # fmt: skip
     return body | changes
 
 
@@ -62,9 +64,9 @@ def test_a_lead_is_told_exactly_where_all_comparisons_hold_together(seed: int) -
     draw = random.Random(seed)
     values = {name: draw.random() for name in "abcd"}
     se = draw.choice([0.01, 0.05, 0.1])
-    findings = " ".join(said_of(question(values, se), 0.9, "en").findings)
+    findings = " ".join(said_of(question(values, se), 0.95, "en").findings)
     first, *rest = sorted(values.values(), reverse=True)
-    reach = z(0.9, 6) * se * 2**0.5
+    reach = z(0.95, 6) * se * 2**0.5
     assert ("is the most common answer" in findings) == all(first - other > reach for other in rest)
 
 
@@ -84,7 +86,7 @@ def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once
     limits = said_of(found, 0.95, "en").limits
     assert "losing 50% of the answers" in limits[0]
     assert "up to 2.0 points" in limits[1]
-    assert [words[:18] for words in limits[2:]] == ["The standard error"]
+    assert [words[:12] for words in limits[2:]] == ["The interval"]
     assert flag_words("a_new_flag") == "A new flag."
 
 
@@ -95,6 +97,31 @@ def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
     assert "read it as all" in words
 
 
+@pytest.mark.parametrize(("p", "words"), [(0.0004, "(p < 0.001)"), (0.0321, "(p = 0.032)")])
+def test_versions_that_differ_are_said_to(p: float, words: str) -> None:
+    found = question({"no": 0.7, "yes": 0.3}, 0.02)
+    found["rows"] = [each | {"versions_p": p, "flags": ["pooled", "versions_differ"]} for each in found["rows"]]
+    said = said_of(found, 0.95, "en").findings[-1]
+    assert said.startswith(f"The versions of the survey differ by more than chance usually does {words}")
+    assert "look at each version apart" in said
+
+
+def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
+    found = question({"no": 0.7, "yes": 0.3}, 0.02)
+    found["rows"] = [each | {"versions_p": 0.41, "flags": ["pooled"]} for each in found["rows"]]
+    words = "No difference between the versions of the survey can be told from noise (p = 0.410)."
+    assert said_of(found, 0.95, "en").findings[-1] == words
+
+
+def test_a_share_of_what_may_be_nobody_has_no_number() -> None:
+    rows = [row("yes | often", 3.2, 9.0, low=None, high=None), row("no | often", -2.2, 9.0)]
+    said = said_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    assert said[0] == "“yes | often”: nothing can be said, for those with the answer after the bar may be none."
+    rows = [row("yes | often", 0.5, 0.05)]
+    said = said_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    assert said == ("“yes | often”: between 40% and 60% of those with the answer after the bar.",)
+
+
 def test_what_cannot_be_told_is_said() -> None:
     said = said_of({"rows": [], "covariance": None}, 0.95, "en")
     assert said.findings == ()
@@ -103,3 +130,29 @@ def test_what_cannot_be_told_is_said() -> None:
 
 def test_a_text_in_another_language_is_shown_rather_than_none() -> None:
     assert "“yes”" in said_of(question({"yes": 0.2, "no": 0.8}, 0.01), 0.95, "fr").findings[1]
+
+
+def wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
+    middle, half = share + quantile**2 / (2 * n), quantile * (share * (1 - share) / n + quantile**2 / 4 / n**2) ** 0.5
+    return (middle - half) / (1 + quantile**2 / n), (middle + half) / (1 + quantile**2 / n)
+
+
+@pytest.mark.parametrize("n", [12, 100, 2000])
+@pytest.mark.parametrize("comparisons", [2, 6, 66])
+def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(n: int, comparisons: int) -> None:
+    """Against Wilson's own interval at that level, also where no error is seen."""
+    wider = z(0.95, comparisons)
+    for share in [k / n for k in (0, 1, 2, n // 4, n // 2, n - 1, n)]:
+        low, high = wilson(share, n, Z)
+        found = widened(row("a", share, (share * (1 - share) / n) ** 0.5, low=low, high=high), Z, wider)
+        least, most = wilson(share, n, wider)
+        assert found[0] >= share - least - 1e-12
+        assert found[1] >= most - share - 1e-12
+        assert max(found) <= (wider / Z) ** 2 * max(share - low, high - share, Z * 0.5 / n**0.5)
+
+
+def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
+    """GRR of two choices at ε = 4, 100 equal reports: the error is estimated as 0, the truth may be as low as 98%."""
+    rows = [row("yes", 1.0187, 0.0, low=0.9803, high=1.0187), row("no", -0.0187, 0.0, low=-0.0187, high=0.0197)]
+    said = said_of({"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, "en").findings
+    assert said[-1] == "“yes” is the most common answer: 96 to 100 percentage points ahead of “no”."

@@ -95,6 +95,31 @@ def test_templates_and_files_begin_a_survey_too(office: Office) -> None:
             assert client.get(answer.headers["Location"].replace("questions", page)).status_code == 200
 
 
+def test_what_a_skewed_prior_costs_is_said_before_and_after_publishing(office: Office) -> None:
+    client = office.client("admin")
+    skewed = b"""name: skewed
+title: {en: Skewed}
+languages: [en]
+min_reports: 10
+budget: "3"
+blocks:
+  - id: use
+    notion: ldp
+    epsilon: "2"
+    prior: {joint: [[900, 20, 20, 20, 20, 20]], source: made up}
+    questions:
+      - id: use
+        text: {en: "Which?"}
+        choices: [CHOICES]
+""".replace(b"CHOICES", b", ".join(b'{id: c%d, label: {en: "c%d"}}' % (x, x) for x in range(6)))
+    start = send(client, "/admin/surveys/new", how="file", file=skewed.decode()).headers["Location"]
+    line = re.compile(r"if all choices are equally common, this needs \d+% more reports than subset-selection")
+    assert re.search("optimal: " + line.pattern, client.get(start.replace("questions", "margins")).text)
+    office.services.surveys.publish("skewed")
+    page = client.get(start.removesuffix("/questions")).text
+    assert re.search("use: " + line.pattern, page)
+
+
 # form beside the usual one -> (notion, questions of the block)
 PROMISES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "belief": ({"notion": "lip", "secret": "attribute", "name": "Income"}, "lip", ("tired",)),

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variance of the published estimates at any truth: the design prior fixes the decoder, the truth may be another.
+
+The scores d are unbiased, E[d|x] = w_x for targets W. So the total variance at n = 1 and truth q is c·q − |Wq|² with
+c_x = E[|d|²|x]: linear in q but for the last term (docs/maths/variance.md, claim 13).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+
+from frankly_server.design import kinds
+from frankly_server.design.families.sets import target_variances
+from frankly_server.design.linear import FloatArray
+from frankly_server.design.variance.truths import Truths
+
+_DEFICIENT = 1e-11
+_BIASED = 1e-6
+_MOST_CELLS = 1 << 20
+
+
+def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: FloatArray) -> float:
+    """Return the total variance of the shares at n = 1 if the truth is `truth`, shape (answers,).
+
+    decoder_prior : counts of the answers, from which the published decoder is made. inf where some share cannot be
+    estimated, nan where there are too many reports to list.
+    """
+    if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
+        return math.fsum(target_variances(mechanism, truth, None))
+    squares = mean_squares(mechanism, decoder_prior)
+    return float("inf") if squares is None else float(squares.sum(axis=0) @ truth - truth @ truth)
+
+
+def mean_squares(
+    mechanism: Mechanism, decoder_prior: Sequence[int], targets: FloatArray | None = None
+) -> FloatArray | None:
+    """Return E[d_t²|x] for the scores d of a table's or a product's published decoder, shape (t, answers).
+
+    targets : W, shape (t, answers); None for the shares. None where some target cannot be estimated; nan where there
+    are too many reports to list.
+    """
+    prior = np.array(decoder_prior, dtype=np.float64)
+    factors = [(rows, prior) for rows in [kinds.rows_of(mechanism)] if rows is not None]
+    if isinstance(mechanism, ProductMechanism) and mechanism.reports * mechanism.answers <= _MOST_CELLS:
+        factors = _factors(mechanism, prior)
+    if not factors:
+        return np.full((mechanism.answers if targets is None else len(targets), mechanism.answers), np.nan)
+    tables = [np.array([[w / sum(row) for w in row] for row in rows]) for rows, _ in factors]
+    Q = reduce(_kron, tables)
+    scores = reduce(_kron, [_decoder(table, share) for table, (_, share) in zip(tables, factors, strict=True)])
+    W = np.eye(len(Q)) if targets is None else targets
+    scores = W @ scores
+    if np.abs(scores @ Q.T - W).max() > _BIASED * np.abs(W).max():
+        return None
+    return np.asarray(scores**2 @ Q.T, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class AtTruths:
+    """Variances at n = 1 with the published decoder.
+
+    largest : total of the targets over all plausible truths. variances : at each point, none for mixtures.
+    target_variances : of each target at the design prior. variance : total of the shares at the design prior.
+    """
+
+    largest: float
+    variances: tuple[float, ...]
+    target_variances: tuple[float, ...]
+    variance: float
+
+
+def at_truths(
+    mechanism: Mechanism, decoder_prior: Sequence[int], truths: Truths, targets: FloatArray, prior: FloatArray
+) -> AtTruths:
+    """Return a table's variances at plausible truths and at the design prior `prior`, shape (answers,)."""
+    squares = mean_squares(mechanism, decoder_prior, targets)
+    if squares is None:
+        unknown = float("inf")
+        return AtTruths(unknown, (unknown,) * len(truths.points), (unknown,) * len(targets), unknown)
+    total = squares.sum(axis=0)
+    return AtTruths(
+        largest=truths.largest(total, targets),
+        variances=() if truths.mixed else tuple(map(float, truths.variances(total, targets))),
+        target_variances=tuple(map(float, squares @ prior - (targets @ prior) ** 2)),
+        variance=total_variance(mechanism, decoder_prior, prior),
+    )
+
+
+def _decoder(Q: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return (Q D₀⁻¹ Qᵀ)⁺ Q D₀⁻¹, shape (answers, reports), row = truth in Q: unbiased for all that can be estimated.
+
+    As in `estimate.decoder`, D₀ is that of equal shares where the prior leaves a report without mass.
+    """
+    masses = prior @ Q
+    weighted = Q / (masses if np.all(masses > 0) else Q.sum(axis=0))
+    gram = weighted @ Q.T
+    size = np.sqrt(np.diag(gram))
+    inverse = np.linalg.pinv(gram / np.outer(size, size), rcond=_DEFICIENT, hermitian=True) / np.outer(size, size)
+    return np.asarray(inverse @ weighted, dtype=np.float64)
+
+
+def _kron(left: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.kron(left, right), dtype=np.float64)
+
+
+def _factors(mechanism: ProductMechanism, prior: FloatArray) -> list[tuple[kinds.Rows, FloatArray]]:
+    """Return the table of each factor with its margin of the prior: a product is decoded factor by factor."""
+    counts = prior.reshape([factor.answers for factor in mechanism.factors])
+    axes = range(counts.ndim)
+    return [
+        (factor.weights, counts.sum(axis=tuple(i for i in axes if i != j)))
+        for j, factor in enumerate(mechanism.factors)
+    ]

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends [low, high] of every known target, by each method that gives ends, and the flags that they raise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frankly_server.estimate import chernoff, intervals
+from frankly_server.estimate.chernoff import Ends
+from frankly_server.estimate.evidence import Evidence
+from frankly_server.estimate.intervals import Variance
+from frankly_server.estimate.margins import Values, normal_quantile
+from frankly_server.estimate.scores import Score
+from frankly_server.estimate.worst_case import linear_part
+
+FloatArray = NDArray[np.float64]
+Found = list[Ends | None]
+
+IMPRECISE = 2 / 3
+"""A margin above this fraction of its estimate."""
+FEW = 5
+"""Fewer informative reports than this."""
+_EXACT_FROM = 0.5
+_VANISHED = 1e-9
+"""Of the worst-case margin: what rounding leaves of a margin that is 0."""
+
+
+class TargetEnds:
+    """Ends per known target; None where a method gives none."""
+
+    def __init__(
+        self, evidence: Evidence, moments: FloatArray, sampling: float, *, independent: bool, like_draws: bool
+    ) -> None:
+        """Take the evidence of at least one report, and its `truth_moments`.
+
+        sampling : the share of the sampling variance that remains, 1 for independent draws and 0 for a census.
+        like_draws : respondents are independent draws from one population. independent : or their reports are
+        independent, as in a census.
+        """
+        self._evidence, self._moments, self._sampling = evidence, moments, sampling
+        self._independent, self._like_draws = independent, like_draws
+        self.scores = evidence.scores()
+
+    def kl(self, level: float) -> Found:
+        """Return the Chernoff bounds."""
+        n = self._evidence.n
+        return [chernoff.kl(score, w, n, level) for score, w in self._each()]
+
+    def exact(self, level: float) -> Found:
+        """Return the Clopper-Pearson intervals of scores of two values."""
+        if not self._independent or level < _EXACT_FROM:
+            return [None] * len(self.scores)
+        n = self._evidence.n
+        return [
+            None if score.two is None else chernoff.shown(intervals.exact(score.two, n, level), [(score, w)])
+            for score, w in self._each()
+        ]
+
+    def sequence(self, level: float) -> Found:
+        """Return intervals that hold at all n at once."""
+        if not self._like_draws:
+            return [None] * len(self.scores)
+        n = self._evidence.n
+        return [
+            chernoff.sequence(score, w, n, level)
+            if score.two is None
+            else chernoff.shown(intervals.sequence_of_two(score.two, n, level), [(score, w)])
+            for score, w in self._each()
+        ]
+
+    def score(self, level: float, shares: FloatArray | None, errors: Values, worst: Values) -> Found:
+        """Return the score intervals; for scores of more than two values cut, but no narrower than the normal ones.
+
+        A score interval that is alone is not cut at what is possible, so that its distances from the estimate can be
+        combined with those of other parts; elsewhere the normal one keeps them.
+
+        shares : unbiased, of all answers, None if not all are identifiable. errors, worst : standard errors as
+        estimated and at the worst truth, per target.
+        """
+        z, variances = normal_quantile(level), self._variances(shares)
+        if variances is None:
+            return [None] * len(self.scores)
+        found: Found = []
+        for t, (score, w), variance in zip(self._evidence.known, self._each(), variances, strict=True):
+            value, error, largest = float(self._evidence.exact[t] or 0), errors[t], worst[t] or 0.0
+            low, high = intervals.score(value, self._evidence.n, variance, z)
+            if score.two is None or score.of_bit:
+                low, high = chernoff.within((low, high), w)
+                reach = z * (error or 0.0)
+                low, high = min(low, value - reach), max(high, value + reach)
+            if high - low <= _VANISHED * z * largest:
+                # All that was estimated vanishes, though some truth may vary.
+                low, high = value - z * largest, value + z * largest
+            found.append((low, high))
+        return found
+
+    def _each(self) -> Iterator[tuple[Score, FloatArray]]:
+        return zip(self.scores, self._evidence.W, strict=True)
+
+    def _variances(self, shares: FloatArray | None) -> list[Variance] | None:
+        """Return n times the variance as a function of the true value; None if it cannot be told.
+
+        It is Σ_x p_x c_x − sampling·θ² with c from `linear_part`. Least squares over the answers give
+        c_x = constant + slope·w_x + e_x, so Σ_x p_x c_x is constant + slope·θ + Σ_x p_x e_x. The last sum is estimated
+        without bias; where the score is a function of one number only, or there are two answers, it is 0.
+        """
+        evidence, sampling = self._evidence, self._sampling
+        if shares is None and sampling < 1:
+            return None
+        found = []
+        square = np.empty(0) if shares is not None else np.diagonal(evidence.moment())
+        for i, w in enumerate(evidence.W):
+            c = linear_part(self._moments[i], w, sampling)
+            centred = w - w.mean()
+            squares = float(centred @ centred)
+            slope = float(centred @ c) / squares if squares > 0 else 0.0
+            constant = float(c.mean() - slope * w.mean())
+            if shares is not None:
+                constant += float((c - constant - slope * w) @ shares)
+            else:
+                constant = float(square[i]) - slope * float(evidence.exact[evidence.known[i]] or 0)
+            found.append(Variance(constant, slope, sampling))
+        return found
+
+
+def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -> Ends:
+    """Return an interval for a biased `value`, which is possible, from the interval of the unbiased estimate.
+
+    That one is moved with its estimate to the nearest possible value, cut to what is possible and widened to `value`
+    where need be. Every possible value that it held, it still holds; and something is always left of it.
+    """
+    moved = min(max(estimate, possible[0]), possible[1]) - estimate
+    return chernoff.widened((max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])), value)
+
+
+def row_flags(value: float | None, ends: Ends | None, possible: Ends, informative: int | None) -> list[str]:
+    """Return the flags of one row that depend on the margin that is shown.
+
+    possible : least and largest value that any shares give the target; its width is 100 points for a share.
+    """
+    low, high = possible
+    margin = 0.0 if value is None or ends is None else max(value - ends[0], ends[1] - value)
+    named = {
+        "imprecise": value is not None and margin > IMPRECISE * abs(value),
+        "margin_too_wide": margin > high - low,
+        "few_informative": informative is not None and informative < FEW,
+        "reports_do_not_fit": ends is not None and (ends[0] > high or ends[1] < low),
+    }
+    return [name for name, holds in named.items() if holds]

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chernoff bounds against linear programmes, closed forms and the enumeration of everything that can come in."""
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+from math import comb, exp, inf, log, sqrt
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.estimate import chernoff, estimate
+from frankly_server.estimate.decoder import Targets, decoder, shares
+from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.pooling import kl_ends
+from frankly_server.estimate.scores import Score, ScoreLaw, TwoValues
+from scipy import optimize, special, stats
+
+from tests.frankly_server.maths import random_mechanism
+
+# Reports that only one answer sends, as designs for a skewed prior have them, and an ordinary table.
+SKEWED = DenseMechanism(4, ((8, 4, 4, 0), (0, 12, 4, 0), (0, 4, 8, 4)))
+ORDINARY = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
+TABLES = (SKEWED, ORDINARY)
+
+
+def law_by_hand(mechanism: DenseMechanism, targets: Targets) -> tuple[np.ndarray, np.ndarray]:
+    """Return (Q, V) from the exact decoder."""
+    rows = [[float(v) for v in row] for row in decoder(mechanism, targets, None).rows if row is not None]
+    return np.array(mechanism.weights) / mechanism.denominator, np.array(rows)
+
+
+def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
+    """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf if there are none."""
+    found = optimize.linprog(-moments, A_eq=np.vstack([np.ones_like(w), w]), b_eq=[1, theta], bounds=(0, 1))
+    return -found.fun if found.status == 0 else -inf
+
+
+def worst_by_pairs(moments: np.ndarray, w: np.ndarray, theta: float) -> np.ndarray:
+    """Return the same at many λ (rows of `moments`): at most two shares are positive at the maximum."""
+    best = np.where(np.isclose(w, theta), moments, -inf).max(axis=1)
+    for i, j in product(range(len(w)), repeat=2):
+        if w[i] < theta < w[j]:
+            t = (theta - w[i]) / (w[j] - w[i])
+            best = np.maximum(best, (1 - t) * moments[:, i] + t * moments[:, j])
+    return np.asarray(best)
+
+
+def weights(rng: random.Random, answers: int) -> Targets:
+    return (*shares(answers), tuple(Fraction(rng.randrange(-3, 4)) for _ in range(answers)))
+
+
+def test_the_envelope_is_the_linear_programme() -> None:
+    rng = random.Random(1)
+    for answers in (2, 3, 5):
+        mechanism = random_mechanism(rng, answers, rng.randrange(answers + 1, 8))
+        targets = weights(rng, answers)
+        Q, V = law_by_hand(mechanism, targets)
+        evidence = evidence_of(mechanism, [3] * mechanism.reports, targets, None)
+        for w, v, score in zip(evidence.W, V, evidence.scores(), strict=True):
+            if score.law is None or np.ptp(v) == 0:
+                continue
+            tilts = np.array([-3.0, 0.1, 2.0]) / np.ptp(v)
+            found = chernoff.Moments.of(score.law, w, score.mean, tilts)
+            for theta in rng.uniform(w.min(), w.max()), float(w.max()):
+                for tilt, row, shift in zip(tilts, found.envelope, found.shift, strict=True):
+                    wanted = worst_moment(Q @ np.exp(tilt * v), w, theta)
+                    shown = np.interp(theta, found.knots, row) * exp(tilt * score.mean + shift)
+                    assert shown == pytest.approx(wanted, rel=1e-7)
+
+
+def excluded(Q: np.ndarray, v: np.ndarray, w: np.ndarray, mean: float, n: int, level: float, theta: float) -> bool:
+    """Tell whether some λ of a dense grid excludes a value, by the definition."""
+    tilts = np.geomspace(1e-3, 1e4, 4000) / np.ptp(v) * (1 if mean > theta else -1)
+    moments = np.exp(np.clip(np.outer(tilts, v - mean), -700, 700)) @ Q.T
+    return bool(worst_by_pairs(moments, w, theta).min() < ((1 - level) / 2) ** (1 / n))
+
+
+@pytest.mark.parametrize("n", [5, 200])
+def test_ends_are_where_the_definition_puts_them(n: int) -> None:
+    rng, level = random.Random(n), 0.95
+    compared = 0
+    for mechanism in (*TABLES, random_mechanism(rng, 3, 5), random_mechanism(rng, 4, 6)):
+        targets = weights(rng, mechanism.answers)
+        Q, V = law_by_hand(mechanism, targets)
+        counts = [int(c) for c in np.random.default_rng(n).multinomial(n, Q[0])]
+        found = estimate(mechanism, counts, targets=targets, level=level, methods=("kl",))
+        for row, v, ends in zip(targets, V, found.margins.kl, strict=True):
+            w, mean = np.array([float(x) for x in row]), float(v @ counts / n)
+            assert ends is not None
+            if np.ptp(w) == 0:
+                continue
+            hair = 1e-3 * (ends[1] - ends[0])
+            for inside, outside in ((ends[0] + hair, ends[0] - hair), (ends[1] - hair, ends[1] + hair)):
+                assert not excluded(Q, v, w, mean, n, level, inside), "an end beyond which something is possible"
+                if w.min() < outside < w.max():
+                    assert excluded(Q, v, w, mean, n, level, outside), "an end wider than need be"
+                    compared += 1
+    assert compared >= 5
+
+
+def test_two_values_have_the_ends_of_the_divergence() -> None:
+    w = np.array([0.0, 1.0])
+    for n, count in ((20, 5), (20, 9), (400, 299), (400, 300)):
+        score = Score(-0.5 + 2 * count / n, (-0.5, 1.5), TwoValues((-0.5, -0.5), (1.5, 1.5), count))
+        limit, q = log(2 / 0.1) / n, count / n
+
+        def excess(other: float, q: float = q, limit: float = limit) -> float:
+            return float(special.rel_entr(q, other) + special.rel_entr(1 - q, 1 - other)) - limit
+
+        low = 0.0 if q == 0 else optimize.brentq(excess, 1e-12, q)
+        high = 1.0 if q == 1 else optimize.brentq(excess, q, 1 - 1e-12)
+        wanted = max(0.0, -0.5 + 2 * low), min(1.0, -0.5 + 2 * high)
+        assert chernoff.kl(score, w, n, 0.9) == pytest.approx(wanted, abs=1e-9)
+        # The mechanism-aware bound, from the law as a list, is the same: G is a line.
+        law = ScoreLaw(np.array([-0.5, 1.5]), np.array([-0.5, 1.5]), np.array([[0.75, 0.25], [0.25, 0.75]]))
+        aware = chernoff.kl(Score(score.mean, score.reach, None, law), w, n, 0.9)
+        assert aware == pytest.approx(wanted, abs=1e-4)
+        assert aware[0] <= wanted[0] + 1e-9
+        assert wanted[1] - 1e-9 <= aware[1]
+
+
+def test_never_wider_than_hoeffdings_bounds() -> None:
+    rng = random.Random(7)
+    for _ in range(20):
+        mechanism = random_mechanism(rng, 3, 5)
+        counts = [rng.randrange(20) + 1 for _ in range(5)]
+        evidence, n = evidence_of(mechanism, counts, shares(3), None), sum(counts)
+        for w, score in zip(evidence.W, evidence.scores(), strict=True):
+            aware = chernoff.kl(score, w, n, 0.95)
+            plain = chernoff.kl(Score(score.mean, score.reach), w, n, 0.95)
+            half = (score.reach[1] - score.reach[0]) * sqrt(log(2 / 0.05) / (2 * n))  # Hoeffding 1963, Thm 2
+            assert plain[0] <= aware[0] <= aware[1] <= plain[1]
+            assert max(0.0, score.mean - half) <= plain[0] <= plain[1] <= min(1.0, score.mean + half)
+
+
+@pytest.mark.parametrize("n", [10**6, 10**9, 10**12, 10**15])
+def test_many_reports_give_narrow_ends_that_rounding_does_not_eat(n: int) -> None:
+    found = estimate(ORDINARY, [n // 4] * 4, methods=("kl",))
+    for value, se, ends in zip(found.unbiased, found.se, found.margins.kl, strict=True):
+        assert ends is not None
+        assert value is not None
+        assert se is not None
+        assert ends[0] < value < ends[1]
+        assert ends[1] - ends[0] < 20 * se
+
+
+def tallies(n: int, symbols: int) -> Iterator[tuple[int, ...]]:
+    """Yield all counts of n reports."""
+    if symbols == 1:
+        yield (n,)
+        return
+    for first in range(n + 1):
+        for others in tallies(n - first, symbols - 1):
+            yield (first, *others)
+
+
+def ends_of_all(mechanism: DenseMechanism, n: int, level: float, method: str, **options: int | bool) -> np.ndarray:
+    """Return the interval of every share at all counts, shape (counts, answers, 2)."""
+    found = [
+        getattr(estimate(mechanism, counts, level=level, methods=(method,), **options).margins, method)  # type: ignore[arg-type]
+        for counts in tallies(n, mechanism.reports)
+    ]
+    return np.array(found)
+
+
+def held(ends: np.ndarray, chances: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return the chance that each interval holds the truth."""
+    inside = (ends[..., 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[..., 1])
+    return np.asarray(chances @ inside)
+
+
+def of_people(mechanism: DenseMechanism, people: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+    """Return the law of the counts from respondents of whom people[x] have answer x: independent, not alike."""
+    law = {(0,) * mechanism.reports: 1.0}
+    for x, n in enumerate(people):
+        for _ in range(n):
+            following: dict[tuple[int, ...], float] = {}
+            for counts, chance in law.items():
+                for y, weight in enumerate(mechanism.weights[x]):
+                    if weight:
+                        key = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
+                        following[key] = following.get(key, 0.0) + chance * weight / mechanism.denominator
+            law = following
+    return law
+
+
+@pytest.mark.parametrize("mechanism", TABLES)
+def test_like_draws_are_covered_at_every_truth_by_enumeration(mechanism: DenseMechanism) -> None:
+    n, level = 6, 0.8
+    ends, every = ends_of_all(mechanism, n, level, "kl"), list(tallies(n, mechanism.reports))
+    Q = np.array(mechanism.weights) / mechanism.denominator
+    for parts in tallies(8, 3):
+        p = np.array(parts) / 8
+        chances = stats.multinomial.pmf(every, n, p @ Q)
+        assert held(ends, chances, p).min() >= level
+
+
+@pytest.mark.parametrize("mechanism", TABLES)
+def test_a_census_is_covered_whoever_the_people_are_by_enumeration(mechanism: DenseMechanism) -> None:
+    n, level = 6, 0.8
+    ends, every = ends_of_all(mechanism, n, level, "kl", census=True), list(tallies(n, mechanism.reports))
+    for people in tallies(n, 3):
+        law = of_people(mechanism, people)
+        chances = np.array([law.get(counts, 0.0) for counts in every])
+        assert chances.sum() == pytest.approx(1)
+        assert held(ends, chances, np.array(people) / n).min() >= level
+
+
+@pytest.mark.parametrize("mechanism", TABLES)
+def test_draws_without_replacement_are_covered_by_enumeration(mechanism: DenseMechanism) -> None:
+    n, population, level = 4, 6, 0.8
+    ends = ends_of_all(mechanism, n, level, "kl", population=population)
+    every = list(tallies(n, mechanism.reports))
+    laws = {people: of_people(mechanism, people) for people in tallies(n, 3)}
+    for whole in tallies(population, 3):
+        chances = np.zeros(len(every))
+        for people, law in laws.items():
+            drawn = reduce(int.__mul__, (comb(N, m) for N, m in zip(whole, people, strict=True))) / comb(population, n)
+            chances += drawn * np.array([law.get(counts, 0.0) for counts in every])
+        assert chances.sum() == pytest.approx(1)
+        assert held(ends, chances, np.array(whole) / population).min() >= level
+
+
+def mixture_by_hand(Q: np.ndarray, v: np.ndarray, w: np.ndarray, total: float, n: int, theta: float) -> float:
+    """Return Σ_λ weight·exp(λ·total)/G(λ, θ)^n from the definition."""
+    sizes = np.geomspace(2.0**-13, 2.0**6, 39)
+    weight = 1 / (1 + (np.log2(sizes / 0.5) / 3) ** 2)
+    tilts = np.concatenate([-sizes, sizes]) / np.ptp(v)
+    worst = worst_by_pairs(np.exp(np.outer(tilts, v)) @ Q.T, w, theta)
+    return float(np.tile(weight / weight.sum() / 2, 2) @ np.exp(tilts * total - n * np.log(worst)))
+
+
+@pytest.mark.parametrize("mechanism", TABLES)
+def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(mechanism: DenseMechanism) -> None:
+    counts = [40, 60, 30, 20]
+    Q, V = law_by_hand(mechanism, shares(3))
+    found = estimate(mechanism, counts, methods=("sequence",))
+    reached = 0
+    for x, (value, ends) in enumerate(zip(found.unbiased, found.margins.sequence, strict=True)):
+        assert ends is not None
+        assert value is not None
+        assert ends[0] < value < ends[1]
+        for end in ends:
+            if 0 < end < 1:
+                limit = mixture_by_hand(Q, V[x], np.eye(3)[x], float(V[x] @ counts), 150, end)
+                assert limit == pytest.approx(20, rel=1e-4)
+                reached += 1
+            else:
+                assert mixture_by_hand(Q, V[x], np.eye(3)[x], float(V[x] @ counts), 150, end) <= 20
+    assert reached >= 4
+
+
+@pytest.mark.parametrize("mechanism", TABLES)
+def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(mechanism: DenseMechanism) -> None:
+    """What Ville's inequality needs, for one report and for three."""
+    Q, V = law_by_hand(mechanism, shares(3))
+    for parts, x in product(tallies(4, 3), range(3)):
+        p, w, v = np.array(parts) / 4, np.eye(3)[x], V[x]
+        chances = p @ Q
+        for n in (1, 3):
+            mean = 0.0
+            for symbols in product(range(4), repeat=n):
+                total = float(v[list(symbols)].sum())
+                mean += float(np.prod(chances[list(symbols)])) * mixture_by_hand(Q, v, w, total, n, float(p[x]))
+            assert mean <= 1 + 1e-9
+
+
+def test_a_range_alone_gives_a_sequence_that_holds_the_one_of_the_law() -> None:
+    evidence = evidence_of(ORDINARY, [40, 60, 30, 20], shares(3), None)
+    for w, score in zip(evidence.W, evidence.scores(), strict=True):
+        aware = chernoff.sequence(score, w, 150, 0.95)
+        plain = chernoff.sequence(Score(score.mean, score.reach), w, 150, 0.95)
+        assert plain[0] <= aware[0] < aware[1] <= plain[1]
+        # And a single look is no wider than any look.
+        alone = chernoff.kl(score, w, 150, 0.95)
+        assert aware[0] < alone[0] < alone[1] < aware[1]
+
+
+def test_reports_that_no_truth_gives_have_ends_outside_what_is_possible() -> None:
+    found = estimate(ORDINARY, [0, 0, 0, 500])
+    assert any(value is not None and value > 1.2 for value in found.unbiased)
+    for method in ("kl", "sequence"):
+        last = getattr(found.margins, method)[2]
+        assert last[0] > 1
+        assert last[0] < found.unbiased[2] <= last[1]
+
+
+@pytest.mark.parametrize("other", [ORDINARY, DenseMechanism(4, ((9, 4, 3, 0), (2, 13, 1, 0), (1, 3, 4, 8)))])
+def test_a_sum_of_parts_is_covered_whatever_the_truth_of_each_by_enumeration(other: DenseMechanism) -> None:
+    """Two versions of 2 and 3 reports with different truths: the mean over all 5 respondents."""
+    level, tables, sizes = 0.8, (SKEWED, other), (2, 3)
+    every = [list(tallies(n, 4)) for n in sizes]
+    scaled = [tuple(tuple(w * n / 5 for w in row) for row in shares(3)) for n in map(Fraction, sizes)]
+    evidence = [
+        [evidence_of(table, list(counts), targets, None) for counts in found]
+        for table, targets, found in zip(tables, scaled, every, strict=True)
+    ]
+    ends = np.array([[kl_ends([first, second], level) for second in evidence[1]] for first in evidence[0]])
+    truths = [np.array(parts) / 2 for parts in tallies(2, 3)]
+    for p, q in product(truths, truths):
+        chances = [
+            stats.multinomial.pmf(found, n, shares_of @ (np.array(table.weights) / 16))
+            for found, n, shares_of, table in zip(every, sizes, (p, q), tables, strict=True)
+        ]
+        truth = (2 * p + 3 * q) / 5
+        inside = (ends[..., 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[..., 1])
+        assert np.einsum("i,j,ijx->x", *chances, inside).min() >= level
+
+
+def test_a_sum_of_one_part_is_the_part_and_of_two_alike_little_wider() -> None:
+    counts = [40, 60, 30, 20]
+    whole = evidence_of(ORDINARY, [2 * c for c in counts], shares(3), None)
+    half = tuple(tuple(w / 2 for w in row) for row in shares(3))
+    halves = [evidence_of(ORDINARY, counts, half, None)] * 2
+    for one, two, w, score in zip(kl_ends([whole], 0.95), kl_ends(halves, 0.95), whole.W, whole.scores(), strict=True):
+        assert one is not None
+        alone = chernoff.kl(score, w, 300, 0.95)
+        assert one == pytest.approx(alone, abs=2e-3 * (alone[1] - alone[0]))
+        assert two == pytest.approx(one, abs=1e-9)
+
+
+def test_distances_that_were_cut_would_not_hold_for_a_sum() -> None:
+    """Why `combined_ends` is not for `kl`: with a share of 0 it would hold in far fewer than 95 of 100 surveys."""
+    n = 40
+    warner = DenseMechanism(4, ((10, 6), (6, 10)))
+    found = [estimate(warner, [n - k, k], methods=("kl",)) for k in range(n + 1)]
+    values = np.array([each.unbiased[1] for each in found], dtype=float)
+    low = np.array([ends[0] for each in found if (ends := each.margins.kl[1]) is not None])
+    chances = stats.binom.pmf(range(n + 1), n, 6 / 16)
+    total = (values[:, None] + values) / 2
+    reach = np.hypot(np.maximum(0, values - low)[:, None], np.maximum(0, values - low)) / 2
+    assert np.einsum("i,j,ij->", chances, chances, total - reach <= 0) < 0.9

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scores: which values count as one, how many reports are informative, and what each kind of evidence says."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from math import exp
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_server.estimate import Joint, SetCounts, estimate
+from frankly_server.estimate.decoder import decoder, shares
+from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.scores import SAME, groups_of, listed_score
+
+from tests.frankly_server.maths import random_mechanism
+
+GRR = DenseMechanism(4, ((10, 3, 3), (3, 10, 3), (3, 3, 10)))
+UNARY = UnaryMechanism(4, 3, 9, 4)
+SUBSET = SubsetMechanism(4, 4, 2, 11)
+
+
+def uneven(answers: int, epsilon: float, seed: int) -> DenseMechanism:
+    """Randomised response whose weights differ in the last bits, as those of a quantised optimum do."""
+    rng, whole = random.Random(seed), 1 << 48
+    off = int(whole / (exp(epsilon) + answers - 1))
+    rows = [[off + rng.randrange(-2, 3) for _ in range(answers)] for _ in range(answers)]
+    for x, row in enumerate(rows):
+        row[x] = whole - sum(row) + row[x]
+    return DenseMechanism(48, tuple(map(tuple, rows)))
+
+
+def test_values_within_a_billionth_of_the_range_are_one_group() -> None:
+    assert list(groups_of(np.array([3.0, 1.0, 3.0, 2.0]))) == [2, 0, 2, 1]
+    assert list(groups_of(np.array([0.0, 0.9 * SAME, 1.0]))) == [0, 0, 1]
+    assert list(groups_of(np.array([0.0, 1.1 * SAME, 1.0]))) == [0, 1, 2]
+    assert list(groups_of(np.array([5.0, 5.0]))) == [0, 0]
+
+
+@pytest.mark.parametrize("answers", [4, 16])
+def test_uneven_last_bits_leave_two_groups_of_outer_values(answers: int) -> None:
+    mechanism = uneven(answers, 1.0, answers)
+    rows = decoder(mechanism, shares(answers), None).rows
+    assert any(row is not None and len(set(row)) > 2 for row in rows), "exactly, a row takes more values"
+    counts = [10 + y for y in range(answers)]
+    for x, score in enumerate(evidence_of(mechanism, counts, shares(answers), None).scores()):
+        row = rows[x]
+        assert row is not None
+        assert score.two is not None
+        below, above = sorted(set(row) - {row[x]}), row[x]
+        assert score.two.low == pytest.approx((float(below[0]), float(below[-1])), rel=1e-15)
+        assert score.two.high == (float(above), float(above))
+        assert score.two.count == counts[x]
+    found = estimate(mechanism, counts)
+    assert found.margins.exact is not None
+    assert None not in found.margins.exact
+
+
+def reference(score_of: dict[int, Fraction], counts: list[int]) -> int:
+    """Count the reports whose score is not the commonest, from exact values."""
+    tally: Counter[Fraction] = Counter()
+    for y, n in enumerate(counts):
+        tally[score_of[y]] += n
+    return sum(counts) - max(tally.values())
+
+
+def test_informative_reports_are_those_off_the_commonest_score() -> None:
+    rng = random.Random(5)
+    for _ in range(10):
+        mechanism = random_mechanism(rng, 3, 4)
+        counts = [rng.randrange(6) for _ in range(4)]
+        counts[0] += 1
+        rows = decoder(mechanism, shares(3), None).rows
+        wanted = tuple(None if row is None else reference(dict(enumerate(row)), counts) for row in rows)
+        assert estimate(mechanism, counts).informative == wanted
+    assert estimate(GRR, [90, 6, 4]).informative == (10, 6, 4)
+    assert estimate(GRR, [0, 0, 0]).informative == (None, None, None)
+
+
+def symbols(mechanism: UnaryMechanism | SubsetMechanism, n: int, seed: int) -> dict[int, int]:
+    rng = random.Random(seed)
+    return dict(Counter(rng.choice(list(mechanism.symbols())) for _ in range(n)))
+
+
+@pytest.mark.parametrize("mechanism", [UNARY, SUBSET])
+def test_a_set_scores_two_values_for_one_answer_and_more_for_several(
+    mechanism: UnaryMechanism | SubsetMechanism,
+) -> None:
+    answers = mechanism.answers
+    one, two = Fraction(1), Fraction(2)
+    first = (one,) + (Fraction(0),) * (answers - 1)
+    minus = (-two,) + (Fraction(0),) * (answers - 1)
+    contrast = (one, -two) + (Fraction(0),) * (answers - 2)
+    seen = symbols(mechanism, 40, 3)
+    evidence = evidence_of(mechanism, SetCounts.of_symbols(answers, seen), (first, minus, contrast), None)
+    plain, negative, several = evidence.scores()
+    held = sum(n for mask, n in seen.items() if mask & 1)
+    assert plain.two is not None
+    assert negative.two is not None
+    assert (plain.two.count, negative.two.count) == (held, 40 - held)
+    assert several.two is None
+    assert several.law is not None
+    # The law lists every set: its mean given each answer is the target's weight, which is what decoding means.
+    middle = (several.law.low + several.law.high) / 2
+    assert several.law.chances @ middle == pytest.approx(evidence.W[2])
+    assert several.law.chances.sum(axis=1) == pytest.approx(np.ones(answers))
+    for score, ends in zip((plain, negative, several), evidence.ends(), strict=True):
+        assert score.reach == pytest.approx(tuple(map(float, ends)))
+
+
+def test_laws_of_tables_products_and_joint_tables_decode_to_their_weights() -> None:
+    rng = random.Random(11)
+    tables = random_mechanism(rng, 2, 3), random_mechanism(rng, 2, 4)
+    lone = evidence_of(tables[1], [3, 0, 2, 5], shares(2), None)
+    product_of = evidence_of(ProductMechanism(tables), [1] * 12, shares(4), None)
+    joint = Joint((tables[0], UnaryMechanism(4, 2, 9, 4)))
+    tally = {(y, mask): 1 + mask for y, mask in product(range(3), range(4))}
+    for evidence in (lone, product_of, evidence_of(joint, tally, shares(4), None)):
+        for w, score, ends in zip(evidence.W, evidence.scores(), evidence.ends(), strict=True):
+            assert score.reach == pytest.approx(tuple(map(float, ends)))
+            assert score.law is not None
+            middle = (score.law.low + score.law.high) / 2
+            assert score.law.chances @ middle == pytest.approx(w, abs=1e-9)
+            assert score.law.chances @ middle**2 == pytest.approx(evidence.truth_moments()[int(np.argmax(w))], rel=1e-9)
+
+
+def test_joint_tables_too_large_to_list_know_their_range_and_their_informative_reports() -> None:
+    joint = Joint((UnaryMechanism(4, 6, 9, 4), UnaryMechanism(4, 5, 9, 4)))
+    same, other = (0b000001, 0b00001), (0b000011, 0b00001)
+    evidence = evidence_of(joint, {same: 50, other: 3}, shares(30), None)
+    scores = evidence.scores()
+    assert all(score.law is None and score.two is None for score in scores)
+    assert [score.informative for score in scores] == [3] * 30
+    assert [score.reach for score in scores] == [tuple(map(float, ends)) for ends in evidence.ends()]
+
+
+def test_without_counts_of_single_reports_nothing_is_said_of_them() -> None:
+    score = listed_score(0.5, np.array([0.0, 1.0, 1.0]), None, np.array([[0.5, 0.3, 0.2]]))
+    assert (score.two, score.informative) == (None, None)
+    assert score.law is not None
+    np.testing.assert_allclose(score.law.chances, [[0.5, 0.5]])

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The score interval against its definition, where it must not vanish, and the flags of a row's margin."""
+
+import random
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.estimate import Estimate, SetCounts, estimate
+from frankly_server.estimate.decoder import decoder, shares
+from frankly_server.estimate.scores import Score
+from frankly_server.estimate.target_ends import TargetEnds, row_flags
+from scipy import optimize
+
+from tests.frankly_server.estimate.test_chernoff import ORDINARY, SKEWED, tallies
+from tests.frankly_server.estimate.test_scores import UNARY
+from tests.frankly_server.maths import random_mechanism
+
+Z = 1.959963984540054
+OPEN = DenseMechanism(4, ((16, 0, 0), (0, 16, 0), (0, 0, 16)))
+DEFICIENT = DenseMechanism(4, ((8, 4, 4), (0, 4, 12), (4, 4, 8)))
+"""Of three answers only how much more of the first there is than of the second."""
+
+
+def by_definition(
+    mechanism: DenseMechanism, counts: list[int], found: Estimate, t: int, w: np.ndarray, sampling: float
+) -> tuple[float, float]:
+    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, cut and joined with θ̂ ± z·se."""
+    n, Q = sum(counts), np.array(mechanism.weights) / mechanism.denominator
+    targets = tuple(tuple(w_x for w_x in row) for row in shares(mechanism.answers))
+    row = decoder(mechanism, targets, None).rows[t]
+    assert row is not None
+    v = np.array([float(x) for x in row])
+    value, p = float(v @ counts / n), np.array(found.unbiased, dtype=float)
+    c = Q @ v**2 - (1 - sampling) * w**2
+    (constant, slope), *_ = np.linalg.lstsq(np.stack([np.ones_like(w), w], axis=1), c, rcond=None)
+    rest = float((c - constant - slope * w) @ p)
+
+    def excess(theta: float) -> float:
+        variance = constant + slope * theta + rest - sampling * theta**2
+        least = min(0.0, constant + slope * value + rest - sampling * value**2)
+        return (value - theta) ** 2 - Z**2 / n * (variance - least)
+
+    far = 10 * (float(np.ptp(v)) + 1)
+    ends = []
+    for side in (-1, 1):
+        inside = value + side * 1e-9
+        ends.append(optimize.brentq(excess, inside, value + side * far) if excess(inside) < 0 else value)
+    if len(set(np.round(v, 9))) == 2:
+        return ends[0], ends[1]
+    if ends[0] <= 1 and ends[1] >= 0:
+        ends = [max(ends[0], 0.0), min(ends[1], 1.0)]
+    se = found.se[t] or 0.0
+    return min(ends[0], value - Z * se), max(ends[1], value + Z * se)
+
+
+OPTIONS: dict[str, tuple[dict[str, Any], float]] = {
+    "sample": ({}, 1.0),
+    "census": ({"census": True}, 0.0),
+    "population": ({"population": 300}, -1.0),
+}
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
+    options, sampling = OPTIONS[kind]
+    rng = random.Random(kind)
+    for mechanism in (SKEWED, ORDINARY, random_mechanism(rng, 3, 5), random_mechanism(rng, 4, 6)):
+        counts = [rng.randrange(1, 40) for _ in range(mechanism.reports)]
+        factor = (300 - sum(counts)) / 299 if sampling < 0 else sampling
+        found = estimate(mechanism, counts, methods=(), **options)
+        for t, w in enumerate(np.eye(mechanism.answers)):
+            ends = found.margins.score[t]
+            assert ends == pytest.approx(by_definition(mechanism, counts, found, t, w, factor), abs=1e-6)
+
+
+def test_without_the_shares_the_mean_square_stands_in() -> None:
+    counts, n = [60, 70, 50], 180
+    targets = ((Fraction(1), Fraction(-1), Fraction(0)),)
+    found = estimate(DEFICIENT, counts, targets=targets, methods=())
+    row = decoder(DEFICIENT, targets, None).rows[0]
+    assert row is not None
+    assert len(set(row)) == 3
+    v = np.array([float(x) for x in row])
+    value, Q, w = float(v @ counts / n), np.array(DEFICIENT.weights) / 16, np.array([1.0, -1.0, 0.0])
+    c = Q @ v**2
+    slope = np.polyfit(w, c, 1)[0]
+    constant = float(v**2 @ counts / n) - slope * value
+    roots = np.roots([1 + Z**2 / n, -2 * value - Z**2 / n * slope, value**2 - Z**2 / n * constant])
+    se = found.se[0]
+    assert se is not None
+    ends = found.margins.score[0]
+    assert max(roots) < 1
+    assert min(roots) > -1
+    assert ends == pytest.approx((min(*roots, value - Z * se), max(*roots, value + Z * se)))
+    # A census would need to know how much of the variance is sampling.
+    assert estimate(DEFICIENT, counts, targets=targets, census=True).margins.score == (None,)
+
+
+@pytest.mark.parametrize("options", [{}, {"census": True}, {"population": 6}])
+@pytest.mark.parametrize("mechanism", [SKEWED, ORDINARY])
+def test_no_counts_give_a_margin_of_nothing(mechanism: DenseMechanism, options: dict[str, Any]) -> None:
+    vanished = 0
+    for n in (1, 4):
+        for counts in tallies(n, 4):
+            found = estimate(mechanism, counts, methods=(), **options)
+            vanished += 0.0 in found.se
+            for value, ends in zip(found.unbiased, found.margins.score, strict=True):
+                assert ends is not None
+                assert value is not None
+                assert ends[0] <= value <= ends[1]
+                assert ends[1] - ends[0] > 0.05
+    assert vanished > 0 or options
+
+
+def test_open_answers_of_everybody_have_none() -> None:
+    found = estimate(OPEN, [50, 30, 20], census=True, methods=())
+    assert found.margins.score == ((0.5, 0.5), (0.3, 0.3), (0.2, 0.2))
+    assert [ends is not None and ends[0] < ends[1] for ends in estimate(OPEN, [50, 50, 0]).margins.score] == [True] * 3
+
+
+def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None:
+    """Variances of 1, 2 and 0 without a slope in w, and estimated shares of 0, 0 and 1."""
+    evidence: Any = SimpleNamespace(
+        n=25, known=[0], W=np.array([[1.0, 0.0, 0.0]]), exact=(0,), scores=lambda: [Score(0.0, (-1.0, 1.0))]
+    )
+    moments = np.array([[2.0, 2.0, 0.0]])
+    ends = TargetEnds(evidence, moments, 0.0, independent=True, like_draws=False)
+    ((low, high),) = ends.score(0.95, np.array([0.0, 0.0, 1.0]), (0.0,), (0.4,))  # type: ignore[misc]
+    assert (low, high) == pytest.approx((-0.4 * Z, 0.4 * Z))
+
+
+def flags_of(mechanism: DenseMechanism, counts: list[int]) -> tuple[tuple[str, ...], ...]:
+    return estimate(mechanism, counts, methods=()).row_flags
+
+
+def test_reports_that_are_all_alike_are_flagged_where_clt_says_nothing() -> None:
+    """Randomised response at ε = 4 with all of 100 reports alike: clt is ±0, and was not flagged."""
+    off = int((1 << 48) / 55.598150033144236)
+    mechanism = DenseMechanism(48, (((1 << 48) - off, off), (off, (1 << 48) - off)))
+    found = estimate(mechanism, [100, 0])
+    assert found.margins.clt == (0.0, 0.0)
+    for method in ("score", "kl", "exact", "sequence"):
+        pair = getattr(found.margins, method)[1]
+        assert pair[0] <= 0
+        assert pair[1] >= 0.0189
+    score = found.margins.score[1]
+    assert score is not None
+    assert score[1] > 0.019
+    assert found.row_flags[1] == ("outside_unit_interval", "imprecise", "few_informative")
+    assert found.row_flags[0] == ("outside_unit_interval", "few_informative")
+    assert "few_informative" not in flags_of(mechanism, [95, 5])[1]
+    assert "few_informative" in flags_of(mechanism, [96, 4])[1]
+
+
+ROWS: dict[str, tuple[tuple[float, tuple[float, float], int | None], list[str]]] = {
+    "nothing to say": ((0.5, (0.4, 0.6), 50), []),
+    "two thirds": ((0.3, (0.1, 0.49), 50), []),
+    "more than two thirds": ((0.3, (0.09, 0.4), 50), ["imprecise"]),
+    "more than two thirds above": ((0.3, (0.29, 0.51), None), ["imprecise"]),
+    "no estimate to speak of": ((0.0, (-0.001, 0.001), 50), ["imprecise"]),
+    "all that is possible": ((0.9, (-0.2, 1.2), 50), ["imprecise", "margin_too_wide"]),
+    "four informative reports": ((0.5, (0.4, 0.6), 4), ["few_informative"]),
+    "five": ((0.5, (0.4, 0.6), 5), []),
+    "nothing possible above": ((1.2, (1.01, 1.4), 50), ["reports_do_not_fit"]),
+    "nothing possible below": ((-0.5, (-0.6, -0.2), 50), ["reports_do_not_fit"]),
+    "just possible": ((1.2, (1.0, 1.4), 50), []),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_flags_of_a_margin(name: str) -> None:
+    (value, ends, informative), wanted = ROWS[name]
+    assert row_flags(value, ends, (0.0, 1.0), informative) == wanted
+
+
+def test_flags_without_a_margin() -> None:
+    assert row_flags(None, None, (0.0, 1.0), None) == []
+    assert row_flags(0.5, (-3, 3), (float("-inf"), float("inf")), None) == ["imprecise"]
+
+
+def test_rows_that_no_truth_gives_are_flagged() -> None:
+    assert [("reports_do_not_fit" in flags) for flags in flags_of(ORDINARY, [0, 0, 0, 500])] == [False, True, True]
+
+
+def test_margins_that_are_not_asked_for_are_left_out() -> None:
+    counts = SetCounts.of_symbols(3, {0b001: 30, 0b011: 20})
+    found = estimate(UNARY, counts, methods=("kl",)).margins
+    assert None not in found.kl
+    assert None not in found.score
+    assert (found.exact, found.sequence) == (None, (None, None, None))
+    everything = estimate(UNARY, counts).margins
+    assert everything.kl == found.kl
+    assert everything.exact is not None
+    assert None not in everything.exact
