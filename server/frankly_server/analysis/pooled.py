@@ -25,16 +25,18 @@ from frankly_server.estimate import Estimate, estimate
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
 from frankly_server.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
+from frankly_server.estimate.target_ends import cut
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """Figures per target, None where some part cannot tell; `covariance` likewise. single : the estimate, if only one.
+    """Figures per target, None where some part cannot tell; `covariance` likewise.
 
-    ends : [low, high] by the method asked for; score : by `score`. few : fewer than 5 informative reports in every
-    part. versions_p : of the test that all versions have equal truths, None for one version.
+    ends : [low, high] by the method asked for; uncut : by `score`, before they are cut. few : fewer than 5 informative
+    reports in every part. estimates, weights : of each part, and of its targets in the mean. versions_p : of the test
+    that all versions have equal truths, None for one version.
     """
 
     n: int
@@ -46,12 +48,18 @@ class Pooled:
     up: Values
     down: Values
     ends: Pairs
-    score: Pairs
+    uncut: Pairs
     few: tuple[bool, ...]
     covariance: FloatArray | None
-    single: Estimate | None
+    estimates: tuple[Estimate, ...]
+    weights: tuple[Values, ...]
     versions_p: float | None
     flags: tuple[str, ...]
+
+    @property
+    def single(self) -> Estimate | None:
+        """The estimate, if there is only one."""
+        return self.estimates[0] if len(self.estimates) == 1 else None
 
 
 def pool(parts: Sequence[Part], request: Request) -> Pooled:
@@ -77,9 +85,11 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     weights, seen = weigh(parts), [part.evidence(part.targets) for part in parts]
     test = homogeneity_of(parts, seen, found)
     values = [each.unbiased for each in found]
-    score = combined_ends(weights, values, [each.margins.score for each in found])
+    uncut = combined_ends(weights, values, [each.margins.uncut for each in found])
     if request.method == "kl":
         ends = kl_ends([_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)], request.level)
+    elif request.method == "score":
+        ends = _cut(uncut, weighted_sum(weights, values), weights, parts)
     else:
         ends = combined_ends(weights, values, [each.margins.ends(request.method, each.unbiased) for each in found])
     differ = ["versions_differ"] if test is not None and test.p < DIFFER else []
@@ -93,13 +103,25 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         up=weighted_sum(weights, [each.poisoning.up for each in found]),
         down=weighted_sum(weights, [each.poisoning.down for each in found]),
         ends=ends,
-        score=score,
+        uncut=uncut,
         few=_everywhere("few_informative", found),
         covariance=_covariance(weights, [each.covariance for each in found]),
-        single=None,
+        estimates=tuple(found),
+        weights=tuple(weights),
         versions_p=None if test is None else test.p,
         flags=tuple(dict.fromkeys(["pooled", *differ, *(flag for each in found for flag in each.flags)])),
     )
+
+
+def _cut(uncut: Pairs, values: Values, weights: Sequence[Values], parts: Sequence[Part]) -> Pairs:
+    """Return the score intervals of weighted means that are shown."""
+    found: list[tuple[float, float] | None] = [None] * len(uncut)
+    for t, (ends, value) in enumerate(zip(uncut, values, strict=True)):
+        if ends is not None and value is not None:
+            rows = [[float(w[t] or 0) * float(v) for v in p.targets[t]] for w, p in zip(weights, parts, strict=True)]
+            possible = [sum(end(row) for row in rows) for end in (min, max)]
+            found[t] = cut(ends, value, np.array(possible))
+    return tuple(found)
 
 
 def _scaled(part: Part, weight: Values) -> Evidence:
@@ -120,10 +142,11 @@ def _alone(found: Estimate, method: str) -> Pooled:
         up=found.poisoning.up,
         down=found.poisoning.down,
         ends=found.margins.ends(method, found.unbiased),
-        score=found.margins.score,
+        uncut=found.margins.uncut,
         few=_everywhere("few_informative", [found]),
         covariance=_covariance([(1.0,) * len(found.unbiased)], [found.covariance]),
-        single=found,
+        estimates=(found,),
+        weights=((1.0,) * len(found.unbiased),),
         versions_p=None,
         flags=found.flags,
     )

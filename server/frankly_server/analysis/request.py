@@ -36,7 +36,7 @@ class Combination:
 
 
 Combinations = Mapping[str, Mapping[str, Combination]]
-"""question id -> name of the target -> combination of its choices."""
+"""question id, or "a,b" for a joint table -> name of the target -> combination of its choices, or cells "x,y"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 """The rows of one table: every number beside its uncertainty, its sample size, its documents and its flags."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf, sqrt
+from itertools import chain
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -13,8 +14,10 @@ from frankly_server.analysis.parts import Part
 from frankly_server.analysis.pooled import Pooled, pool
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table, Target
-from frankly_server.estimate.contrasts import Ratio, ratio
-from frankly_server.estimate.margins import DEFAULT, normal_quantile
+from frankly_server.estimate.chernoff import Ends
+from frankly_server.estimate.figures import sampling_factors
+from frankly_server.estimate.margins import DEFAULT
+from frankly_server.estimate.ratios import Ratio, pairs_of, ratio
 from frankly_server.estimate.target_ends import row_flags
 from frankly_server.surveys.devices import is_unstated
 
@@ -42,13 +45,15 @@ def table_json(table: Table, parts: Sequence[Part], request: Request, digests: S
         "documents": list(digests),
         "versions_p": pooled.versions_p,
     }
-    rows, places = [], []
-    for target, spans in zip(table.targets, _places(table), strict=True):
-        row = _ratio(pooled, spans, request) if target.over is not None else _row(pooled, spans[0], request)
+    rows, places, spans_of = [], [], _places(table)
+    ratios = iter(_ratios(parts, pooled, [spans for spans in spans_of if len(spans) > 1], request))
+    for target, spans in zip(table.targets, spans_of, strict=True):
+        is_ratio = target.over is not None
+        row = _ratio_row(pooled, spans, next(ratios), request) if is_ratio else _row(pooled, spans[0], request)
         if row is None:
             continue
         places.append(spans[0])
-        row["flags"] = list(dict.fromkeys([*pooled.flags, *_row_flags(table, target, row)]))
+        row["flags"] = list(dict.fromkeys([*pooled.flags, *_row_flags(table, target, row, _uncut(pooled, spans, row))]))
         rows.append(_named(table, target) | row | shared)
     told = [row["choice"] for row in rows]
     return {"rows": rows, "covariance": _covariance(pooled, table, places), **_products(pooled, table, told)}
@@ -103,13 +108,36 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
     }
 
 
-def _ratio(pooled: Pooled, spans: Sequence[int], request: Request) -> dict[str, Any] | None:
-    """Return a ratio with an interval by Fieller's method; one that is unbounded has no ends, and a flag."""
-    values = [pooled.value[t] for t in spans]
-    if None in values or pooled.covariance is None or values[1] == 0:
+def _ratios(
+    parts: Sequence[Part], pooled: Pooled, spans: Sequence[Sequence[int]], request: Request
+) -> list[Ratio | None]:
+    """Return the ratio of every two targets by Fieller's method; by `score` for any method but clt.
+
+    Other methods know no correlation of the two.
+    """
+    if not spans or pooled.covariance is None:
+        return [None] * len(spans)
+    found = []
+    for part, each, weights in zip(parts, pooled.estimates, pooled.weights, strict=True):
+        targets = [(part.targets[i], part.targets[j]) for i, j in spans]
+        sums = [(a, b, tuple(x + y for x, y in zip(a, b, strict=True))) for a, b in targets]
+        covariance = np.array(each.covariance, dtype=np.float64)
+        _, sampling = sampling_factors(each.n, request.population, census=request.census)
+        of_pairs = [covariance[np.ix_(pair, pair)] for pair in spans]
+        scales = [np.array([weights[t] or 0.0 for t in pair]) for pair in spans]
+        found.append(pairs_of(part.evidence(tuple(chain(*sums))), of_pairs, scales, sampling, request.level))
+    known = [all(pooled.value[t] is not None for t in pair) and pooled.value[pair[1]] != 0 for pair in spans]
+    is_score = request.method != "clt"
+    return [
+        ratio(pairs, request.level, is_score=is_score) if is_known and None not in pairs else None
+        for pairs, is_known in zip(zip(*found, strict=True), known, strict=True)
+    ]
+
+
+def _ratio_row(pooled: Pooled, spans: Sequence[int], found: Ratio | None, request: Request) -> dict[str, Any] | None:
+    """Return the row of a ratio; one that is unbounded has no ends, and a flag."""
+    if found is None:
         return None
-    method = "clt" if request.method == "clt" else DEFAULT
-    found = _fieller(pooled, spans, request.level, method)
     low, high = found.ends or (None, None)
     few = ["few_informative"] if any(pooled.few[t] for t in spans) else []
     return {
@@ -121,7 +149,7 @@ def _ratio(pooled: Pooled, spans: Sequence[int], request: Request) -> dict[str, 
         "margin": None if found.ends is None else max(found.ends[1] - found.value, found.value - found.ends[0]),
         "low": low,
         "high": high,
-        "method": method,
+        "method": "clt" if request.method == "clt" else DEFAULT,
         "poisoning_up": None,
         "poisoning_down": None,
         "privacy_cost": None,
@@ -130,30 +158,17 @@ def _ratio(pooled: Pooled, spans: Sequence[int], request: Request) -> dict[str, 
     }
 
 
-def _fieller(pooled: Pooled, spans: Sequence[int], level: float, method: str) -> Ratio:
-    """Return the ratio of two targets, from their normal ends; for `score` with the wider end of these and of its own.
-
-    Other methods know no correlation of the two, so there is no ratio by them.
-    """
-    assert pooled.covariance is not None  # noqa: S101 - the caller's
-    covariance = pooled.covariance[np.ix_(spans, spans)].tolist()
-    top, bottom = (pooled.value[t] or 0.0 for t in spans)
-    halves = [normal_quantile(level) * sqrt(max(0.0, covariance[i][i])) for i in (0, 1)]
-    normal = (top - halves[0], top + halves[0]), (bottom - halves[1], bottom + halves[1])
-    plain = ratio((top, bottom), covariance, normal)
-    of, over = (pooled.score[t] for t in spans)
-    if method == "clt" or of is None or over is None or plain.ends is None:
-        return plain
-    own = ratio((top, bottom), covariance, (of, over)).ends
-    ends = None if own is None else (min(own[0], plain.ends[0]), max(own[1], plain.ends[1]))
-    return Ratio(plain.value, plain.se, ends)
+def _uncut(pooled: Pooled, spans: Sequence[int], row: Mapping[str, Any]) -> Ends | None:
+    """Return how far the margin of a row reaches if it is not cut at what is possible; None if it has no end."""
+    if len(spans) == 1 and row["method"] == DEFAULT:
+        return pooled.uncut[spans[0]]
+    return None if row["low"] is None else (row["low"], row["high"])
 
 
-def _row_flags(table: Table, target: Target, row: Mapping[str, Any]) -> list[str]:
+def _row_flags(table: Table, target: Target, row: Mapping[str, Any], ends: Ends | None) -> list[str]:
     value, possible = row["estimate"], _possible(target)
     is_share = table.shares or (target.over is not None and possible == (0.0, 1.0))
     outside = ["outside_unit_interval"] if is_share and not 0 <= value <= 1 else []
-    ends = None if row["low"] is None else (row["low"], row["high"])
     return [*row["flags"], *outside, *row_flags(value, ends, possible, None)]
 
 
@@ -185,8 +200,8 @@ def _products(pooled: Pooled, table: Table, told: Sequence[str]) -> dict[str, An
     names = [target.id for target in table.targets]
 
     def by_choice(values: Sequence[Any]) -> dict[str, Any] | None:
-        found = {name: v for name, v in zip(names, values, strict=True) if name in told and v is not None}
-        return found or None
+        kept = [(name, v) for name, v in zip(names, values, strict=True) if name in told and v is not None]
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in kept} or None
 
     return {
         "projected": by_choice(single.projected),

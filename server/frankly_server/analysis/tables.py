@@ -2,10 +2,11 @@
 """Which numbers are wanted of which questions, and how each document's answers make them up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
+from typing import Final
 
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
@@ -13,11 +14,13 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.received import Blocks, Received
-from frankly_server.analysis.request import Combinations, Request
+from frankly_server.analysis.request import Combination, Request
 from frankly_server.estimate.decoder import Targets, shares
 
 Words = Mapping[str, str]
 _BETWEEN, _AMONG = " × ", " | "
+_ASKED: Final = ","
+"""Between the ids of a joint table, and of its cells, in a request."""
 _MOST_CELLS, _MOST_PERCENT = 1024, 100
 
 
@@ -63,17 +66,19 @@ class Table:
 def tables(documents: Sequence[Received], request: Request) -> list[Table]:
     """Return the tables asked for. Raises InvalidInput(targets_invalid) for questions or choices that do not exist."""
     if request.joint is not None:
-        return [_joint_table(documents, request.joint, request.percent)]
+        return [_joint_table(documents, request.joint, request.percent, "targets")]
     alike = _asked_alike(documents)
     if request.combinations is None:
         return [Table((q,), _shares((q,)), sources, shares=True) for q, sources in alike]
     newest = {question.id: (question, sources) for question, sources in reversed(alike)}
     found = []
-    for name in request.combinations:
-        if name not in newest:
-            raise _unknown("question", f"targets.{name}")
-        question, sources = newest[name]
-        found.append(Table((question,), _combined(question, request.combinations), sources, shares=False))
+    for name, combinations in request.combinations.items():
+        if name in newest:
+            question, sources = newest[name]
+            cells = Table((question,), _shares((question,)), sources, shares=True)
+        else:
+            cells = _joint_table(documents, name.split(_ASKED), None, f"targets.{name}")
+        found.append(replace(cells, targets=_combined(cells, combinations, f"targets.{name}"), shares=False))
     return found
 
 
@@ -118,15 +123,14 @@ def _asked_alike(documents: Sequence[Received]) -> list[tuple[Question, tuple[Re
     return [(question, tuple(reversed(sources))) for question, sources in groups.values()]
 
 
-def _joint_table(documents: Sequence[Received], ids: Sequence[str], percent: str | None) -> Table:
+def _joint_table(documents: Sequence[Received], ids: Sequence[str], percent: str | None, field: str) -> Table:
     newest = {q.id: q for block in documents[-1].document.blocks for q in block.questions}
-    for name in ids:
-        if name not in newest:
-            raise _unknown("question", "targets")
+    if not set(ids) <= set(newest) or len(set(ids)) < len(ids):
+        raise _unknown("question", field)
     questions = tuple(newest[name] for name in ids)
     if prod(len(question.choices) for question in questions) > _MOST_CELLS:
         words = f"a table has at most {_MOST_CELLS} cells: name fewer questions"
-        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+        raise InvalidInput(Problem.TARGETS_INVALID, words, field)
     sources = tuple(each for each in documents if blocks_of(each.document, questions) is not None)
     if percent is None:
         return Table(questions, _shares(questions), sources, shares=True)
@@ -159,17 +163,20 @@ def _named(names: Sequence[str], percent: str | None) -> str:
     return _AMONG.join(reversed(names) if percent == "row" else names)
 
 
-def _combined(question: Question, combinations: Combinations) -> tuple[Target, ...]:
+def _combined(cells: Table, combinations: Mapping[str, Combination], field: str) -> tuple[Target, ...]:
+    """Return combinations of a table's cells, which go by the ids of their choices with commas between them."""
+    known = [_ASKED.join(choice.id for choice in cell) for cell in product(*(q.choices for q in cells.questions))]
+
     def weights(coefficients: Mapping[str, Fraction], field: str) -> tuple[Fraction, ...]:
-        if not set(coefficients) <= {choice.id for choice in question.choices}:
+        if not set(coefficients) <= set(known):
             raise _unknown("choice", field)
-        return tuple(coefficients.get(choice.id, Fraction(0)) for choice in question.choices)
+        return tuple(coefficients.get(name, Fraction(0)) for name in known)
 
     found = []
-    for name, combination in combinations[question.id].items():
-        field = f"targets.{question.id}.{name}"
-        over = None if combination.over is None else weights(combination.over, field)
-        found.append(Target(name, dict.fromkeys(question.text, name), weights(combination.of, field), over))
+    for name, combination in combinations.items():
+        over = None if combination.over is None else weights(combination.over, f"{field}.{name}")
+        label = dict.fromkeys(cells.text, name)
+        found.append(Target(name, label, weights(combination.of, f"{field}.{name}"), over))
     return tuple(found)
 
 

@@ -2,7 +2,7 @@
 """Asking one server with one API key."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -54,11 +54,11 @@ class Analyst:
         survey : its id. level : confidence, strictly between 0 and 1. census : the respondents are everybody.
         simultaneous : margins for all choices of a question at once. method : another margin, such as "exact" or
         "chebyshev". targets : question ids for their joint table, or combinations of choices by question, such as
-        ``{"drinks": {"at all": {"weekly": 1, "daily": 1}}}``. by : a public question, or "version"; "day",
-        "week" or "month"; or one of each, as "region,week". since, until : only reports of these UTC days and between.
-        population : how many people the respondents were drawn from, without replacement. percent : of a table of two
-        questions, "row" or "column" for the shares within these. weights : of versions that are pooled, "respondents"
-        or "inverse-variance".
+        ``{"drinks": {"at all": {"weekly": 1, "daily": 1}}}``, or cells of a table, ``{"smokes,drinks": {"both":
+        {"yes,daily": 1}}}``. by : a public question, or "version"; "day", "week" or "month"; or one of each, as
+        "region,week". since, until : only reports of these UTC days and between. population : how many people the
+        respondents were drawn from, without replacement. percent : of a table of two questions, "row" or "column" for
+        the shares within these. weights : of versions that are pooled, "respondents" or "inverse-variance".
         Raises Unreachable or Refused.
         """
         query = {"level": f"{level:.12f}".rstrip("0"), "census": _flag(census), "simultaneous": _flag(simultaneous)}
@@ -70,13 +70,13 @@ class Analyst:
         if targets is not None:
             query["targets"] = targets if isinstance(targets, str) else json.dumps(targets)
 
-        def crosstab(questions: Sequence[str], percent: str | None) -> Estimates:
+        def ask(targets: Any, percent: str | None) -> Estimates:
             asked: dict[str, Any] = {"method": method, "by": by, "since": since, "until": until}
-            asked |= {"targets": list(questions), "population": population, "percent": percent, "weights": weights}
+            asked |= {"targets": targets, "population": population, "percent": percent, "weights": weights}
             return self.estimates(survey, level, census, simultaneous, language, **asked)
 
         body = self._ask("GET", f"/v1/surveys/{survey}/estimates", params=query)
-        return _understood(lambda: Estimates.from_json(body, language, crosstab))
+        return _understood(lambda: Estimates.from_json(body, language, ask))
 
     def plan(self, solve_for: str, **asked: Any) -> Plan:
         """Return a plan: any two of level, reports and margin give the third, before anything is collected.

@@ -14,7 +14,8 @@ from frankly_server import formats
 from frankly_server.client.rows import Estimate
 from frankly_server.plots import PlotRow, interval_plot, percent
 
-Ask = Callable[[Sequence[str], str | None], "Estimates"]
+Ask = Callable[[Any, str | None], "Estimates"]
+"""Other targets of the same survey, by the same method, level, groups and days; with percentages of a table or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,61 +69,35 @@ class Estimates:
         return found
 
     def sum(self, question: str, choices: Sequence[str], by: str = "") -> Estimate:
-        """Return the share of several choices together."""
+        """Ask the server for the share of several choices together."""
         return self.lincom(question, dict.fromkeys(choices, 1.0), label=" + ".join(choices), by=by)
 
     def diff(self, question: str, choice: str, other: str, by: str = "") -> Estimate:
-        """Return by how much one share exceeds another."""
+        """Ask the server by how much one share exceeds another."""
         return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
 
     def lincom(self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = "") -> Estimate:
-        """Return Σ weight · share over choices of one question, unbiased, with an interval at the rows' level.
+        """Ask the server for Σ weight · share over choices of one question, or over cells of a joint table, "a × b".
 
-        Its `method` is score if the rows' is: their intervals together, by their correlations. For rows of any other
-        method it is clt; ask the server for other intervals of a combination (`targets`).
+        It has an interval of its own, by the method of these estimates: one made of the rows' intervals would not hold.
+        Raises Unreachable or Refused, and InvalidInput(unsupported) for estimates that were not asked of a server.
         """
-        from frankly_server.estimate.contrasts import lincom, lincom_ends  # noqa: PLC0415 - scipy is slow to import
-
-        rows, covariance = self._told(question, by, set(weights))
-        w, values = [weights.get(row.choice, 0.0) for row in rows], [row.estimate for row in rows]
-        found = lincom(w, values, covariance)
-        z, reaches, method = _reaches(rows)
-        ends = lincom_ends(w, values, covariance, reaches, z)
-        return self._derived(rows, label or _formula(weights), found.value, found.se, ends, method)
+        return self._asked(question, label or _formula(weights), _by_id(weights), by)
 
     def ratio(self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = "") -> Estimate:
-        """Return Σ of · share / Σ over · share with Fieller's interval, flagged where it is unbounded.
+        """Ask the server for Σ of · share / Σ over · share, with Fieller's interval, flagged where it is unbounded.
 
-        Its `method` is as that of `lincom`; for `score` no end is nearer than that of normal intervals.
+        Its `method` is clt if that of these estimates is, otherwise score. Raises as `lincom` does.
         """
-        from frankly_server.estimate.contrasts import lincom_ends, ratio  # noqa: PLC0415 - as above
-
-        rows, C = self._told(question, by, {*of, *over})
-        values = [row.estimate for row in rows]
-        sides = [[side.get(row.choice, 0.0) for row in rows] for side in (of, over)]
-        cross = [[_bilinear(a, C, b) for b in sides] for a in sides]
-        top, bottom = (sum(w * v for w, v in zip(side, values, strict=True)) for side in sides)
-        if bottom == 0:
-            raise InvalidInput(Problem.TARGETS_INVALID, "the denominator's estimate is 0", "over")
-        z, reaches, method = _reaches(rows)
-        normal = [(z * row.se, z * row.se) for row in rows]
-        found = [
-            ratio((top, bottom), cross, (lincom_ends(sides[0], values, C, each, z),
-                                         lincom_ends(sides[1], values, C, each, z)))
-            for each in (normal, reaches)
-        ]  # fmt: skip
-        both = [each.ends for each in found if each.ends is not None]
-        ends = (min(low for low, _ in both), max(high for _, high in both)) if len(both) == len(found) else None
-        return self._derived(rows, f"({_formula(of)}) / ({_formula(over)})", found[0].value, found[0].se, ends, method)
+        combination = {"of": _by_id(of), "over": _by_id(over)}
+        return self._asked(question, f"({_formula(of)}) / ({_formula(over)})", combination, by)
 
     def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
         """Ask the server for the joint table of several questions, each cell with its own margin.
 
         percent : of two questions, "row" for the shares within each choice of the first one, "column" of the second.
         """
-        if self.ask is None:
-            raise InvalidInput(Problem.UNSUPPORTED, "these estimates were not asked of a server", "questions")
-        return self.ask(questions, percent)
+        return self._ask(list(questions), percent)
 
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
@@ -180,39 +155,26 @@ class Estimates:
         found = tuple(row for row in self.rows if row.question == question and by in ("", row.by))
         return found or self.of(question, by)
 
-    def _told(self, question: str, by: str, used: set[str]) -> tuple[tuple[Estimate, ...], Sequence[Sequence[float]]]:
-        rows = self.of(question, by)
-        if not used or not used <= {row.choice for row in rows}:
-            raise InvalidInput(Problem.TARGETS_INVALID, "the question has no estimate of such a choice", "choices")
-        covariance = self.covariances.get((question, by))
-        if covariance is None:
-            raise InvalidInput(Problem.UNSUPPORTED, "the covariance of these estimates cannot be told", "question")
-        return rows, covariance
+    def _ask(self, targets: Any, percent: str | None = None) -> "Estimates":
+        if self.ask is None:
+            raise InvalidInput(Problem.UNSUPPORTED, "these estimates were not asked of a server", "targets")
+        return self.ask(targets, percent)
 
-    def _derived(
-        self,
-        rows: Sequence[Estimate],
-        label: str,
-        value: float,
-        se: float,
-        ends: tuple[float, float] | None,
-        method: str,
-    ) -> Estimate:
-        first = rows[0]
-        low, high = ends or (None, None)
-        margin = None if ends is None else max(ends[1] - value, value - ends[0])
-        # What belongs to a row of the question alone is not told of a figure made of several.
-        kept = tuple(flag for flag in first.flags if flag not in _OF_ONE_ROW)
-        return replace(
-            first, choice=label, label=label, estimate=value, se=se, se_privacy=None, se_sampling=None, margin=margin,
-            low=low, high=high, method=method, flags=(*kept, *(("unbounded",) if ends is None else ())),
-            worst_case_se=None, poisoning_up=None, poisoning_down=None, privacy_cost=None, efficiency=None,
-        )  # fmt: skip
+    def _asked(self, question: str, label: str, combination: Mapping[str, Any], by: str) -> Estimate:
+        found = self._ask({_id(question): {_NAME: combination}}).of(question, by)[0]
+        return replace(found, choice=label, label=label)
 
 
-_OF_ONE_ROW = frozenset(
-    {"outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "exact_not_available"}
-)
+_NAME = "combination"
+
+
+def _id(name: str) -> str:
+    """Return how a table, or a cell of one, is named in a request."""
+    return name.replace(" × ", ",")
+
+
+def _by_id(weights: Mapping[str, float]) -> dict[str, float]:
+    return {_id(name): weight for name, weight in weights.items()}
 
 
 def _needed(module: str) -> Any:
@@ -220,29 +182,6 @@ def _needed(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise InvalidInput(Problem.UNSUPPORTED, f"this needs {module}: pip install {module}, or use to_csv()") from None
-
-
-def _reaches(rows: Sequence[Estimate]) -> tuple[float, list[tuple[float, float]], str]:
-    """Return the normal quantile of the rows' level, how far each interval reaches below and above, and their method.
-
-    That is score if it is that of all rows; else the intervals are normal ones, clt.
-    """
-    from frankly_server.estimate.margins import normal_quantile  # noqa: PLC0415 - as above
-
-    z = normal_quantile(rows[0].level)
-    ends = [(row.low, row.high) for row in rows if row.method == "score"]
-    if len(ends) < len(rows):
-        return z, [(z * row.se, z * row.se) for row in rows], "clt"
-    reaches = [
-        (row.estimate - low, high - row.estimate)
-        for row, (low, high) in zip(rows, ends, strict=True)
-        if low is not None and high is not None
-    ]
-    return z, reaches, "score"
-
-
-def _bilinear(a: Sequence[float], C: Sequence[Sequence[float]], b: Sequence[float]) -> float:
-    return sum(x * c * y for x, row in zip(a, C, strict=True) for c, y in zip(row, b, strict=True))
 
 
 def _formula(weights: Mapping[str, float]) -> str:

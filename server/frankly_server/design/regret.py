@@ -25,8 +25,8 @@ from frankly_server.design.prior import Prior
 from frankly_server.design.quantise import quantise
 
 PEERS: Final = ("grr", "subset-selection", "oue", "symmetric-unary")
-LEAST_RATIO: Final = 1.005
-"""A smaller ratio is none: it would read as 0% more reports."""
+LEAST_RATIO: Final = 1.02
+"""A smaller ratio is none: it changes nobody's plan."""
 _OPTIMUM: Final = "the optimum for equal shares"
 _TIMES: Final = 3
 """From this ratio on words say how many times as many."""

@@ -11,6 +11,7 @@ import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_protocol.problems import Problem
+from numpy.typing import NDArray
 
 from frankly_server import rational
 from frankly_server.estimate.kronecker import Kronecker
@@ -55,6 +56,11 @@ class Decoder:
     def whole(self) -> tuple[tuple[list[int], int] | None, ...]:
         """The rows as (numerators, one denominator)."""
         return tuple(None if row is None else rational.over_one_denominator(row) for row in self.rows)
+
+    def floats(self) -> NDArray[np.float64]:
+        """Return the rows that there are as floats, shape (identifiable targets, reports)."""
+        rows = [[v / row[1] for v in row[0]] for row in self.whole if row is not None]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), self.mechanism.reports)
 
 
 @lru_cache(maxsize=16)

@@ -86,7 +86,7 @@ class Estimate:
     def to_json(self) -> dict[str, Any]:
         """Return the figures by their names in DESIGN §7; an infinite design effect is the text "inf"."""
         body = asdict(self)
-        del body["level"]
+        del body["level"], body["margins"]["uncut"]
         body["design_effect"] = ["inf" if v == float("inf") else v for v in self.design_effect]
         return body
 

@@ -72,6 +72,12 @@ class Evidence(Protocol):
     def moment_at(self, p: FloatArray) -> FloatArray:
         """Return E[d dᵀ] if the true shares are p, shape (known, known)."""
 
+    def share_moments(self, p: FloatArray) -> FloatArray:
+        """Return E[s sᵀ] if the true shares are p, where s is what a report decodes to for every answer.
+
+        Shape (answers, answers). Only for evidence of which all shares are identifiable.
+        """
+
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """Return the least and the largest d of each known target."""
 
@@ -143,7 +149,7 @@ class TableEvidence(Likely):
         self.known = [t for t, row in enumerate(found.rows) if row is not None]
         self._rows = [row for row in found.whole if row is not None]
         self.W = _floats([found.targets[t] for t in self.known], mechanism.answers)
-        self._V = np.array([[v / scale for v in row] for row, scale in self._rows]).reshape(-1, mechanism.reports)
+        self._V = found.floats()
         self._law = law_of(mechanism)
         self._rates = np.array([c / max(self.n, 1) for c in self._counts])
         self.exact: Exact = found.apply(self._counts)
@@ -182,6 +188,22 @@ class TableEvidence(Likely):
     def moment_at(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
         return np.asarray((self._V * (p @ self._law)) @ self._V.T, dtype=np.float64)
+
+    def share_moments(self, p: FloatArray) -> FloatArray:
+        """See Evidence."""
+        D = self._share_decoder
+        return np.asarray((D * (p @ self._law)) @ D.T, dtype=np.float64)
+
+    @cached_property
+    def _share_decoder(self) -> FloatArray:
+        """What reports decode to for every answer, shape (answers, reports)."""
+        found = self._found
+        if found.targets is shares(self.answers):
+            return self._V
+        mechanism, prior = found.mechanism, found.design_prior
+        parts = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
+        found_parts = [decoder(mechanism, shares(self.answers), prior)] if parts is None else parts
+        return np.asarray(Kronecker([part.floats() for part in found_parts]).dense, dtype=np.float64)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""

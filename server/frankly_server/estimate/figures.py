@@ -15,7 +15,6 @@ from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.likelihood import Likeliest, fisher_bound, likeliest
 from frankly_server.estimate.margins import (
-    DEFAULT,
     METHODS,
     Margins,
     Pairs,
@@ -26,7 +25,7 @@ from frankly_server.estimate.margins import (
 )
 from frankly_server.estimate.poisoning import poisoning
 from frankly_server.estimate.projection import onto_simplex
-from frankly_server.estimate.target_ends import TargetEnds, around_possible, row_flags
+from frankly_server.estimate.target_ends import TargetEnds, around_possible, cut, row_flags
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
 FloatArray = NDArray[np.float64]
@@ -44,7 +43,7 @@ class Figures:
         self.found, self.targets, self.are_shares = found, targets, are_shares
         self.independent, self.like_draws = population is None, population is None and not census
         # The share of the sampling variance that remains: 1 − n/N of its estimate, (N−n)/(N−1) of its true value.
-        self.estimated_sampling, self.true_sampling = _sampling_factors(found.n, population, census=census)
+        self.estimated_sampling, self.true_sampling = sampling_factors(found.n, population, census=census)
         self.flags: list[str] = []
 
     def all(self, level: float, beta: Fraction, methods: Collection[str]) -> dict[str, Any]:
@@ -61,13 +60,13 @@ class Figures:
         design_effect, efficiency = self._design_effect(), self._efficiency()
         best, fit = self._likeliest, self._fit()
         projected, mle = self._of_shares(self._nearest), self._of_shares(None if best is None else best.shares)
-        score = spreads["margins"].score
+        uncut = spreads["margins"].uncut
         return spreads | {
             "poisoning": poisoning(reach, exact, beta),
             "projected": projected,
-            "projected_interval": self._around(projected, score),
+            "projected_interval": self._around(projected, uncut),
             "mle": mle,
-            "mle_interval": self._around(mle, score),
+            "mle_interval": self._around(mle, uncut),
             "mle_gap": None if best is None else best.gap,
             "design_effect": design_effect,
             "privacy_cost": tuple(None if v is None else 1 - 1 / v for v in design_effect),
@@ -206,9 +205,11 @@ class Figures:
             return (None,) * self.targets if ends is None or method not in methods else self._pairs(found(ends))
 
         exact = pairs("exact", lambda given: given.exact(level))
-        score = None if ends is None else self._pairs(ends.score(level, self._shares, se, worst))
+        shares = self._shares, self._nearest
+        uncut = self._pairs(None if ends is None else ends.score(level, *shares, se, worst))
         return Margins(
-            score=(None,) * self.targets if score is None else score,
+            score=self._cut(uncut),
+            uncut=uncut,
             kl=pairs("kl", lambda given: given.kl(level)),
             exact=exact if any(exact) else None,
             clt=times(normal_quantile(level), se),
@@ -260,7 +261,7 @@ class Figures:
     def _row_flags(self, values: Values, margins: Margins) -> Iterator[tuple[str, ...]]:
         """Yield the flags of each target; those that depend on a margin are of the default one."""
         places = {t: i for i, t in enumerate(self.found.known)}
-        for t, (value, ends) in enumerate(zip(values, margins.ends(DEFAULT, values), strict=True)):
+        for t, (value, ends) in enumerate(zip(values, margins.uncut, strict=True)):
             if t not in places:
                 yield ("not_identifiable",)
                 continue
@@ -271,11 +272,20 @@ class Figures:
     def _of_shares(self, p: FloatArray | None) -> Values:
         return (None,) * self.targets if p is None else self._spread(list(self.found.W @ p))
 
-    def _around(self, values: Values, score: Pairs) -> Pairs:
+    def _cut(self, uncut: Pairs) -> Pairs:
+        """Return the score intervals that are shown."""
+        found: list[tuple[float, float] | None] = [None] * self.targets
+        for t, w in zip(self.found.known, self.found.W, strict=True):
+            ends, estimate = uncut[t], self.found.exact[t]
+            if ends is not None and estimate is not None:
+                found[t] = cut(ends, float(estimate), w)
+        return tuple(found)
+
+    def _around(self, values: Values, uncut: Pairs) -> Pairs:
         """Return the intervals of biased products, from the score intervals of the unbiased estimates."""
         found: list[tuple[float, float] | None] = [None] * self.targets
         for t, w in zip(self.found.known, self.found.W, strict=True):
-            value, ends, estimate = values[t], score[t], self.found.exact[t]
+            value, ends, estimate = values[t], uncut[t], self.found.exact[t]
             if value is not None and ends is not None and estimate is not None:
                 found[t] = around_possible(value, float(estimate), ends, (float(w.min()), float(w.max())))
         return tuple(found)
@@ -303,7 +313,8 @@ class Figures:
         return tuple(self._spread(list(rows[t])) if t in rows else nothing for t in range(self.targets))
 
 
-def _sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[float, float]:
+def sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[float, float]:
+    """Return the share of the sampling variance that remains, of its estimate and of its true value."""
     if census:
         return 0.0, 0.0
     if population is None:

@@ -123,10 +123,14 @@ class JointEvidence:
 
     def moment_at(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
+        return np.asarray(self.W @ self.share_moments(p) @ self.W.T, dtype=np.float64)
+
+    def share_moments(self, p: FloatArray) -> FloatArray:
+        """See Evidence."""
         cells, others, truths, parts = _letters(len(self._sizes))
         moments = [factor.moments() for factor in self._factors]
         whole = np.einsum(f"{truths},{parts}->{cells}{others}", p.reshape(self._sizes), *moments, optimize=True)
-        return np.asarray(self.W @ whole.reshape(self.answers, self.answers) @ self.W.T, dtype=np.float64)
+        return np.asarray(whole.reshape(self.answers, self.answers), dtype=np.float64)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence; for a sum of several cells these are bounds, since the extremes may exclude each other."""

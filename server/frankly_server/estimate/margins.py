@@ -23,9 +23,9 @@ OF_TWO_ENDS = ("score", "kl", "exact", "sequence")
 class Margins:
     """Ends [low, high] per target for `OF_TWO_ENDS`, half-widths for the others; None where unknown.
 
-    score : the score interval, cut at what is possible, or the normal one, whichever is wider at each end; for scores
-    of two values the score interval alone (Wilson's, for independent reports), not cut. Never ±0 unless the variance is
-    0 under every truth. kl : Chernoff
+    score : the score interval (Wilson's, for scores of two values) or the normal one, whichever is wider at each end;
+    cut at what is possible or at the estimate, whichever is further out. Never ±0 unless the variance is 0 under every
+    truth. uncut : the same before it is cut, for what is made of several estimates. kl : Chernoff
     bound; holds at every n and every truth. exact : Clopper-Pearson, for scores of two values and independent reports;
     None unless there is such a target. clt : normal approximation. chebyshev : holds at every n and every truth, from
     the worst-case standard error. chebyshev_plugin : Chebyshev's factor on the estimated standard error; *not*
@@ -35,6 +35,7 @@ class Margins:
     """
 
     score: Pairs
+    uncut: Pairs
     kl: Pairs
     exact: Pairs | None
     clt: Values

@@ -35,7 +35,7 @@ class ProductEvidence(Likely):
         self.W = np.eye(self.answers)
         self._sizes = [part.mechanism.answers for part in parts]
         self._law = law_of(mechanism)
-        self._decoders = [np.array([[float(v) for v in row] for row in part.rows if row is not None]) for part in parts]
+        self._decoders = [part.floats() for part in parts]
         self._rates = np.array([c / max(self.n, 1) for c in self._counts])
 
     @cached_property
@@ -71,6 +71,10 @@ class ProductEvidence(Likely):
     def moment_at(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
         return self._second(p @ self._law)
+
+    def share_moments(self, p: FloatArray) -> FloatArray:
+        """See Evidence."""
+        return self.moment_at(p)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""

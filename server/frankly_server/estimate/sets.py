@@ -155,7 +155,14 @@ class SetEvidence:
 
     def moment_at(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
-        level, u = self._level, self._contrast
+        return self._moment_at(p, self._level, self._contrast)
+
+    def share_moments(self, p: FloatArray) -> FloatArray:
+        """See Evidence."""
+        level = np.full((self.answers, 1), 1 / self.answers)
+        return self._moment_at(p, level, np.eye(self.answers) - level)
+
+    def _moment_at(self, p: FloatArray, level: FloatArray, u: FloatArray) -> FloatArray:
         every, own = contrast_moments(self._mechanism) if self.known else (0.0, 0.0)
         mean = u @ p[:, None]
         squares = (u * (every + own * p)) @ u.T

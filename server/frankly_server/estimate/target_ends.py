@@ -2,6 +2,7 @@
 """Ends [low, high] of every known target, by each method that gives ends, and the flags that they raise."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,10 @@ IMPRECISE = 2 / 3
 FEW = 5
 """Fewer informative reports than this."""
 _EXACT_FROM = 0.5
-_VANISHED = 1e-9
+VANISHED = 1e-9
 """Of the worst-case margin: what rounding leaves of a margin that is 0."""
+_ROUNDED = 1e-12
+"""Of the squared weights: below this a variance is lost in rounding."""
 
 
 class TargetEnds:
@@ -69,27 +72,25 @@ class TargetEnds:
             for score, w in self._each()
         ]
 
-    def score(self, level: float, shares: FloatArray | None, errors: Values, worst: Values) -> Found:
-        """Return the score intervals; for scores of more than two values cut, but no narrower than the normal ones.
+    def score(
+        self, level: float, shares: FloatArray | None, nearest: FloatArray | None, errors: Values, worst: Values
+    ) -> Found:
+        """Return the score intervals, no narrower at either end than the normal ones, before they are cut.
 
-        A score interval that is alone is not cut at what is possible, so that its distances from the estimate can be
-        combined with those of other parts; elsewhere the normal one keeps them.
+        Their distances from the estimates can be combined with those of other parts; those of cut ones cannot.
 
-        shares : unbiased, of all answers, None if not all are identifiable. errors, worst : standard errors as
-        estimated and at the worst truth, per target.
+        shares : unbiased, of all answers, None if not all are identifiable. nearest : the possible ones nearest to
+        these. errors, worst : standard errors as estimated and at the worst truth, per target.
         """
-        z, variances = normal_quantile(level), self._variances(shares)
+        z, variances = normal_quantile(level), self._variances(shares, nearest, normal_quantile(level))
         if variances is None:
             return [None] * len(self.scores)
         found: Found = []
-        for t, (score, w), variance in zip(self._evidence.known, self._each(), variances, strict=True):
-            value, error, largest = float(self._evidence.exact[t] or 0), errors[t], worst[t] or 0.0
+        for t, variance in zip(self._evidence.known, variances, strict=True):
+            value, error, largest = float(self._evidence.exact[t] or 0), errors[t] or 0.0, worst[t] or 0.0
             low, high = intervals.score(value, self._evidence.n, variance, z)
-            if score.two is None or score.of_bit:
-                low, high = chernoff.within((low, high), w)
-                reach = z * (error or 0.0)
-                low, high = min(low, value - reach), max(high, value + reach)
-            if high - low <= _VANISHED * z * largest:
+            low, high = min(low, value - z * error), max(high, value + z * error)
+            if high - low <= VANISHED * z * largest:
                 # All that was estimated vanishes, though some truth may vary.
                 low, high = value - z * largest, value + z * largest
             found.append((low, high))
@@ -98,30 +99,62 @@ class TargetEnds:
     def _each(self) -> Iterator[tuple[Score, FloatArray]]:
         return zip(self.scores, self._evidence.W, strict=True)
 
-    def _variances(self, shares: FloatArray | None) -> list[Variance] | None:
-        """Return n times the variance as a function of the true value; None if it cannot be told.
+    def _variances(self, shares: FloatArray | None, nearest: FloatArray | None, z: float) -> list[Variance] | None:
+        """Return n times the variance as a function of the true value θ; None if it cannot be told.
 
-        It is Σ_x p_x c_x − sampling·θ² with c from `linear_part`. Least squares over the answers give
-        c_x = constant + slope·w_x + e_x, so Σ_x p_x c_x is constant + slope·θ + Σ_x p_x e_x. The last sum is estimated
-        without bias; where the score is a function of one number only, or there are two answers, it is 0.
+        It is Σ_x p_x c_x − sampling·θ² with c from `linear_part`. The sum is estimated without bias, from the shares or
+        from the scores' squares, and moved with θ by `slope`.
         """
         evidence, sampling = self._evidence, self._sampling
         if shares is None and sampling < 1:
             return None
-        found = []
-        square = np.empty(0) if shares is not None else np.diagonal(evidence.moment())
-        for i, w in enumerate(evidence.W):
-            c = linear_part(self._moments[i], w, sampling)
-            centred = w - w.mean()
-            squares = float(centred @ centred)
-            slope = float(centred @ c) / squares if squares > 0 else 0.0
-            constant = float(c.mean() - slope * w.mean())
-            if shares is not None:
-                constant += float((c - constant - slope * w) @ shares)
-            else:
-                constant = float(square[i]) - slope * float(evidence.exact[evidence.known[i]] or 0)
-            found.append(Variance(constant, slope, sampling))
-        return found
+        C = linear_part(self._moments, evidence.W, sampling)
+        sums = np.diagonal(evidence.moment()) if shares is None else C @ shares
+        values = [float(evidence.exact[t] or 0) for t in evidence.known]
+        return [
+            Variance(float(total) - slope * value, slope, sampling)
+            for total, slope, value in zip(sums, self._slopes(C, nearest, z), values, strict=True)
+        ]
+
+    def _slopes(self, C: FloatArray, nearest: FloatArray | None, z: float) -> list[float]:
+        local = None if nearest is None else Local.of(self._evidence, nearest, z)
+        return [slope(w, c, local) for w, c in zip(self._evidence.W, C, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Shares p near the estimated ones, and E[s sᵀ] there, s being what a report decodes to for every answer."""
+
+    p: FloatArray
+    moments: FloatArray
+
+    @classmethod
+    def of(cls, evidence: Evidence, nearest: FloatArray, z: float) -> "Local":
+        """Return what is local to `nearest` and z² more people of equal shares."""
+        p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)
+        return cls(p, evidence.share_moments(p))
+
+
+def slope(w: FloatArray, c: FloatArray, local: Local | None) -> float:
+    """Return by how much Σ_x p_x c_x grows with the true value of a target of weights w.
+
+    As its estimate does with that of the target: their covariance over the target's variance, for one report. Where c
+    is a straight line in w this is its slope at every truth. If that cannot be told, it is the slope of the least
+    squares line over the answers; 0 if the weights are all equal.
+    """
+    if local is not None:
+        along = local.moments @ (w - w @ local.p)
+        variance = float((w - w @ local.p) @ along)
+        if variance > _ROUNDED * float(w @ w):
+            return float((c - c @ local.p) @ along) / variance
+    centred = w - w.mean()
+    squares = float(centred @ centred)
+    return float(centred @ c) / squares if squares > 0 else 0.0
+
+
+def cut(ends: Ends, value: float, w: FloatArray) -> Ends:
+    """Return what an interval about an estimate has in common with what is possible, widened to the estimate."""
+    return chernoff.widened(chernoff.within(ends, w), value)
 
 
 def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -> Ends:

@@ -129,14 +129,14 @@ def test_design_and_plan_say_what_a_skewed_prior_costs(frankly: Frankly) -> None
 
 
 def test_a_plan_for_plausible_truths_uses_the_prior_of_their_decoder(frankly: Frankly) -> None:
-    asked = {
-        "prior": {"joint": [[900, 20, 20, 20, 20, 20]]},
-        "notion": "ldp",
-        "epsilon": "2",
-        "truths": ["prior", "even"],
-    }
+    counts = [700, 175, 78, 44, 28, 19, 14, 11]
+    asked = {"prior": {"joint": [counts]}, "notion": "ldp", "epsilon": "2"}
+    asked["truths"] = {"around": "prior", "radius": "0.2"}
     made = frankly("design", "--json", stdin=json.dumps(asked)).json
     planned = frankly("plan", "--json", stdin=json.dumps(asked | {"solve_for": "margin", "n": 500})).json
-    given = {key: made[key] for key in ("kind", "bits", "weights")}
-    again = given | {"design_prior": made["parameters"]["decoder_prior"], "solve_for": "margin", "n": 500}
-    assert frankly("plan", "--json", stdin=json.dumps(again)).json["margins"] == planned["margins"]
+    given = {key: made[key] for key in ("kind", "bits", "weights")} | {"solve_for": "margin", "n": 500}
+    margins = [
+        frankly("plan", "--json", stdin=json.dumps(given | {"design_prior": prior})).json["margins"]
+        for prior in (made["parameters"]["decoder_prior"], counts)
+    ]
+    assert margins[0] == planned["margins"] != margins[1]

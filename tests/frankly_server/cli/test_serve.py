@@ -34,7 +34,9 @@ def test_it_serves_and_stops_gracefully(ready: Frankly, survey_file: Path, how: 
         assert process.wait(timeout=15) == 0
         logged = process.stderr.read()
     assert "Traceback" not in logged
-    assert [json.loads(line)["route"] for line in logged.splitlines()] == [
+    # A busy machine may add a warning that requests wait.
+    lines = [line for line in map(json.loads, logged.splitlines()) if line["level"] != "warning"]
+    assert [line["route"] for line in lines] == [
         "/health",
         "/v1/surveys/<survey_id>/document",
     ]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.cli import front
-from frankly_server.client import Analyst, Estimates
+from frankly_server.client import Analyst, Estimates, Refused
 from frankly_server.formats import COLUMNS
 from frankly_server.plots import percent
 
@@ -24,59 +24,49 @@ def found(served: Served) -> Estimates:
     return Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)
 
 
-def test_sums_and_differences_are_the_servers_own(served: Served) -> None:
+@pytest.mark.parametrize("method", ["score", "clt", "kl"])
+def test_combinations_are_the_servers_own_by_any_method(served: Served, method: str) -> None:
     analyst = Analyst(served.url, served.site.analyst_key)
-    found = analyst.estimates(served.site.survey, method="clt")
-    wanted = {"drinks": {"at all": {"weekly": 1, "daily": 1}, "more": {"daily": 1, "weekly": -1}}}
-    total, more = analyst.estimates(served.site.survey, targets=wanted, method="clt")
+    found = analyst.estimates(served.site.survey, 0.9, method=method)
+    combinations = {"at all": {"weekly": 1, "daily": 1}, "more": {"daily": 1, "weekly": -1}}
+    ratio = {"of": {"daily": 1}, "over": {"daily": 1, "weekly": 1}}
+    wanted = {"drinks": combinations | {"r": ratio}}
+    total, more, part = analyst.estimates(served.site.survey, 0.9, targets=wanted, method=method)
     for mine, theirs in (
         (found.sum("drinks", ["weekly", "daily"]), total),
         (found.diff("drinks", "daily", "weekly"), more),
+        (found.ratio("drinks", {"daily": 1}, {"daily": 1, "weekly": 1}), part),
     ):
-        assert mine.estimate == pytest.approx(theirs.estimate)
-        assert mine.se == pytest.approx(theirs.se)
+        assert (mine.estimate, mine.se) == pytest.approx((theirs.estimate, theirs.se))
         assert (mine.low, mine.high, mine.margin) == pytest.approx((theirs.low, theirs.high, theirs.margin))
-        assert mine.method == theirs.method == "clt"
-        assert (mine.n, mine.documents) == (theirs.n, theirs.documents)
+        assert (mine.method, mine.level, mine.n, mine.documents) == (theirs.method, 0.9, theirs.n, theirs.documents)
+    assert (total.method, part.method) == (method, "clt" if method == "clt" else "score")
 
 
-def test_a_difference_has_a_score_interval_where_the_rows_have_one(found: Estimates) -> None:
-    """Of two choices it is twice a share less 1, at both ends, also where all reports are equal: no error is seen."""
-    for low, high, se in ((0.6, 0.85, 0.06), (0.93, 1.0, 0.0)):
-        share = 0.8 if se else 1.0
-        yes = replace(found.rows[0], question="q", choice="yes", estimate=share, low=low, high=high, se=se)
-        no = replace(yes, choice="no", estimate=1 - share, low=1 - high, high=1 - low)
-        covariance = {("q", ""): [[se**2, -(se**2)], [-(se**2), se**2]]}
-        both = replace(found, rows=(yes, no), covariances=covariance)
-        apart, together = both.diff("q", "yes", "no"), both.sum("q", ["yes", "no"])
-        normal = 1.959964 * se
-        wanted = (2 * min(low, share - normal) - 1, 2 * max(high, share + normal) - 1)
-        assert (apart.low, apart.high) == pytest.approx(wanted, abs=1e-6)
-        assert apart.method == "score"
-        assert together.low is not None
-        assert together.high is not None
-        assert together.low <= 1 <= together.high
+def test_a_sum_of_all_choices_but_one_is_what_that_one_leaves(found: Estimates) -> None:
+    """Also at its ends, which no combination of the other rows' ends would be."""
+    rest, (never, *_) = found.sum("drinks", ["weekly", "daily"]), found.of("drinks")
+    assert never.low is not None
+    assert never.high is not None
+    assert (rest.estimate, rest.se) == pytest.approx((1 - never.estimate, never.se))
+    assert (rest.low, rest.high) == pytest.approx((1 - never.high, 1 - never.low))
 
 
-def test_a_ratio_is_the_servers_own(served: Served) -> None:
-    wanted = {"drinks": {"r": {"of": {"daily": 1}, "over": {"daily": 1, "weekly": 1}}}}
-    analyst = Analyst(served.url, served.site.analyst_key)
-    found = analyst.estimates(served.site.survey, method="clt")
-    (theirs,) = analyst.estimates(served.site.survey, targets=wanted, method="clt")
-    mine = found.ratio("drinks", {"daily": 1}, {"daily": 1, "weekly": 1})
-    assert (mine.estimate, mine.se) == (pytest.approx(theirs.estimate), pytest.approx(theirs.se))
-    assert (mine.low, mine.high, mine.margin) == pytest.approx((theirs.low, theirs.high, theirs.margin))
-    assert mine.method == theirs.method == "clt"
+def test_cells_of_a_joint_table_are_combined_too(found: Estimates) -> None:
+    table = found.crosstab("smokes", "drinks")
+    cells = {row.choice: row.estimate for row in table}
+    both = table.diff("smokes × drinks", "yes × daily", "no × daily")
+    assert both.estimate == pytest.approx(cells["yes × daily"] - cells["no × daily"])
+    assert both.low is not None
+    assert both.high is not None
+    assert both.low < both.estimate < both.high
 
 
-def test_a_ratio_of_score_intervals_is_no_narrower_than_of_normal_ones(served: Served, found: Estimates) -> None:
-    normal = Analyst(served.url, served.site.analyst_key).estimates(served.site.survey, method="clt")
-    mine, plain = (each.ratio("drinks", {"daily": 1}, {"daily": 1, "weekly": 1}) for each in (found, normal))
-    assert (mine.method, plain.method) == ("score", "clt")
-    assert (mine.estimate, mine.se) == (plain.estimate, plain.se)
-    assert plain.low is not None
-    assert plain.high is not None
-    assert mine.low is None or (mine.low <= plain.low and mine.high is not None and mine.high >= plain.high)
+def test_a_combination_is_of_the_group_named(served: Served) -> None:
+    found = Analyst(served.url, served.site.analyst_key).estimates(served.site.survey, by="version")
+    mine = found.sum("drinks", ["weekly", "daily"], by="version=1")
+    assert mine.by == "version=1"
+    assert mine.estimate == pytest.approx(1 - found.of("drinks", "version=1")[0].estimate)
 
 
 def test_a_ratio_whose_denominator_may_be_none_is_unbounded(found: Estimates) -> None:
@@ -140,9 +130,11 @@ def test_what_there_is_not_is_refused(found: Estimates) -> None:
         lambda: found.of("height"),
         lambda: found.sum("drinks", ["gin"]),
         lambda: found.lincom("drinks", {}),
+        lambda: found.lincom("drinks × drinks", {"daily × daily": 1}),
         lambda: Estimates.from_json(found.body).crosstab("smokes", "drinks"),
+        lambda: Estimates.from_json(found.body).sum("drinks", ["daily"]),
     ):
-        with pytest.raises(InvalidInput):
+        with pytest.raises((InvalidInput, Refused)):
             ask()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.design import Design, DesignRequest, Prior, design, promises
+from frankly_server.design import Design, DesignRequest, Prior, design, promises, solver
 from frankly_server.design.decoded import total_variance
 from frankly_server.design.families import FAMILIES, Wanted
 from frankly_server.design.interface import design_json
@@ -17,6 +17,7 @@ from frankly_server.design.regret import PEERS
 from frankly_server.design.variance.truths import Truths
 
 from tests.frankly_server.design.test_decoded import exact_variance
+from tests.frankly_server.design.variance.cases import Floats
 
 PRIOR = Prior.from_rows([[4, 3, 2, 1]])
 
@@ -164,3 +165,23 @@ def test_the_raw_answer_is_worth_what_its_worst_truth_is() -> None:
     found = design_json(parse_json(b"%s" % str(asked).replace("'", '"').encode(), max_bytes=1000, decimals=True))
     assert found["parameters"]["identity"]
     assert found["parameters"]["value"] == pytest.approx(0.5)
+
+
+def test_fewer_reports_have_the_same_variance_at_every_truth() -> None:
+    """Thinning keeps A alone for an optimum at the prior; elsewhere E[|d|²|x] must stay as well."""
+    rng, a = np.random.default_rng(4), 4
+    Q, q = rng.dirichlet(np.ones(60), a), np.full(a, 1 / a)
+    theta = q @ Q
+    columns = (Q / theta).T
+
+    def squares(V: Floats, share: Floats) -> Floats:
+        scores = V @ np.linalg.inv((V.T * share) @ V)
+        return np.asarray((V.T * share) @ np.sum(scores**2, axis=1))
+
+    before = squares(columns, theta)
+    scores = np.sum((columns @ np.linalg.inv((columns.T * theta) @ columns)) ** 2, axis=1)
+    few = solver._whole(columns, theta, 0.0, (columns * scores[:, None]).T)
+    assert len(few.rays) <= a * (a + 1) // 2 + a
+    kept = np.array(few.rays, dtype=np.float64)
+    kept /= (kept @ q)[:, None]
+    assert squares(kept, few.theta) == pytest.approx(before, rel=1e-8)

@@ -32,7 +32,6 @@ def of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret | None:
 @pytest.mark.parametrize(
     ("prior", "epsilon", "ratio"),
     [
-        (zipf(8), "1", 1.013),
         (zipf(8, 2), "2", 1.238),
         (mostly_one(4, 90), "1", 1.097),
         (mostly_one(8, 90), "1", 1.200),
@@ -52,7 +51,7 @@ def test_skewed_priors_cost_what_was_found_outside(prior: Prior, epsilon: str, r
 @pytest.mark.parametrize("answers", [2, 4, 16])
 def test_equal_shares_cost_nothing(answers: int) -> None:
     assert of(Prior.from_rows([[1] * answers]), "1") is None
-    assert of(zipf(4), "1") is None  # 0.1% is not worth a line
+    assert of(zipf(8), "1") is None  # 1.3% is not worth a line
 
 
 def test_a_family_that_is_not_the_best_costs_something_too() -> None:
@@ -118,7 +117,7 @@ def test_what_cannot_be_estimated_has_no_regret() -> None:
     ("ratio", "words"),
     [
         (1.2384, "if all choices are equally common, this needs 24% more reports than grr"),
-        (1.0051, "if all choices are equally common, this needs 1% more reports than grr"),
+        (1.0201, "if all choices are equally common, this needs 2% more reports than grr"),
         (14.76, "if all choices are equally common, this needs 14.8 times as many reports as grr"),
     ],
 )

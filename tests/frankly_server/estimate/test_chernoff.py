@@ -333,3 +333,42 @@ def test_distances_that_were_cut_would_not_hold_for_a_sum() -> None:
     total = (values[:, None] + values) / 2
     reach = np.hypot(np.maximum(0, values - low)[:, None], np.maximum(0, values - low)) / 2
     assert np.einsum("i,j,ij->", chances, chances, total - reach <= 0) < 0.9
+
+
+def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
+    law = ScoreLaw(np.array([0.0, 1.0, 3.0]), np.array([0.25, 1.0, 3.5]), np.array([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]))
+    for tilt, worse in ((-2.0, law.low), (2.0, law.high)):
+        found = chernoff.Moments.of(law, np.array([0.0, 1.0]), 1.0, np.array([tilt]))
+        wanted = law.chances @ np.exp(tilt * (worse - 1.0))
+        assert found.envelope[0] * np.exp(found.shift[0]) == pytest.approx(wanted)
+
+
+def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
+    """Over the shares of both parts at once: the largest mean moment at each λ and each sum of true values."""
+    sizes, tables, level = (30, 90), (SKEWED, ORDINARY), 0.9
+    tallied = ([12, 9, 8, 1], [20, 31, 22, 17])
+    targets = [tuple(tuple(w * n / 120 for w in row) for row in shares(3)) for n in map(Fraction, sizes)]
+    parts = [law_by_hand(table, target) for table, target in zip(tables, targets, strict=True)]
+    evidence = [evidence_of(*given, None) for given in zip(tables, tallied, targets, strict=True)]
+    one_each = np.kron(np.eye(2), np.ones(3))
+    for t, ends in enumerate(kl_ends(evidence, level)):
+        assert ends is not None
+        means = [float(V[t] @ counts / sum(counts)) for (_, V), counts in zip(parts, tallied, strict=True)]
+        w = np.concatenate([np.eye(3)[t] * n / 120 for n in sizes])
+
+        def is_excluded(theta: float, t: int = t, w: np.ndarray = w, means: list[float] = means) -> bool:
+            for tilt in np.geomspace(0.02, 20, 60) * (1 if sum(means) > theta else -1):
+                moments = np.concatenate([
+                    n / 120 * (Q @ np.exp(tilt * 120 / n * (V[t] - mean)))
+                    for (Q, V), n, mean in zip(parts, sizes, means, strict=True)
+                ])  # fmt: skip
+                worst = optimize.linprog(-moments, A_eq=np.vstack([one_each, w]), b_eq=[1, 1, theta], bounds=(0, 1))
+                if -worst.fun < (0.1 / 2) ** (1 / 120):
+                    return True
+            return False
+
+        hair = 0.01 * (ends[1] - ends[0])
+        assert not is_excluded(ends[0] + hair)
+        assert not is_excluded(ends[1] - hair)
+        assert ends[0] < hair or is_excluded(ends[0] - hair)
+        assert ends[1] > 1 - hair or is_excluded(ends[1] + hair)

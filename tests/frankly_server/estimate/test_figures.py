@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.estimate import estimate
-from frankly_server.estimate.contrasts import lincom
 from frankly_server.estimate.identifiable import in_words
 from frankly_server.estimate.likelihood import GAP, likeliest
 
@@ -152,11 +151,6 @@ def test_no_decoder_is_more_efficient_than_the_bound() -> None:
         mechanism = random_mechanism(rng, 3, 6)
         found = estimate(mechanism, [rng.randrange(20, 60) for _ in range(6)])
         assert all(v is None or 0 < v <= 1 + 1e-9 for v in found.efficiency)
-
-
-def test_a_linear_combination_by_hand() -> None:
-    C = [[0.04, -0.01], [-0.01, 0.09]]
-    assert lincom([1, -1], [0.5, 0.2], C).se == pytest.approx(np.sqrt(0.04 + 0.09 + 0.02))
 
 
 def test_what_can_and_cannot_be_told_in_words() -> None:

@@ -100,6 +100,7 @@ def test_a_set_scores_two_values_for_one_answer_and_more_for_several(
     assert plain.two is not None
     assert negative.two is not None
     assert (plain.two.count, negative.two.count) == (held, 40 - held)
+    assert plain.informative == negative.informative == min(held, 40 - held)
     assert several.two is None
     assert several.law is not None
     # The law lists every set: its mean given each answer is the target's weight, which is what decoding means.
@@ -134,6 +135,13 @@ def test_joint_tables_too_large_to_list_know_their_range_and_their_informative_r
     assert all(score.law is None and score.two is None for score in scores)
     assert [score.informative for score in scores] == [3] * 30
     assert [score.reach for score in scores] == [tuple(map(float, ends)) for ends in evidence.ends()]
+
+
+def test_a_set_that_most_reports_hold_has_as_few_informative_ones_as_one_that_few_hold() -> None:
+    target = ((Fraction(1), Fraction(0), Fraction(0)),)
+    for held in (3, 37):
+        seen = SetCounts.of_symbols(3, {0b001: held, 0b010: 40 - held})
+        assert [score.informative for score in evidence_of(UNARY, seen, target, None).scores()] == [3]
 
 
 def test_without_counts_of_single_reports_nothing_is_said_of_them() -> None:

@@ -13,7 +13,7 @@ from frankly_server.estimate import Estimate, SetCounts, estimate
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.scores import Score
 from frankly_server.estimate.target_ends import TargetEnds, row_flags
-from scipy import optimize
+from scipy import optimize, stats
 
 from tests.frankly_server.estimate.test_chernoff import ORDINARY, SKEWED, tallies
 from tests.frankly_server.estimate.test_scores import UNARY
@@ -25,34 +25,33 @@ DEFICIENT = DenseMechanism(4, ((8, 4, 4), (0, 4, 12), (4, 4, 8)))
 """Of three answers only how much more of the first there is than of the second."""
 
 
+def decoded(mechanism: DenseMechanism) -> np.ndarray:
+    rows = decoder(mechanism, tuple(map(tuple, shares(mechanism.answers))), None).rows
+    return np.array([[float(v) for v in row or ()] for row in rows])
+
+
 def by_definition(
-    mechanism: DenseMechanism, counts: list[int], found: Estimate, t: int, w: np.ndarray, sampling: float
+    mechanism: DenseMechanism, counts: list[int], found: Estimate, t: int, sampling: float
 ) -> tuple[float, float]:
-    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, cut and joined with θ̂ ± z·se."""
-    n, Q = sum(counts), np.array(mechanism.weights) / mechanism.denominator
-    targets = tuple(tuple(w_x for w_x in row) for row in shares(mechanism.answers))
-    row = decoder(mechanism, targets, None).rows[t]
-    assert row is not None
-    v = np.array([float(x) for x in row])
-    value, p = float(v @ counts / n), np.array(found.unbiased, dtype=float)
+    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, joined with θ̂ ± z·se."""
+    n, Q, D = sum(counts), np.array(mechanism.weights) / mechanism.denominator, decoded(mechanism)
+    v, w = D[t], np.eye(mechanism.answers)[t]
+    value = float(v @ counts / n)
     c = Q @ v**2 - (1 - sampling) * w**2
-    (constant, slope), *_ = np.linalg.lstsq(np.stack([np.ones_like(w), w], axis=1), c, rcond=None)
-    rest = float((c - constant - slope * w) @ p)
+    known = (n * np.array(found.projected) + Z**2 / len(w)) / (n + Z**2)
+    together = np.cov(c @ D, v, aweights=known @ Q, ddof=0)
+    slope = together[0, 1] / together[1, 1]
+    here = float(c @ D @ counts / n)
 
     def excess(theta: float) -> float:
-        variance = constant + slope * theta + rest - sampling * theta**2
-        least = min(0.0, constant + slope * value + rest - sampling * value**2)
-        return (value - theta) ** 2 - Z**2 / n * (variance - least)
+        least = min(0.0, here - sampling * value**2)
+        return (value - theta) ** 2 - Z**2 / n * (here + slope * (theta - value) - sampling * theta**2 - least)
 
     far = 10 * (float(np.ptp(v)) + 1)
     ends = []
     for side in (-1, 1):
         inside = value + side * 1e-9
         ends.append(optimize.brentq(excess, inside, value + side * far) if excess(inside) < 0 else value)
-    if len(set(np.round(v, 9))) == 2:
-        return ends[0], ends[1]
-    if ends[0] <= 1 and ends[1] >= 0:
-        ends = [max(ends[0], 0.0), min(ends[1], 1.0)]
     se = found.se[t] or 0.0
     return min(ends[0], value - Z * se), max(ends[1], value + Z * se)
 
@@ -72,9 +71,13 @@ def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
         counts = [rng.randrange(1, 40) for _ in range(mechanism.reports)]
         factor = (300 - sum(counts)) / 299 if sampling < 0 else sampling
         found = estimate(mechanism, counts, methods=(), **options)
-        for t, w in enumerate(np.eye(mechanism.answers)):
-            ends = found.margins.score[t]
-            assert ends == pytest.approx(by_definition(mechanism, counts, found, t, w, factor), abs=1e-6)
+        for t, value in enumerate(found.unbiased):
+            low, high = by_definition(mechanism, counts, found, t, factor)
+            assert found.margins.uncut[t] == pytest.approx((low, high), abs=1e-6)
+            if low <= 1 and high >= 0:
+                # As an interval that is outside altogether it is left alone.
+                low, high = min(max(low, 0.0), value), max(min(high, 1.0), value)  # type: ignore[type-var]
+            assert found.margins.score[t] == pytest.approx((low, high), abs=1e-6)
 
 
 def test_without_the_shares_the_mean_square_stands_in() -> None:
@@ -129,8 +132,37 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
     )
     moments = np.array([[2.0, 2.0, 0.0]])
     ends = TargetEnds(evidence, moments, 0.0, independent=True, like_draws=False)
-    ((low, high),) = ends.score(0.95, np.array([0.0, 0.0, 1.0]), (0.0,), (0.4,))  # type: ignore[misc]
+    ((low, high),) = ends.score(0.95, np.array([0.0, 0.0, 1.0]), None, (0.0,), (0.4,))  # type: ignore[misc]
     assert (low, high) == pytest.approx((-0.4 * Z, 0.4 * Z))
+
+
+@pytest.mark.parametrize("events", [0.02, 0.1, 0.17, 0.25, 1.0])
+def test_one_rare_event_is_covered(events: float) -> None:
+    """Openly, by enumeration; where 0.17 are expected in all, Wilson's interval alone covers 84%: it excludes one."""
+    mechanism, n = DenseMechanism(4, ((16, 0), (0, 16))), 100
+    chances = stats.binom.pmf(range(n + 1), n, events / n)
+    held = 0.0
+    for k, chance in enumerate(chances[:20]):
+        ends = estimate(mechanism, [n - k, k], methods=()).margins.score[1]
+        assert ends is not None
+        held += chance * (ends[0] <= events / n <= ends[1])
+    assert held >= 0.93
+
+
+def test_a_rare_report_of_a_large_score_is_reckoned_with() -> None:
+    """A report that comes in 1 to 2 of 100 cases scores −20 for the first answer and 21 for the last."""
+    mechanism = DenseMechanism(10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948)))
+    p = np.array([0.1875, 0.46875, 0.28125, 0.0625])
+    drawn = np.random.default_rng(9).multinomial(100, p @ np.array(mechanism.weights) / 1024, size=400)
+    held = {"score": 0, "clt": 0}
+    for counts in drawn:
+        found = estimate(mechanism, [int(c) for c in counts], methods=())
+        for method in held:
+            ends = found.margins.ends(method, found.unbiased)[0]
+            assert ends is not None
+            held[method] += ends[0] <= p[0] <= ends[1]
+    assert held["clt"] < 0.75 * 400
+    assert held["score"] >= 0.93 * 400
 
 
 def flags_of(mechanism: DenseMechanism, counts: list[int]) -> tuple[tuple[str, ...], ...]:
@@ -196,3 +228,18 @@ def test_margins_that_are_not_asked_for_are_left_out() -> None:
     assert everything.kl == found.kl
     assert everything.exact is not None
     assert None not in everything.exact
+
+
+def test_intervals_without_a_proof_are_left_out() -> None:
+    """`exact` for draws without replacement and below a level of one half, `sequence` for all but like draws."""
+    warner, nothing = DenseMechanism(4, ((12, 4), (4, 12))), (None, None)
+    for table in (warner, ORDINARY):
+        counts = [20] * table.reports
+        for options in ({"census": True}, {"population": 200}):
+            sequence = estimate(table, counts, **options).margins.sequence  # type: ignore[arg-type]
+            assert sequence == (None,) * table.answers
+    assert estimate(warner, [20, 20], population=200).margins.exact is None
+    assert estimate(warner, [20, 20], level=0.49).margins.exact is None
+    for found in (estimate(warner, [20, 20], census=True), estimate(warner, [20, 20], level=0.5)):
+        assert found.margins.exact not in (None, nothing)
+        assert None not in found.margins.kl

@@ -71,10 +71,12 @@ def test_shares_are_estimated_from_every_kind(database: Database, document: Surv
     asked = {q["id"]: q for q in Analysis(database).estimates(SURVEY)["questions"]}
     assert set(asked) == {f"{kind}-{part}" for kind in KINDS for part in "ab"}
     assert {question["status"] for question in asked.values()} == {"ok"}
-    # Unary, by hand: an answer's share is (how often its bit was 1 − flip) / (keep − flip); yes to a is answer 2 or 3.
+    # Unary, by hand: an answer's share is (how often its bit was 1 − flip) / (keep − flip), and a part of what these
+    # leave of 1; yes to a is answer 2 or 3.
     unary = list(KINDS).index("unary")
     masks = [int(str(report.symbols[unary]), 16) for report in sent]
     shares = [(sum(mask >> x & 1 for mask in masks) / len(masks) - 3 / 16) / (8 / 16 - 3 / 16) for x in range(4)]
+    shares = [share + (1 - sum(shares)) / 4 for share in shares]
     rows = [row["estimate"] for row in asked["unary-a"]["rows"]]
     assert rows == pytest.approx([shares[0] + shares[1], shares[2] + shares[3]])
 

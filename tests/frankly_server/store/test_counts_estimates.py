@@ -94,13 +94,14 @@ def test_they_are_the_same_whichever_way_they_are_made(database: Database) -> No
 
 
 def test_a_large_sets_figures_are_those_of_its_reports(database: Database) -> None:
-    """By hand: every report decodes to (bit − flip)/(keep − flip); means, and their covariance over n."""
+    """By hand: every report decodes to (bit − flip)/(keep − flip), made to add up to 1; means and their covariance."""
     rng = Random(8)
     mechanism = UnaryMechanism(48, 12, D // 2, D // 5)
     _, rows = _collected(database, [mechanism], rng)
     bits = np.array([[int(str(row.symbols[0]), 16) >> x & 1 for x in range(12)] for row in rows])
     keep, flip = mechanism.keep / D, mechanism.flip / D
     decoded = (bits - flip) / (keep - flip)
+    decoded += (1 - decoded.sum(axis=1, keepdims=True)) / 12
     (asked,) = Analysis(database).estimates(SURVEY)["questions"]
     assert [row["estimate"] for row in asked["rows"]] == pytest.approx(list(decoded.mean(axis=0)))
     np.testing.assert_allclose(asked["covariance"], np.cov(decoded.T) / N, rtol=1e-9, atol=1e-15)

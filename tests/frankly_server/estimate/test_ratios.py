@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fieller's interval of a ratio: against its definition, where it is unbounded, and how often it holds the truth."""
+
+from fractions import Fraction
+from math import exp
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.analysis.parts import Part
+from frankly_server.analysis.request import Request
+from frankly_server.analysis.rows import table_json
+from frankly_server.analysis.tables import Table, Target
+from frankly_server.estimate import estimate
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.margins import normal_quantile
+from scipy import stats
+
+from tests.frankly_server.analysis.test_pooling import block_of
+from tests.frankly_server.maths import random_mechanism
+
+Z = normal_quantile(0.95)
+
+
+def holds(mechanism: DenseMechanism, counts: list[int], target: Target, rho: float) -> bool:
+    """Return True if an interval of a − ρb, estimated as a target of its own, holds 0.
+
+    The score interval if some shares give this ρ, no narrower than the normal one; otherwise that one alone.
+    """
+    both = list(zip(target.weights, target.over or (), strict=True))
+    weights = [a - Fraction(rho) * b for a, b in both]
+    counted = [w for w, (a, b) in zip(weights, both, strict=True) if a or b]
+    found = estimate(mechanism, counts, targets=[weights])
+    value, half, score = found.unbiased[0], found.margins.clt[0], found.margins.uncut[0]
+    assert value is not None
+    assert half is not None
+    assert score is not None
+    return abs(value) <= half or (min(counted) <= 0 <= max(counted) and score[0] <= 0 <= score[1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    answers = int(draw.integers(3, 6))
+    mechanism = random_mechanism(Random(seed), answers, answers + int(draw.integers(0, 3)))
+    of, over = draw.choice(answers, 2, replace=False)
+    target = ratio_of(answers, {int(of): 1}, {int(of): 1, int(over): Fraction(int(draw.integers(1, 5)), 2)})
+    counts = [int(c) for c in draw.multinomial(400, draw.dirichlet(np.ones(answers)) @ law(mechanism))]
+    ends = told(mechanism, counts, target, "score")
+    if ends is None:
+        b = estimate(mechanism, counts, targets=[target.over or ()]).margins.uncut[0]
+        assert b is not None
+        assert b[0] <= 0 <= b[1]
+        return
+    low, high = ends
+    width = high - low
+    inside = np.linspace(low + 1e-6 * width, high - 1e-6 * width, 12)
+    assert holds(mechanism, counts, target, float(inside[0]))
+    assert holds(mechanism, counts, target, float(inside[-1]))
+    outside = [low - step * width for step in (1e-6, 0.1, 1, 10)] + [high + step * width for step in (1e-6, 0.1, 1, 10)]
+    assert not any(holds(mechanism, counts, target, rho) for rho in outside)
+
+
+def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
+    mechanism, counts, target = grr(4, 2), [130, 90, 60, 220], odds(4, 0, 3)
+    found = estimate(mechanism, counts)
+    (a, b), C = (found.unbiased[0], found.unbiased[3]), np.array(found.covariance)[np.ix_([0, 3], [0, 3])]
+    assert a is not None
+    assert b is not None
+    roots = np.roots([b * b - Z * Z * C[1, 1], -2 * (a * b - Z * Z * C[0, 1]), a * a - Z * Z * C[0, 0]])
+    assert told(mechanism, counts, target, "clt") == pytest.approx(sorted(roots), rel=1e-9)
+    row = row_of(mechanism, counts, target, "clt")
+    rho = a / b
+    assert row["estimate"] == pytest.approx(rho)
+    assert row["se"] == pytest.approx(np.sqrt(C[0, 0] - 2 * rho * C[0, 1] + rho**2 * C[1, 1]) / b)
+
+
+def test_ends_of_score_are_no_nearer_than_normal_ones() -> None:
+    for counts in ([130, 90, 60, 220], [30, 90, 60, 90], [60, 40, 30, 90]):
+        plain, wide = (told(grr(4, 2), counts, odds(4, 0, 3), method) for method in ("clt", "score"))
+        assert plain is not None
+        assert wide is None or (wide[0] <= plain[0] + 1e-12 and wide[1] >= plain[1] - 1e-12)
+
+
+@pytest.mark.parametrize("counts", [[56, 11, 19, 14], [38, 1, 6, 5], [43, 1, 2, 4], [31, 1, 5, 13]])
+def test_what_is_possible_is_not_passed_over(counts: list[int]) -> None:
+    """a/(a + b) beyond 1 with a normal interval beyond 1 too: of the score interval a little next to 1 is possible."""
+    epsilon = 1 if sum(counts) == 100 else 2
+    mechanism, target = grr(4, epsilon), ratio_of(4, {0: 1}, {0: 1, 1: 1})
+    assert holds(mechanism, counts, target, 0.99)
+    ends = told(mechanism, counts, target, "score")
+    assert ends is not None
+    assert ends[0] < 0.99
+    assert not holds(mechanism, counts, target, ends[0] - 1e-6)
+
+
+def test_a_denominator_of_0_has_no_ratio() -> None:
+    """At equal counts the difference of two choices is estimated as 0 exactly."""
+    assert table_of(grr(4, 2), [50, 50, 60, 40], ratio_of(4, {0: 1}, {0: 1, 1: -1}), "score") == []
+
+
+@pytest.mark.parametrize("n", [50, 100, 500])
+def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
+    """Answer 1, of 0.2%, has reports of its own: where they are missing, its share varies with the others' alone.
+
+    Then a and a + b are perfectly correlated in the sample, and an interval from that correlation has no width: that
+    one holds in 60 to 70% of surveys.
+    """
+    open_rows = DenseMechanism(4, ((12, 4, 0), (0, 0, 16), (4, 12, 0)))
+    truth, target, runs, covered = np.array([0.599, 0.002, 0.399]), ratio_of(3, {0: 1}, {0: 1, 1: 1}), 300, 0
+    share = truth[0] / (truth[0] + truth[1])
+    for counts in np.random.default_rng(n).multinomial(n, truth @ law(open_rows), size=runs):
+        ends = told(open_rows, [int(c) for c in counts], target, "score")
+        covered += ends is None or ends[0] <= share <= ends[1]
+    assert covered / runs >= 0.93 - 3.5 * (0.93 * 0.07 / runs) ** 0.5
+
+
+def test_a_ratio_of_several_versions_has_their_distances_in_squares() -> None:
+    """Normal ends of two versions of like mechanisms are those of all their reports, but for the division by n − 1."""
+    target, halves = odds(4, 0, 3), ([130, 90, 60, 220], [260, 180, 120, 440])
+    together = told(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
+    parts = [part_of(grr(4, 2), counts, target) for counts in halves]
+    (row,) = table_json(table_with(grr(4, 2), target), parts, Request(method="clt"), ["a", "b"])["rows"]
+    assert (row["low"], row["high"]) == pytest.approx(together, rel=2e-3)
+
+
+def grr(answers: int, epsilon: float) -> DenseMechanism:
+    off = int(2**40 / (exp(epsilon) + answers - 1))
+    on = 2**40 - (answers - 1) * off
+    return DenseMechanism(40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers)))
+
+
+def law(mechanism: DenseMechanism) -> np.ndarray:
+    return np.array([[float(w) for w in row] for row in mechanism.weights]) / mechanism.denominator
+
+
+def part_of(mechanism: DenseMechanism, counts: list[int], target: Target) -> Part:
+    block = block_of(mechanism, (1,) * mechanism.answers)
+    weights = (target.weights, target.over or ())
+    return Part((block,), sum(counts), {(y,): n for y, n in enumerate(counts)}, weights)
+
+
+def table_with(mechanism: DenseMechanism, target: Target) -> Table:
+    return Table(block_of(mechanism, (1,) * mechanism.answers).questions, (target,), (), shares=False)
+
+
+def table_of(mechanism: DenseMechanism, counts: list[int], target: Target, method: str) -> list[dict[str, Any]]:
+    parts = [part_of(mechanism, counts, target)]
+    rows: list[dict[str, Any]] = table_json(table_with(mechanism, target), parts, Request(method=method), ["d"])["rows"]
+    return rows
+
+
+def row_of(mechanism: DenseMechanism, counts: list[int], target: Target, method: str) -> dict[str, Any]:
+    """Return the row of a ratio in an answer."""
+    (row,) = table_of(mechanism, counts, target, method)
+    assert row["method"] == method
+    assert (row["low"] is None) == ("unbounded" in row["flags"])
+    return row
+
+
+def told(mechanism: DenseMechanism, counts: list[int], target: Target, method: str) -> tuple[float, float] | None:
+    """Return the ends of a ratio as an answer's row holds them, None for unbounded ones."""
+    row = row_of(mechanism, counts, target, method)
+    return None if row["low"] is None else (row["low"], row["high"])
+
+
+def ratio_of(answers: int, of: dict[int, Any], over: dict[int, Any]) -> Target:
+    rows = [tuple(Fraction(side.get(x, 0)) for x in range(answers)) for side in (of, over)]
+    return Target("ratio", {"en": "ratio"}, *rows)
+
+
+def odds(answers: int, of: int, over: int) -> Target:
+    rows = shares(answers)
+    return Target("odds", {"en": "odds"}, rows[of], rows[over])
+
+
+@pytest.mark.parametrize(("epsilon", "share", "n"), [(1, 0.3, 60), (4, 0.3, 60), (4, 0.02, 100), (1, 0.02, 100)])
+def test_the_ratio_of_two_choices_is_covered_by_enumeration(epsilon: float, share: float, n: int) -> None:
+    mechanism, target = grr(2, epsilon), odds(2, 1, 0)
+    rate = float(np.array([1 - share, share]) @ law(mechanism)[:, 1])
+    covered = 0.0
+    for k, chance in enumerate(stats.binom.pmf(range(n + 1), n, rate)):
+        if chance > 1e-9:
+            ends = told(mechanism, [n - k, k], target, "score")
+            covered += chance * (ends is None or ends[0] <= share / (1 - share) <= ends[1])
+    assert covered >= 0.93
+
+
+@pytest.mark.parametrize(("n", "plain"), [(200, "clt"), (1000, "clt"), (1000, "score")])
+def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool) -> None:
+    """Shares of 5% by randomised response, ε = 1: by the delta method 87.7% at 200 reports and 90.1% at 1,000."""
+    mechanism, target, truth = grr(4, 1), odds(4, 0, 1), np.array([0.05, 0.05, 0.3, 0.6])
+    runs, covered, unbounded = 4000 if full else 400, 0, 0
+    for counts in np.random.default_rng(n).multinomial(n, truth @ law(mechanism), size=runs):
+        ends = told(mechanism, [int(c) for c in counts], target, plain)
+        unbounded += ends is None
+        covered += ends is None or ends[0] <= 1 <= ends[1]
+    assert covered / runs >= 0.95 - 3.5 * (0.05 * 0.95 / runs) ** 0.5
+    assert unbounded > runs / 2  # a share of 5% is not told from 0 by so few

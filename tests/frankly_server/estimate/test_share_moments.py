@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second moments of what reports decode to, for every answer, symbol by symbol."""
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_server.estimate import Joint, SetCounts
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import evidence_of
+
+from tests.frankly_server.estimate.test_chernoff import SKEWED
+
+WARNER = DenseMechanism(4, ((12, 4), (3, 13)))
+UNARY, SUBSET = UnaryMechanism(4, 3, 8, 3), SubsetMechanism(4, 4, 2, 11)
+PRODUCT = ProductMechanism((WARNER, SKEWED))
+
+
+def one(mechanism: Any, symbol: Any, place: int) -> Any:
+    """Return the counts of one report."""
+    if isinstance(mechanism, Joint):
+        return {symbol: 1}
+    if isinstance(mechanism, DenseMechanism | ProductMechanism):
+        return [int(y == place) for y in range(mechanism.reports)]
+    return SetCounts.of_symbols(mechanism.answers, {symbol: 1})
+
+
+def chance(mechanism: Any, symbol: Any, x: int) -> float:
+    if isinstance(mechanism, Joint):
+        parts = np.unravel_index(x, [block.answers for block in mechanism.blocks])
+        found = [b.probability(y, int(z)) for b, y, z in zip(mechanism.blocks, symbol, parts, strict=True)]
+        return float(np.prod([float(v) for v in found]))
+    return float(mechanism.probability(symbol, x))
+
+
+@pytest.mark.parametrize("kind", ["shares", "one target"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [SKEWED, PRODUCT, UNARY, SUBSET, Joint((WARNER, UNARY))],
+    ids=["table", "product", "unary", "subset", "joint"],
+)
+def test_share_moments_are_those_of_single_reports(mechanism: Any, kind: str) -> None:
+    a = mechanism.answers
+    targets = shares(a) if kind == "shares" else (tuple(map(Fraction, range(a))),)
+    p = np.arange(1, a + 1) / sum(range(1, a + 1))
+    blocks = mechanism.blocks if isinstance(mechanism, Joint) else ()
+    symbols = list(product(*(b.symbols() for b in blocks)) if blocks else mechanism.symbols())
+    expected = np.zeros((a, a))
+    for place, symbol in enumerate(symbols):
+        found = evidence_of(mechanism, one(mechanism, symbol, place), targets, None).shares
+        assert found is not None
+        s = np.array([float(v or 0) for v in found])
+        expected += sum(p[x] * chance(mechanism, symbol, x) for x in range(a)) * np.outer(s, s)
+    evidence = evidence_of(mechanism, one(mechanism, symbols[0], 0), targets, None)
+    assert evidence.share_moments(p) == pytest.approx(expected)
+    assert evidence.moment_at(p) == pytest.approx(evidence.W @ expected @ evidence.W.T)
