@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How migrations run: one transaction each, one runner at a time, never waiting long for a lock.
+"""How migrations run: one transaction each, one runner at a time; others wait for it, and for no other lock for long.
 
 The connection comes from `frankly_server.store.migrate`; a developer's `alembic -c migrations/alembic.ini …` opens the
 database that FRANKLY_DATABASE_URL names.
@@ -14,17 +14,22 @@ from frankly_server.store.schema import metadata
 from sqlalchemy import Connection
 
 ADVISORY_LOCK = 0x6672616E6B6C79  # "frankly"
+WAIT_MS = 600_000
+"""How long to wait for another who migrates; a large database takes minutes."""
 
 
 def main(connection: Connection) -> None:
     """Run the requested migrations on `connection`."""
     on_postgresql = connection.dialect.name == "postgresql"
     if on_postgresql:
-        for statement in ("SET lock_timeout = '10s'", "SET statement_timeout = '10min'"):
+        for statement in ("SET lock_timeout = 0", "SET statement_timeout = '10min'"):
             connection.exec_driver_sql(statement)
         connection.exec_driver_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
+        connection.exec_driver_sql("SET lock_timeout = '10s'")
         connection.commit()
     else:
+        before = connection.connection.dbapi_connection.execute("PRAGMA busy_timeout").fetchone()[0]
+        connection.connection.dbapi_connection.execute(f"PRAGMA busy_timeout={WAIT_MS}")
         # SQLite changes a table by rebuilding it; dropping the old one must not cascade.
         connection.connection.dbapi_connection.execute("PRAGMA foreign_keys=OFF")
     try:
@@ -48,6 +53,7 @@ def main(connection: Connection) -> None:
             connection.commit()
         else:
             connection.connection.dbapi_connection.execute("PRAGMA foreign_keys=ON")
+            connection.connection.dbapi_connection.execute(f"PRAGMA busy_timeout={before}")
 
 
 def check_references(ctx: Any, **_: Any) -> None:

@@ -172,7 +172,9 @@ def decoded(block: Block, symbols: list[Any]) -> NDArray[np.float64]:
     of_sets = block.mechanism.kind in ("unary", "subset")  # hexadecimal on the wire
     sent = [int(symbol, 16) if of_sets else symbol for symbol in symbols]
     counts = np.bincount([places[json.dumps(symbol)] for symbol in sent], minlength=len(names))
-    return np.asarray(V @ counts / len(symbols))
+    shares = np.asarray(V @ counts / len(symbols))
+    # Bits of a unary report are decoded one by one; their sum is known to be 1, and each takes its part of the rest.
+    return shares + (1 - shares.sum()) / len(shares) if block.mechanism.kind == "unary" else shares
 
 
 def margins(shares: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.float64]]:

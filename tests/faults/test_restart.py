@@ -12,7 +12,7 @@ from examples.affairs.data import split
 from examples.demo.respondents import answer_all
 from examples.demo.server import DemoServer
 
-RESPONDENTS = 160
+RESPONDENTS = 110
 
 
 def test_killing_the_server_midway_loses_and_doubles_nothing(tmp_path: Path) -> None:
