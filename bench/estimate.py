@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates: margins in simulated surveys; answers at 10 thousand and 10 million reports; and beside other aggregators.
 
-coverage: how often margins hold. latency: one estimate from counts and from symbols. stored: an answer of the analysts'
-service over bulk-loaded SQLite databases. rivals: pure-ldp and multi-freq-ldpy on the same reports, in environments of
-their own (see bench/sdk.py). products: errors of our projection beside clipping at several truths.
+coverage: how often margins hold: by the product in surveys of twelve designs, and, computed from the scores of single
+reports, in those of every example design, survey template and demo survey, with cross-tables, differences, ratios and
+pooled versions (_estimate/demands.py says what is asked; cells that miss it are printed). latency: one estimate from
+counts and from symbols. stored: an answer of the analysts' service over bulk-loaded SQLite databases. rivals: pure-ldp
+and multi-freq-ldpy on the same reports, in environments of their own (see bench/sdk.py). products: errors of our
+projection beside clipping at several truths.
 
 Exits 1 if a guaranteed margin falls short of its level by more than 3 standard errors, a latency grows by more than
 1.5, or a rival is less than 10 times as slow as we are from counts, faster from reports, or has a smaller squared
@@ -11,11 +14,13 @@ error: unbiased beside unbiased. Products that may not leave [0, 1] are both bia
 """
 
 import argparse
+from dataclasses import asdict
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
+from _estimate import demands, grid, shipped
 from _estimate.coverage import GUARANTEED, JOINT, POINTWISE, Cell, measure
 from _estimate.designs import SIZES, TRUTHS, cases
 from _estimate.products import errors
@@ -38,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--runs", type=int, default=200, help="simulated surveys per cell (the issue names 2000)")
+    parser.add_argument("--grid-runs", type=int, default=4000, help="simulated surveys per cell of the shipped designs")
     parser.add_argument("--reports", type=int, default=MANY, help="reports that everybody aggregates")
     parser.add_argument("--stored", type=int, default=MANY, help="reports in the larger database")
     parser.add_argument("--part", choices=PARTS, action="append", help="only this part; may be repeated")
@@ -51,9 +57,15 @@ def main() -> None:
     seen |= errors() if "products" in parts else {}
     if cells:
         seen |= {f"coverage_{m}_errors_below": [max(cell.below(m, LEVEL) for cell in cells)] for m in GUARANTEED}
+    held = _grid(chosen.grid_runs) if "coverage" in parts else []
+    figures = list(demands.figures(held))
+    for name in dict.fromkeys(each.demand for each in figures):
+        seen[f"shipped_{name}"] = [max(each.figure for each in figures if each.demand == name)]
+    missed = [asdict(each) for each in figures if each.figure > demands.limit(each.demand)]
     more: dict[str, Any] = {"part": bool(chosen.part)} | ({"coverage": _rows(cells)} if cells else {})
+    more |= {"shipped": demands.rows(held), "missed": missed} if held else {}
     if cells and not chosen.json:
-        print(*markdown(more["coverage"]), sep="\n")
+        print(*markdown(more["coverage"]), *markdown(more["shipped"]), *markdown(missed), sep="\n")
     tell(result(seen, more), as_json=chosen.json, before=before)
 
 
@@ -61,6 +73,7 @@ def result(seen: Seen, more: dict[str, Any]) -> Result:
     """Return what was measured, with what is asked of it; other figures are told only."""
     most = {name: limit for start, limit in MOST.items() for name in seen if name.startswith(start)}
     most |= {name: LIMIT for name in seen if name.startswith("coverage_")}
+    most |= {name: demands.limit(name.removeprefix("shipped_")) for name in seen if name.startswith("shipped_")}
     errors_of = [name for name in seen if name.startswith("mse_ratio_")]
     most |= {name: limit for end, limit in MOST_ERROR.items() for name in errors_of if name.endswith(end)}
     rivals = [name for name in seen if name.startswith("ratio_") and name not in most]
@@ -73,6 +86,17 @@ def _coverage(runs: int) -> list[Cell]:
         measure(case, truth, n, runs, seed=1000 * i + n)
         for (i, case), n, truth in product(enumerate(cases()), SIZES, TRUTHS)
     ]
+
+
+def _grid(runs: int) -> list[grid.Held]:
+    """Return the cells of everything that is shipped, and of the twelve."""
+    designs = list(shipped.example_designs())
+    twelve = [
+        shipped.Shipped(case.name, case.mechanism, None, (case.mechanism.answers,), shipped.USUAL) for case in cases()
+    ]
+    every = [*designs, *shipped.surveys(), *twelve]
+    held = [cell for i, each in enumerate(every) for cell in grid.cells(each, runs, seed=1000 * i)]
+    return held + list(grid.pooled(designs, runs, seed=5))
 
 
 def _rows(cells: list[Cell]) -> list[dict[str, Any]]:

@@ -63,7 +63,7 @@ def cases() -> list[Case]:
         ("OUE a=4 ε=2", UnaryMechanism(BITS, 4, 1 << (BITS - 1), round(2**BITS / (exp(2) + 1)))),
         ("subset a=4, 2 ε=1", SubsetMechanism(BITS, 4, 2, round(2**BITS * exp(1) / (exp(1) + 1)))),
     ]
-    return [_case(name, mechanism) for name, mechanism in named]
+    return [case_of(name, mechanism) for name, mechanism in named]
 
 
 def distinct(
@@ -88,7 +88,8 @@ def _rounded(Q: FloatArray) -> DenseMechanism:
     return DenseMechanism(BITS, tuple(map(tuple, weights)))
 
 
-def _case(name: str, mechanism: Mechanism) -> Case:
+def case_of(name: str, mechanism: Mechanism) -> Case:
+    """Return a mechanism with the law of its symbols."""
     symbols: list[object] = list(mechanism.symbols())
     law = [[float(mechanism.probability(y, x)) for y in symbols] for x in range(mechanism.answers)]  # type: ignore[arg-type]
     table = np.array(law)

@@ -3,6 +3,8 @@
 
 import importlib
 import sys
+from bisect import bisect_left
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -64,25 +66,35 @@ def test_the_plugin_form_falls_short_where_it_is_said_to() -> None:
     assert (found.coverage["chebyshev_plugin"] or 0) < 0.8
 
 
-def test_sequences_hold_at_a_hundred_looks(full: bool) -> None:
-    rng = np.random.default_rng(5)
-    paths, looks = 2000 if full else 40, np.unique(np.geomspace(2, 4000, 100).astype(int))
-    two_held, plain_held = 0, 0
+def held_from_to(ends: Callable[[int, int], tuple[float, float]], n: int, q: float, truth: float) -> tuple[int, int]:
+    """Return the least and the most of n for which the interval holds the truth: both of its ends grow with them."""
+    middle = round(q * n)
+
+    def holds(k: int) -> bool:
+        low, high = ends(k, n)
+        return low <= truth <= high
+
+    assert holds(middle)
+    least = bisect_left(range(middle), x=True, key=holds)
+    return least, middle + bisect_left(range(middle + 1, n + 1), x=True, key=lambda k: not holds(k))
+
+
+def test_sequences_hold_at_a_hundred_looks() -> None:
     low, high, q = (-0.5, -0.5), (1.5, 1.5), 0.3  # Warner with ¾: truth ¼·… = −½ + 2q
     truth, w = -0.5 + 2 * q, np.array([0.0, 1.0])
-    for _ in range(paths):
-        sums = np.cumsum(rng.random(looks[-1]) < q)
-        two_held += all(
-            (ends := sequence_of_two(TwoValues(low, high, int(sums[n - 1])), int(n), LEVEL))[0] <= truth <= ends[1]
-            for n in looks
-        )
-        plain_held += all(
-            (ends := sequence(Score(-0.5 + 2 * sums[n - 1] / n, (-0.5, 1.5)), w, int(n), LEVEL))[0] <= truth <= ends[1]
-            for n in looks
-        )
-    error = (LEVEL * (1 - LEVEL) / paths) ** 0.5
-    assert two_held / paths >= LEVEL - 2 * error
-    assert plain_held / paths >= LEVEL - 2 * error
+    paths, looks = 2000, np.unique(np.geomspace(2, 4000, 100).astype(int))
+    sums = np.random.default_rng(5).binomial(np.diff(looks, prepend=0), q, size=(paths, len(looks))).cumsum(axis=1)
+
+    def of_two(k: int, n: int) -> tuple[float, float]:
+        return sequence_of_two(TwoValues(low, high, k), n, LEVEL)
+
+    def plain(k: int, n: int) -> tuple[float, float]:
+        return sequence(Score(-0.5 + 2 * k / n, (-0.5, 1.5)), w, n, LEVEL)
+
+    for ends in (of_two, plain):
+        least, most = np.array([held_from_to(ends, int(n), q, truth) for n in looks]).T
+        held = ((least <= sums) & (sums <= most)).all(axis=1).mean()
+        assert held >= LEVEL - 2 * (LEVEL * (1 - LEVEL) / paths) ** 0.5
 
 
 def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:

@@ -42,7 +42,12 @@ def test_trials_take_turns_after_one_for_the_caches(bench: Any) -> None:
 
 def test_verification_is_measured(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     verify = bench("verify")
+    documents = verify.limits.worst
+    small, refused = [(name, make, 4) for name, make, _ in documents.families()], {"some": documents.many_secrets(20)}
     monkeypatch.setattr(verify, "ROUNDS", 1)
+    monkeypatch.setattr(verify.limits, "ROUNDS", 1)
+    monkeypatch.setattr(documents, "families", lambda: small)
+    monkeypatch.setattr(documents, "too_large", lambda: refused)
     result = verify.measure()
     assert min(result.figures.values()) > 0
     assert {"ratio_ldp_64x64_plain", "ratio_lip_64_secrets_plain"} <= set(result.figures)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coverage and width over the grid: designs, kinds of targets, truths and numbers of reports."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isnan, prod
+
+import numpy as np
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+from frankly_server.estimate.decoder import Targets, estimable, shares
+from numpy.typing import NDArray
+from scipy import stats
+
+from _estimate.designs import Case, case_of
+from _estimate.guaranteed import all_at_once, hold, of_two
+from _estimate.linear import Both, FloatArray, IntArray, Linear, Surveys, product_margins
+from _estimate.shipped import Shipped, truths
+
+Bools = NDArray[np.bool_]
+SIZES = (100, 500, 2000)
+HAIR = 1e-12
+MOST_BOUNDS = 6
+"""Targets of a cell whose guaranteed intervals are looked at; of more, so many evenly spaced ones."""
+MOST_DIFFERENCES = 8
+CHECKED = 2
+"""Surveys of each cell whose margins the product computes too."""
+CLOSE, NEAR_END = 1e-6, 5e-3
+"""Of an interval's width: how far ends may be from the product's; how near an end holding or not is left open."""
+MOVED = 2
+"""Respondents who answer differently in a neighbouring truth."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """How often intervals held in one cell, by method and target (nan: not there), and their mean widths.
+
+    exactly : enumerated, without Monte Carlo error. two : scores take two values. nearby : the least coverage of `clt`
+    at the truths that differ from this one by 2 respondents; filled in where it is asked for.
+    """
+
+    design: str
+    kind: str
+    truth: str
+    n: int
+    runs: int
+    exactly: bool
+    coverage: Mapping[str, FloatArray]
+    width: Mapping[str, FloatArray]
+    two: Bools
+    nearby: FloatArray | None = None
+
+
+class Differs(AssertionError):
+    """What is computed here is not what the product shows."""
+
+
+def targets_of(shipped: Shipped) -> dict[str, Targets]:
+    """Return the targets by kind: shares of all answers together, of each question, and differences from the first."""
+    a = shipped.mechanism.answers
+    found: dict[str, Targets] = {"shares": shares(a)}
+    if len(shipped.questions) > 1 and prod(shipped.questions) == a:
+        places = np.array(list(np.ndindex(*shipped.questions)))
+        found["one-way"] = tuple(
+            tuple(Fraction(int(place[q] == choice)) for place in places)
+            for q, size in enumerate(shipped.questions)
+            for choice in range(size)
+        )
+    if isinstance(shipped.mechanism, DenseMechanism | ProductMechanism):
+        basis = estimable(shipped.mechanism)
+        if len(basis) < a:
+            found["all that can be told"] = tuple(map(tuple, basis))
+    others = range(1, min(a, MOST_DIFFERENCES))
+    found["differences"] = tuple(tuple(Fraction((x == 0) - (x == j)) for x in range(a)) for j in others)
+    return found
+
+
+def cells(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
+    """Yield the cells of one mechanism; none for targets that it cannot tell. Raises Differs."""
+    case = case_of(shipped.name, shipped.mechanism)
+    for kind, targets in targets_of(shipped).items():
+        linear = Linear(case, targets, shipped.prior)
+        if not linear.known:
+            continue
+        for i, (truth, p) in enumerate(truths(shipped.mechanism.answers, shipped.prior).items()):
+            for n in sorted({shipped.least, *SIZES}):
+                yield cell(linear, (shipped.name, kind, truth), p, n, runs, seed + i)
+
+
+def cell(linear: Linear, named: tuple[str, str, str], p: FloatArray, n: int, runs: int, seed: int) -> Held:
+    """Return one cell. Raises Differs."""
+    counts, weights = draws(linear.case, p, n, runs, seed)
+    surveys, theta = linear.surveys(counts), linear.W @ p
+    held = holding(surveys.ends, theta) | _guaranteed(linear, surveys, counts, theta)
+    for i in np.linspace(0, len(counts) - 1, CHECKED + 1).astype(int)[1:]:
+        _check(linear, surveys, held, counts[i], int(i), theta)
+    coverage = {method: np.average(each, axis=0, weights=weights) for method, each in held.items()}
+    if named[1] == "shares":
+        at_once = all_at_once(linear, counts, surveys.value - theta)
+        coverage["simultaneous"] = np.full(len(theta), np.average(at_once, weights=weights))
+    return Held(*named, n, runs, weights is not None, coverage, widths(surveys.ends, weights), linear.two)
+
+
+def draws(case: Case, p: FloatArray, n: int, runs: int, seed: int) -> tuple[IntArray, FloatArray | None]:
+    """Return counts per symbol of simulated surveys; of two symbols all that can come, with their chances."""
+    if case.law.shape[1] == 2:
+        ones = np.arange(n + 1)
+        return np.stack([n - ones, ones], axis=1), stats.binom.pmf(ones, n, float((p @ case.law)[1]))
+    return np.random.default_rng([seed, n]).multinomial(n, p @ case.law, size=runs), None
+
+
+def holding(ends: Mapping[str, Both], theta: FloatArray) -> dict[str, FloatArray]:
+    """Return, per survey and target, 1 if the interval holds the truth; nan where there is none."""
+    return {
+        method: np.where(np.isnan(low), np.nan, (low <= theta + HAIR) & (theta <= high + HAIR))
+        for method, (low, high) in ends.items()
+    }
+
+
+def widths(ends: Mapping[str, Both], weights: FloatArray | None) -> dict[str, FloatArray]:
+    """Return mean widths per target."""
+    return {method: np.average(high - low, axis=0, weights=weights) for method, (low, high) in ends.items()}
+
+
+def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> FloatArray:
+    """Return the least coverage of `clt` at the truths in which 2 respondents more give some answer."""
+    found = []
+    for x in range(len(p)):
+        q = p + MOVED / n * (np.eye(len(p))[x] - p)
+        counts, weights = draws(linear.case, q, n, runs, seed)
+        held = holding(linear.surveys(counts).ends, linear.W @ q)["clt"]
+        found.append(np.average(held, axis=0, weights=weights))
+    return np.asarray(np.min(found, axis=0))
+
+
+def _guaranteed(linear: Linear, surveys: Surveys, counts: IntArray, theta: FloatArray) -> dict[str, FloatArray]:
+    """Return, per survey and target, 1 if `kl`, `exact` and `sequence` hold the truth; ends are added to `surveys`."""
+    n, nothing = int(counts[0].sum()), np.full(surveys.value.shape, np.nan)
+    ends = {method: (nothing.copy(), nothing.copy()) for method in ("kl", "exact", "sequence")}
+    chosen = np.unique(np.linspace(0, len(theta) - 1, MOST_BOUNDS).astype(int))
+    for t in (int(t) for t in chosen if linear.two[t]):
+        found = of_two(linear.scores[t], linear.W[t], surveys.value[:, t], linear.in_high(counts, t), n)
+        for method, (low, high) in found.items():
+            ends[method][0][:, t], ends[method][1][:, t] = low, high
+    surveys.ends.update(ends)
+    held = holding(ends, theta)
+    for t in (int(t) for t in chosen if not linear.two[t]):
+        means = surveys.value[:, t]
+        for method, (least, most) in hold(linear.scores[t], linear.W[t], float(theta[t]), n).items():
+            held[method][:, t] = (least <= means + HAIR) & (means <= most + HAIR)
+    return held
+
+
+def _check(
+    linear: Linear, surveys: Surveys, held: Mapping[str, FloatArray], counts: IntArray, i: int, theta: FloatArray
+) -> None:
+    """Compare one survey with the product: ends where they are known, otherwise whether they hold the truth."""
+    value, margins = product_margins(linear, counts)
+    for method in ("score", "clt", "chebyshev", "kl", "exact", "sequence"):
+        pairs = margins.ends(method, tuple(value))
+        for t, place in enumerate(linear.known):
+            pair, ours = pairs[place], held[method][i, t]
+            if pair is None or isnan(ours):
+                continue
+            low, high = (float(end[i, t]) for end in surveys.ends[method])
+            room = max(pair[1] - pair[0], float(linear.worst[t]) / counts.sum() ** 0.5)
+            if isnan(low):
+                holds = pair[0] - HAIR <= theta[t] <= pair[1] + HAIR
+                # Where no truth fits, the product's is wider than what is reckoned with here.
+                same = holds >= ours or min(abs(theta[t] - end) for end in pair) < NEAR_END * room
+            else:
+                same = max(abs(pair[0] - low), abs(pair[1] - high)) < CLOSE * room
+            if not same:
+                where = f"{linear.case.name}, target {t}, counts {counts.tolist()}"
+                raise Differs(f"{method} of {where}: the product has {pair}, here {(low, high, bool(ours))}")

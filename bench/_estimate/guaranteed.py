@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guaranteed intervals of many simulated surveys at once.
+
+For scores of two values they are functions of one count: the product computes them for each that came. For others only
+the means at which they hold the true value are computed, from the product's moments: `kl` holds θ unless some λ
+excludes it, `sequence` unless the mixture over λ does.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from frankly_server.estimate import chernoff, intervals
+from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.scores import Score
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from _estimate.linear import LEVEL, Both, FloatArray, IntArray, Linear
+
+TILTS = np.geomspace(2.0**-10, 2.0**6, 129)
+"""λ times the range: the best of these is within a thousandth of the best of all."""
+
+
+def of_two(score: Score, w: FloatArray, value: FloatArray, in_high: IntArray, n: int) -> dict[str, Both]:
+    """Return the ends for surveys with so many reports in the upper group; `value` is what they estimate."""
+    assert score.two is not None  # noqa: S101 - the caller's
+    counts, places = np.unique(in_high, return_inverse=True)
+    found: dict[str, list[chernoff.Ends]] = {"kl": [], "exact": [], "sequence": []}
+    for count in counts:
+        two, plain = replace(score.two, count=int(count)), replace(score, of_bit=False)
+        found["kl"].append(chernoff.kl(replace(plain, two=two), w, n, LEVEL))
+        found["exact"].append(chernoff.within(intervals.exact(two, n, LEVEL), w))
+        found["sequence"].append(chernoff.within(intervals.sequence_of_two(two, n, LEVEL), w))
+    every = {method: np.array(each)[np.ravel(places)].T for method, each in found.items()}
+    ends: dict[str, Both] = {method: (low, high) for method, (low, high) in every.items()}
+    return {
+        method: _shown((low, high), value, w) if score.of_bit else (low, high) for method, (low, high) in ends.items()
+    }
+
+
+def _shown(ends: Both, value: FloatArray, w: FloatArray) -> Both:
+    """Return intervals about single bits widened to the estimates, as far as that is possible."""
+    some = (ends[0] <= w.max()) & (ends[1] >= w.min())
+    reached = np.where(some, np.clip(value, w.min(), w.max()), value)
+    return np.minimum(ends[0], reached), np.maximum(ends[1], reached)
+
+
+def hold(score: Score, w: FloatArray, theta: float, n: int) -> dict[str, chernoff.Ends]:
+    """Return the least and the largest mean score at which `kl` and `sequence` hold a true value.
+
+    For scores of more than two values. Where no truth fits a mean, the product's interval is wider than is reckoned
+    with here.
+    """
+    assert score.law is not None  # noqa: S101 - the laws of these designs are short
+    reach, limit = score.reach[1] - score.reach[0], math.log(2 / (1 - LEVEL)) / n
+    signed = np.concatenate([-TILTS, TILTS]) / reach
+    # λ excludes θ if ln G(λ, θ) − λm < −limit.
+    bounds = (_log_moments(score, w, theta, signed, beyond=True) + limit) / signed
+    tilts = chernoff._SIGNED / reach  # noqa: SLF001 - the very mixture
+    moments = _log_moments(score, w, theta, tilts)
+
+    def excess(mean: float) -> float:
+        each = chernoff._LOG_WEIGHTS - n * (moments - mean * tilts)  # noqa: SLF001
+        return float(np.logaddexp.reduce(each)) - math.log(1 / (1 - LEVEL))
+
+    # The mixture is convex in the mean, and at θ below its limit.
+    low, high = (end if excess(end) <= 0 else float(brentq(excess, theta, end)) for end in score.reach)
+    return {"kl": (bounds[signed < 0].max(), bounds[signed > 0].min()), "sequence": (low, high)}
+
+
+def _log_moments(score: Score, w: FloatArray, theta: float, tilts: FloatArray, *, beyond: bool = False) -> FloatArray:
+    """Return ln G(λ, θ); `beyond`, the largest at θ or further up for λ < 0, further down for λ > 0.
+
+    An upper end is the largest θ that no λ < 0 excludes, so what excludes θ excludes all beyond it.
+    """
+    assert score.law is not None  # noqa: S101 - the caller's
+    moments = chernoff.Moments.of(score.law, w, 0.0, tilts)
+    at = np.array([np.interp(theta, moments.knots, row) for row in moments.envelope])
+    if beyond:
+        outside = np.where(tilts[:, None] < 0, moments.knots >= theta, moments.knots <= theta)
+        at = np.maximum(at, np.max(np.where(outside, moments.envelope, 0.0), axis=1))
+    return np.asarray(np.log(at) + moments.shift)
+
+
+def all_at_once(linear: Linear, counts: IntArray, deviations: FloatArray) -> NDArray[np.bool_]:
+    """Return whether `simultaneous` holds all true values, by the least factor that it can have.
+
+    The factor is that of jointly normal estimates. Where one target's own does not do, and Bonferroni's would, it is
+    computed as the product does.
+    """
+    n = int(counts[0].sum())
+    largest = np.max(np.abs(deviations) / linear.worst, axis=1) * math.sqrt(n)
+    held = largest <= normal_quantile(LEVEL)
+    doubtful = np.flatnonzero(~held & (largest <= normal_quantile(LEVEL, max(1, len(linear.targets)))))
+    for i in doubtful:
+        covariance = linear.covariance(counts[i])
+        scale = np.sqrt(np.diagonal(covariance))
+        held[i] = not np.all(scale > 0) or largest[i] <= intervals.widest(covariance / np.outer(scale, scale), LEVEL)
+    return np.asarray(held)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates and intervals of many simulated surveys at once, from what single reports decode to.
+
+Every estimate is a mean of scores, so its figures follow from the counts by linear algebra. `score`, `clt` and
+`chebyshev` are computed here from their definitions (docs/maths/margins.md); `compare` says how far that is from the
+product, which decodes single reports and gives everything that is guaranteed (`guaranteed.py`).
+"""
+
+import math
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from frankly_server.estimate.decoder import Targets, shares
+from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.figures import Figures
+from frankly_server.estimate.margins import Margins, chebyshev_factor, normal_quantile
+from frankly_server.estimate.worst_case import worst_case_variance
+from numpy.typing import NDArray
+
+from _estimate.designs import Case
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Both = tuple[FloatArray, FloatArray]
+LEVEL = 0.95
+Z = normal_quantile(LEVEL)
+_VANISHED = 1e-9
+
+
+@dataclass(frozen=True)
+class Surveys:
+    """Figures of simulated surveys, one row each; columns are targets. ends : by method, (low, high)."""
+
+    value: FloatArray
+    error: FloatArray
+    ends: dict[str, Both]
+
+
+class Linear:
+    """A mechanism with those of the targets that it can tell, and figures of many surveys at once.
+
+    W : shape (targets, answers). scores : what one report decodes to, per target, by the product.
+    """
+
+    def __init__(self, case: Case, targets: Targets, prior: tuple[int, ...] | None) -> None:
+        self.case, self.targets, self.prior = case, targets, prior
+        units = [case.counts(row) for row in np.eye(case.law.shape[1], dtype=np.int64)]
+        each = [evidence_of(case.mechanism, unit, targets, prior) for unit in units]
+        self.known = each[0].known
+        V = np.array([[float(e.exact[t] or 0) for e in each] for t in self.known]).reshape(-1, len(units))
+        answers = [evidence_of(case.mechanism, unit, shares(case.law.shape[0]), prior).shares for unit in units]
+        told = answers[0] is not None
+        self._D = np.array([[float(v or 0) for v in e or ()] for e in answers]).T if told else None
+        self._decode(each[0].W, V)
+        by_unit = [e.scores() for e in each]
+        self.scores = by_unit[0]
+        self.two = np.array([score.two is not None for score in self.scores], dtype=np.bool_)
+        self._in_high = np.array([[s.two.count if s.two else 0 for s in found] for found in by_unit]).T
+
+    def _decode(self, W: FloatArray, V: FloatArray) -> None:
+        self.W, self._V = W, V
+        self._C = V**2 @ self.case.law.T
+        centred = W - W.mean(axis=1, keepdims=True)
+        squares = np.sum(centred**2, axis=1)
+        self._line = np.sum(centred * self._C, axis=1) / np.where(squares > 0, squares, 1.0)
+        self.worst = np.sqrt([max(0.0, worst_case_variance(c, w)) for c, w in zip(self._C, W, strict=True)])
+
+    def about(self, W: FloatArray) -> "Linear | None":
+        """Return the same about other targets, for `surveys` alone; None if not all shares can be told."""
+        if self._D is None:
+            return None
+        other = copy(self)
+        other._decode(W, W @ self._D)  # noqa: SLF001 - of the same class
+        return other
+
+    def surveys(self, counts: IntArray) -> Surveys:
+        """Return the figures of surveys with these counts per symbol, all of the same number of reports."""
+        n = int(counts[0].sum())
+        rates = counts / n
+        value, squares = rates @ self._V.T, rates @ (self._V**2).T
+        variance = np.maximum(0.0, squares - value**2) / (n - 1)
+        if self._D is not None:
+            # As the product does: a privacy part that is estimated below 0 counts as 0.
+            variance += np.maximum(0.0, rates @ self._D.T @ (self.W**2).T - squares) / n
+        # Rounding leaves some of a variance of 0.
+        error = np.sqrt(np.where(variance < (_VANISHED * self.worst) ** 2, 0.0, variance))
+        uncut = self._score(value, squares, error, rates, n)
+        half = self.worst / math.sqrt(n)
+        ends = {
+            "score": cut(uncut, value, self.W.min(axis=1), self.W.max(axis=1)),
+            "uncut": uncut,
+            "clt": (value - Z * error, value + Z * error),
+            "chebyshev": (value - chebyshev_factor(LEVEL) * half, value + chebyshev_factor(LEVEL) * half),
+        }
+        return Surveys(value, error, ends)
+
+    def covariance(self, counts: IntArray) -> FloatArray:
+        """Return the estimated covariance of one survey."""
+        n = int(counts.sum())
+        centred = self._V - (self._V @ counts / n)[:, None]
+        return np.asarray((centred * counts) @ centred.T / (n * (n - 1)))
+
+    def in_high(self, counts: IntArray, t: int) -> IntArray:
+        """Return how many reports of each survey are in the upper one of the two groups of scores."""
+        return np.asarray(counts @ self._in_high[t])
+
+    def _score(self, value: FloatArray, squares: FloatArray, error: FloatArray, rates: FloatArray, n: int) -> Both:
+        """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)} as the roots of a quadratic, joined with m ± z·se."""
+        v, b = (squares, self._line) if self._D is None else self._moved(rates, n)
+        k, here = Z * Z / n, np.maximum(0.0, v - value**2)
+        # With θ = m + u: (1 + k)u² − k(b − 2m)u − k·(v − m²) ≤ 0.
+        lean = k * (b - 2 * value)
+        root = np.sqrt(lean**2 + 4 * (1 + k) * k * here)
+        low = np.minimum(value + (lean - root) / (2 * (1 + k)), value - Z * error)
+        high = np.maximum(value + (lean + root) / (2 * (1 + k)), value + Z * error)
+        most = Z * self.worst / math.sqrt(n)
+        flat = high - low <= _VANISHED * most
+        return np.where(flat, value - most, low), np.where(flat, value + most, high)
+
+    def _moved(self, rates: FloatArray, n: int) -> Both:
+        """Return the unbiased v, and its covariance with the estimate over the estimate's variance."""
+        assert self._D is not None  # noqa: S101 - the caller's
+        of_c = self._C @ self._D
+        p = rates @ self._D.T
+        near = (n * on_simplex(p) + Z * Z / p.shape[1]) / (n + Z * Z)
+        chances = near @ self.case.law
+        mean = near @ self.W.T
+        variance = chances @ (self._V**2).T - mean**2
+        together = chances @ (of_c * self._V).T - (near @ self._C.T) * mean
+        told = variance > 1e-12 * np.sum(self.W**2, axis=1)
+        return p @ self._C.T, np.where(told, together / np.where(told, variance, 1.0), self._line)
+
+
+def cut(ends: Both, value: FloatArray, least: FloatArray, most: FloatArray) -> Both:
+    """Return what intervals have in common with what is possible, widened to the estimate; all if there is nothing."""
+    low, high = np.maximum(ends[0], least), np.minimum(ends[1], most)
+    some = low <= high
+    return np.where(some, np.minimum(low, value), ends[0]), np.where(some, np.maximum(high, value), ends[1])
+
+
+def on_simplex(p: FloatArray) -> FloatArray:
+    """Return the nearest shares on the simplex to each row [Held, Wolfe and Crowder 1974]."""
+    falling = -np.sort(-p, axis=1)
+    excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, p.shape[1] + 1)
+    last = np.sum(falling > excess, axis=1) - 1
+    return np.asarray(np.maximum(0.0, p - excess[np.arange(len(p)), last][:, None]))
+
+
+def product_margins(linear: Linear, counts: IntArray) -> tuple[FloatArray, Margins]:
+    """Return the estimates of one survey and all margins by the product."""
+    case, targets = linear.case, linear.targets
+    evidence = evidence_of(case.mechanism, case.counts(counts), targets, linear.prior)
+    found = Figures(evidence, len(targets), None, census=False, are_shares=False).spreads(LEVEL)
+    return np.array(found["unbiased"], dtype=float), found["margins"]

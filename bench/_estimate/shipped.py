@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mechanisms of every example design, survey template and demo survey, with the reports their pages wait for."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from frankly_protocol.mechanisms import KINDS, DenseMechanism, Mechanism, ProductMechanism
+from frankly_server.design.interface import design_json
+from frankly_server.surveys.definition import parse_definition
+from frankly_server.surveys.drafting import draft_blocks
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parents[2]
+DESIGNS = ROOT / "docs/examples/design"
+SURVEYS = (*sorted((ROOT / "server/frankly_server/surveys/templates").glob("*.yaml")), *(
+    ROOT / "examples" / name / "survey.yaml" for name in ("affairs", "workplace", "multi")
+))  # fmt: skip
+USUAL = 50
+"""Least number of reports of a design that belongs to no survey; half of what surveys wait for unless they say."""
+MOST_CELLS, MOST_SYMBOLS = 40, 600
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A mechanism with its design prior.
+
+    questions : the numbers of choices of the questions that it answers together, or of blocks of a cross-table. least :
+    reports that the survey waits for.
+    """
+
+    name: str
+    mechanism: Mechanism
+    prior: tuple[int, ...] | None
+    questions: tuple[int, ...]
+    least: int
+
+
+def example_designs() -> Iterator[Shipped]:
+    """Yield the mechanism of every file of docs/examples/design."""
+    for path in sorted(DESIGNS.rglob("*.json")):
+        given = json.loads(path.read_text(), parse_float=Decimal)
+        found = design_json({key: value for key, value in given.items() if key != "frontier"})
+        parameters = {
+            "bits": found["bits"],
+            **(found["params"] if "params" in found else {"weights": found["weights"]}),
+        }
+        mechanism = KINDS[found["kind"]].from_params(parameters, "mechanism")
+        prior = tuple(int(sum(column)) for column in zip(*given["prior"]["joint"], strict=True))
+        if len(prior) != mechanism.answers:
+            prior = tuple(int(v) for row in given["prior"]["joint"] for v in row)
+        yield Shipped(str(path.relative_to(DESIGNS).with_suffix("")), mechanism, prior, (mechanism.answers,), USUAL)
+
+
+def surveys() -> Iterator[Shipped]:
+    """Yield the mechanism of every block of the templates and demo surveys, and the cross-tables of two blocks."""
+    for path in SURVEYS:
+        definition = parse_definition(path.read_bytes())
+        name = path.stem if path.stem != "survey" else f"{path.parent.name} (demo)"
+        blocks = [drafted.block for drafted in draft_blocks(definition)]
+        for block in blocks:
+            sizes = tuple(len(question.choices) for question in block.questions)
+            yield Shipped(f"{name}: {block.id}", block.mechanism, block.design_prior, sizes, definition.min_reports)
+        for pair in combinations(blocks, 2):
+            factors = [block.mechanism for block in pair]
+            if not all(isinstance(factor, DenseMechanism) for factor in factors):
+                continue
+            together = ProductMechanism(tuple(factors))  # type: ignore[arg-type]
+            if together.answers > MOST_CELLS or together.reports > MOST_SYMBOLS:
+                continue
+            prior = reduce(lambda a, b: tuple(x * y for x in a for y in b), (block.design_prior for block in pair))
+            title, sizes = f"{name}: {pair[0].id} × {pair[1].id}", tuple(factor.answers for factor in factors)
+            yield Shipped(title, together, prior, sizes, definition.min_reports)
+
+
+def truths(answers: int, prior: tuple[int, ...] | None) -> dict[str, NDArray[np.float64]]:
+    """Return true shares by name: even, zipf, all on one answer, the design prior, and each answer in turn at 0.2%."""
+    even, zipf = np.ones(answers), 1 / np.arange(1, answers + 1)
+    base = even if prior is None else np.array(prior, dtype=float)
+    found = {"even": even, "zipf": zipf, "point": np.eye(answers)[0], "prior": base}
+    found["all rare"] = np.where(np.arange(answers) == 0, 1 - 0.002 * (answers - 1), 0.002)
+    for x in range(answers) if answers <= 8 else (0, answers - 1):
+        rest = np.where(np.arange(answers) == x, 0, base)
+        found[f"{x} rare"] = 0.998 * rest / rest.sum() + 0.002 * np.eye(answers)[x]
+    return {name: p / p.sum() for name, p in found.items()}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells of figures that are made of two: ratios, and versions pooled."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from frankly_server.estimate import ratios as of_product
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.pooling import combined_ends, kl_ends
+from frankly_server.estimate.target_ends import cut as cut_one
+
+from _estimate.designs import case_of
+from _estimate.grid import CHECKED, CLOSE, HAIR, SIZES, Differs, Held, draws, holding, widths
+from _estimate.linear import LEVEL, Both, FloatArray, IntArray, Linear, cut, product_margins
+from _estimate.shipped import Shipped, truths
+
+MOST_CHOICES = 3
+POOLS = (
+    ("lip", "alip"), ("lip", "ldp"), ("secret-ldp", "families/grr"), ("families/oue", "ldp"),
+    ("dpv", "families/non-robust"), ("srlip", "rldp"),
+)  # fmt: skip
+SPLITS = ((0.5, 100), (0.1, 500), (0.5, 500), (0.8, 2000))
+"""Share of the reports that came with the first version, and reports of both."""
+KL_RUNS = 200
+"""Simulated surveys of a pooled cell whose Chernoff bounds the product computes, of one target."""
+
+
+def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
+    """Yield the cells of ratios, where all shares can be told. Raises Differs.
+
+    An interval holds r if that of a − rb holds 0, or if it is unbounded since that of b holds 0.
+    """
+    a = shipped.mechanism.answers
+    linear = Linear(case_of(shipped.name, shipped.mechanism), shares(a), shipped.prior)
+    pairs = _pairs(shipped)
+    for i, (truth, p) in enumerate(truths(a, shipped.prior).items()):
+        told = [(np.array(top), np.array(over)) for top, over in pairs if p @ over > 0]
+        true = np.array([(p @ top) / (p @ over) for top, over in told])
+        differences = linear.about(np.array([top - r * over for (top, over), r in zip(told, true, strict=True)]))
+        bottoms = linear.about(np.array([over for _, over in told]))
+        if differences is None or bottoms is None:
+            return
+        for n in sorted({shipped.least, *SIZES}):
+            counts, weights = draws(linear.case, p, n, runs, seed + i)
+            zero = np.zeros(len(told))
+            held, unbounded = (holding(each.surveys(counts).ends, zero) for each in (differences, bottoms))
+            coverage = {
+                method: np.maximum(held[ends], unbounded[ends]) for method, ends in (("score", "uncut"), ("clt", "clt"))
+            }
+            for j in np.linspace(0, len(counts) - 1, CHECKED + 1).astype(int)[1:]:
+                _check_ratio(linear, told, true, counts[j], coverage["score"][j])
+            means = {method: np.average(each, axis=0, weights=weights) for method, each in coverage.items()}
+            where = shipped.name, "ratios", truth, n, len(counts)
+            yield Held(*where, weights is not None, means, {}, np.zeros(len(told), dtype=np.bool_))
+
+
+def _pairs(shipped: Shipped) -> list[tuple[FloatArray, FloatArray]]:
+    """Return the weights (a, b): a conditional share, a ratio of shares, and the first row's percentages of a table."""
+    unit = np.eye(shipped.mechanism.answers)
+    found = [(unit[0], unit[0] + unit[1]), (unit[-1], unit[0])]
+    if len(shipped.questions) > 1:
+        rows = unit.reshape(shipped.questions[0], -1, len(unit))
+        found += [(cell, rows[0].sum(axis=0)) for cell in rows[0][:MOST_CHOICES]]
+    return found
+
+
+def _check_ratio(
+    linear: Linear, told: Sequence[tuple[FloatArray, FloatArray]], true: FloatArray, counts: IntArray, ours: FloatArray
+) -> None:
+    """Compare one survey with the product's function."""
+    targets = tuple(tuple(Fraction(float(v)) for v in row) for top, over in told for row in (top, over, top + over))
+    evidence = evidence_of(linear.case.mechanism, linear.case.counts(counts), targets, linear.prior)
+    covariance = evidence.spread() / (evidence.n - 1)
+    places = [[3 * t, 3 * t + 1] for t in range(len(told))]
+    of_pairs = [covariance[np.ix_(pair, pair)] for pair in places]
+    found = of_product.pairs_of(evidence, of_pairs, [np.ones(2)] * len(told), 1.0, LEVEL)
+    for t, pair in enumerate(found):
+        if pair is None or pair.values[1] == 0:
+            continue
+        ends = of_product.ratio([pair], LEVEL, is_score=True).ends
+        low, high = ends or (-np.inf, np.inf)
+        room = 1e-3 * max(high - low, HAIR)
+        inside, outside = low + room < true[t] < high - room, true[t] < low - room or true[t] > high + room
+        if (inside and not ours[t]) or (outside and ours[t]):
+            where = f"{linear.case.name}, ratio {t}, counts {counts.tolist()}"
+            raise Differs(f"{where}: the product has {ends}, the true value {true[t]} is held here: {bool(ours[t])}")
+
+
+def pooled(designs: Sequence[Shipped], runs: int, seed: int) -> Iterator[Held]:
+    """Yield the cells of two versions weighted by respondents, with the same truth and with the reverse."""
+    by_name = {shipped.name: shipped for shipped in designs}
+    for names in POOLS:
+        pair = [by_name[name] for name in names]
+        linears = [Linear(case_of(s.name, s.mechanism), shares(s.mechanism.answers), s.prior) for s in pair]
+        given = truths(pair[0].mechanism.answers, pair[0].prior).items()
+        for i, ((truth, p), moved) in enumerate(product(given, (False, True))):
+            for first, n in SPLITS:
+                sizes = [round(first * n), n - round(first * n)]
+                rng = np.random.default_rng([seed, i, n, sizes[0]])
+                ps = [p, p[::-1] if moved else p]
+                counts = [
+                    rng.multinomial(size, q @ linear.case.law, size=runs)
+                    for linear, size, q in zip(linears, sizes, ps, strict=True)
+                ]
+                named = " + ".join(names), truth + (", moved" if moved else "")
+                yield from _pooled(named, linears, counts, ps)
+
+
+def _pooled(
+    named: tuple[str, str], linears: Sequence[Linear], counts: Sequence[IntArray], ps: Sequence[FloatArray]
+) -> Iterator[Held]:
+    """Yield one cell, and that of the Chernoff bounds. Raises Differs."""
+    sizes = [int(each[0].sum()) for each in counts]
+    n, runs, a = sum(sizes), len(counts[0]), len(ps[0])
+    each = [linear.surveys(own) for linear, own in zip(linears, counts, strict=True)]
+    weights, nothing = [size / n for size in sizes], np.zeros(a, dtype=np.bool_)
+    theta = np.sum([w * p for w, p in zip(weights, ps, strict=True)], axis=0)
+    value = np.sum([w * s.value for w, s in zip(weights, each, strict=True)], axis=0)
+    ends: dict[str, Both] = {}
+    for method in ("uncut", "clt", "chebyshev"):
+        squares = [
+            [(w * (s.ends[method][side] - s.value)) ** 2 for w, s in zip(weights, each, strict=True)] for side in (0, 1)
+        ]
+        ends[method] = value - np.sqrt(np.sum(squares[0], axis=0)), value + np.sqrt(np.sum(squares[1], axis=0))
+    ends["score"] = cut(ends["uncut"], value, np.zeros(a), np.ones(a))
+    for i in range(CHECKED):
+        _check_pooled(linears, [own[i] for own in counts], weights, (ends["score"][0][i], ends["score"][1][i]))
+    coverage = {method: held.mean(axis=0) for method, held in holding(ends, theta).items()}
+    design, truth = named
+    yield Held(design, "pooled", truth, n, runs, False, coverage, widths(ends, None), nothing)
+    t, least = 1, min(runs, KL_RUNS)
+    targets = [(tuple(Fraction(w) if x == t else Fraction(0) for x in range(a)),) for w in weights]
+    held = np.empty((least, 1))
+    for i in range(least):
+        parts = [
+            evidence_of(linear.case.mechanism, linear.case.counts(own[i]), target, linear.prior)
+            for linear, own, target in zip(linears, counts, targets, strict=True)
+        ]
+        (pair,) = kl_ends(parts, LEVEL)
+        held[i] = pair is not None and pair[0] <= theta[t] + HAIR and theta[t] <= pair[1] + HAIR
+    yield Held(design, "pooled", truth, n, least, False, {"kl": held.mean(axis=0)}, {}, nothing[:1])
+
+
+def _check_pooled(linears: Sequence[Linear], counts: Sequence[IntArray], weights: Sequence[float], ours: Both) -> None:
+    """Compare one survey with the product's functions."""
+    found = [product_margins(linear, own) for linear, own in zip(linears, counts, strict=True)]
+    same = [(w,) * len(ours[0]) for w in weights]
+    values = [tuple(value) for value, _ in found]
+    pairs = combined_ends(same, values, [margins.uncut for _, margins in found])
+    for t, pair in enumerate(pairs):
+        value = sum(w * v[t] for w, v in zip(weights, values, strict=True))
+        low, high = cut_one(pair or (np.nan, np.nan), value, np.array([0.0, 1.0]))
+        if not max(abs(low - ours[0][t]), abs(high - ours[1][t])) < CLOSE:
+            raise Differs(f"pooled {[own.tolist() for own in counts]}: the product has {(low, high)} for target {t}")
