@@ -44,7 +44,7 @@ class Linear:
     """
 
     def __init__(self, case: Case, targets: Targets, prior: tuple[int, ...] | None) -> None:
-        self.case, self.targets, self.prior = case, targets, prior
+        self.case, self.targets, self.prior, self._alone = case, targets, prior, True
         units = [case.counts(row) for row in np.eye(case.law.shape[1], dtype=np.int64)]
         each = [evidence_of(case.mechanism, unit, targets, prior) for unit in units]
         self.known = each[0].known
@@ -71,6 +71,7 @@ class Linear:
         if self._D is None:
             return None
         other = copy(self)
+        other._alone = False  # noqa: SLF001 - of the same class
         other._decode(W, W @ self._D)  # noqa: SLF001 - of the same class
         return other
 
@@ -80,8 +81,8 @@ class Linear:
         rates = counts / n
         value, squares = rates @ self._V.T, rates @ (self._V**2).T
         variance = np.maximum(0.0, squares - value**2) / (n - 1)
-        if self._D is not None:
-            # As the product does: a privacy part that is estimated below 0 counts as 0.
+        if self._D is not None and self._alone:
+            # As the product does for targets, not for their covariances: a privacy part below 0 counts as 0.
             variance += np.maximum(0.0, rates @ self._D.T @ (self.W**2).T - squares) / n
         # Rounding leaves some of a variance of 0.
         error = np.sqrt(np.where(variance < (_VANISHED * self.worst) ** 2, 0.0, variance))
