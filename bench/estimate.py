@@ -62,6 +62,10 @@ def main() -> None:
     figures = list(demands.figures(held))
     for name in dict.fromkeys(each.demand for each in figures):
         seen[f"shipped_{name}"] = [max(each.figure for each in figures if each.demand == name)]
+    if held:
+        seen["shipped_cells"] = [len(held)]
+        wide = [each for each in figures if each.demand == "score_width_anywhere"]
+        seen["shipped_cells_of_wide_scores"] = [sum(each.figure > demands.LIMITS["score_width"] for each in wide)]
     missed = [asdict(each) for each in figures if each.figure > demands.LIMITS.get(each.demand, math.inf)]
     more: dict[str, Any] = {"part": bool(chosen.part)} | ({"coverage": _rows(cells)} if cells else {})
     more |= {"shipped": demands.rows(held), "missed": missed} if held else {}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from _estimate.grid import Held
+from _estimate.guaranteed import OF_TWO
 from _estimate.linear import FloatArray
 
 LEAST = {"score": 0.93, "kl": 0.95, "exact": 0.95, "sequence": 0.95, "chebyshev": 0.95, "simultaneous": 0.95}
@@ -17,8 +18,9 @@ ERRORS, GOOD, KL_SIZE = 3.5, 0.94, 500
 LIMITS = {f"{method}_errors_below": ERRORS for method in LEAST} | {"score_width": 1.2, "kl_width_500": 1.5}
 """The most that a figure may be.
 
-Widths are beside `clt`, in cells where it covers at least 94%. `score_width` leaves out those where it covers less as
-soon as two respondents answer differently; `score_width_anywhere`, without a limit, does not.
+Widths are beside `clt` of the same score, in cells where it covers at least 94%. `score_width` leaves out those where
+it covers less as soon as two respondents answer differently; `score_width_anywhere`, without a limit, does not. `kl`
+of a set is about a single bit; `kl_width_500_shown`, without a limit, is beside the `clt` that looks at all bits.
 """
 
 
@@ -54,11 +56,13 @@ def _figures(cell: Held) -> Iterator[tuple[str, FloatArray]]:
             yield f"{method}_errors_below", (least - cell.coverage[method]) / (least * (1 - least) / runs) ** 0.5
     if "clt" not in cell.width:
         return
-    good, beside = cell.coverage["clt"] >= GOOD, cell.beside_clt("score")
+    good, beside = cell.coverage["clt"] >= GOOD, cell.beside("clt", "score")
     yield "score_width_anywhere", np.where(good, beside, np.nan)
     yield "score_width", np.where(good if cell.nearby is None else good & (cell.nearby >= GOOD), beside, np.nan)
     if cell.n == KL_SIZE and "kl" in cell.width:
-        yield "kl_width_500", np.where(good & cell.two, cell.beside_clt("kl"), np.nan)
+        yield "kl_width_500_shown", np.where(good & cell.two, cell.beside("clt", "kl"), np.nan)
+        good = cell.coverage[OF_TWO] >= GOOD
+        yield "kl_width_500", np.where(good & cell.two, cell.beside(OF_TWO, "kl"), np.nan)
 
 
 def rows(cells: Sequence[Held]) -> list[dict[str, Any]]:

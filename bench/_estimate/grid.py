@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from _estimate.designs import Case, case_of
-from _estimate.guaranteed import all_at_once, hold, of_two
+from _estimate.guaranteed import OF_TWO, all_at_once, hold, of_two
 from _estimate.linear import Both, FloatArray, IntArray, Linear, Surveys, product_margins
 from _estimate.shipped import Shipped, truths
 
@@ -52,10 +52,10 @@ class Held:
     two: Bools
     nearby: FloatArray | None = None
 
-    def beside_clt(self, method: str) -> FloatArray:
-        """Return the mean widths over those of `clt`; nan where that has none."""
-        of_clt = self.width["clt"]
-        return np.asarray(np.where(of_clt > 0, self.width[method] / np.where(of_clt > 0, of_clt, 1.0), np.nan))
+    def beside(self, other: str, method: str) -> FloatArray:
+        """Return the mean widths of a method over those of another; nan where that has none."""
+        widths = self.width[other]
+        return np.asarray(np.where(widths > 0, self.width[method] / np.where(widths > 0, widths, 1.0), np.nan))
 
 
 class Differs(AssertionError):
@@ -106,7 +106,7 @@ def cell(linear: Linear, named: tuple[str, str, str], p: FloatArray, n: int, run
         at_once = all_at_once(linear, counts, surveys.value - theta)
         coverage["simultaneous"] = np.full(len(theta), np.average(at_once, weights=weights))
     found = Held(*named, n, runs, weights is not None, coverage, widths(surveys.ends, weights), linear.two)
-    if np.any(found.beside_clt("score") > ASKED):
+    if np.any(found.beside("clt", "score") > ASKED):
         found = replace(found, nearby=nearby(linear, p, n, runs, seed))
     return found
 
@@ -146,7 +146,7 @@ def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> Float
 def _guaranteed(linear: Linear, surveys: Surveys, counts: IntArray, theta: FloatArray) -> dict[str, FloatArray]:
     """Return, per survey and target, 1 if `kl`, `exact` and `sequence` hold the truth; ends are added to `surveys`."""
     n, nothing = int(counts[0].sum()), np.full(surveys.value.shape, np.nan)
-    ends = {method: (nothing.copy(), nothing.copy()) for method in ("kl", "exact", "sequence")}
+    ends = {method: (nothing.copy(), nothing.copy()) for method in ("kl", "exact", "sequence", OF_TWO)}
     chosen = np.unique(np.linspace(0, len(theta) - 1, MOST_BOUNDS).astype(int))
     for t in (int(t) for t in chosen if linear.two[t]):
         found = of_two(linear.scores[t], linear.W[t], surveys.value[:, t], linear.in_high(counts, t), n)
