@@ -109,7 +109,7 @@ class Linear:
         return np.asarray(counts @ self._in_high[t])
 
     def _score(self, value: FloatArray, squares: FloatArray, error: FloatArray, rates: FloatArray, n: int) -> Both:
-        """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)} as the roots of a quadratic, joined with m ± z·se there and at p*."""
+        """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)} by its roots, joined with m ± z·se, also at p*."""
         v, b, there = (squares, self._line, 0.0) if self._D is None else self._moved(rates, n)
         k, here = Z * Z / n, np.maximum(0.0, v - value**2)
         # With θ = m + u: (1 + k)u² − k(b − 2m)u − k·(v − m²) ≤ 0.

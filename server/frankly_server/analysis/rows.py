@@ -169,7 +169,7 @@ def _row_flags(table: Table, target: Target, row: Mapping[str, Any], ends: Ends 
     value, possible = row["estimate"], _possible(target)
     is_share = table.shares or (target.over is not None and possible == (0.0, 1.0))
     outside = ["outside_unit_interval"] if is_share and not 0 <= value <= 1 else []
-    return [*row["flags"], *outside, *row_flags(value, ends, possible, None)]
+    return [*row["flags"], *outside, *row_flags(value, ends, possible, None, row["worst_case_se"])]
 
 
 def _possible(target: Target) -> tuple[float, float]:

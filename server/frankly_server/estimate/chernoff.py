@@ -172,7 +172,7 @@ def _last_below(moments: "Moments", inside: float, outside: float, n: int, exces
 
 def within(ends: Ends, w: FloatArray) -> Ends:
     """Return the part of an interval within the target's range [min w, max w]; all of it if there is none."""
-    low, high = max(ends[0], float(w.min())), min(ends[1], float(w.max()))
+    low, high = max(ends[0], float(w.min())) + 0.0, min(ends[1], float(w.max())) + 0.0  # no -0.0
     return (low, high) if low <= high else ends
 
 

@@ -23,6 +23,11 @@ IMPRECISE = 2 / 3
 """A margin above this fraction of its estimate."""
 FEW = 5
 """Fewer informative reports than this."""
+FAR = 5
+"""So many worst-case standard errors beyond what is possible an estimate says that the reports do not fit.
+
+It is the same at every level and by every method. Of honest surveys one in millions is that far.
+"""
 _EXACT_FROM = 0.5
 VANISHED = 1e-9
 """Of the worst-case margin: what rounding leaves of a margin that is 0."""
@@ -178,17 +183,21 @@ def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -
     return chernoff.widened((max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])), value)
 
 
-def row_flags(value: float | None, ends: Ends | None, possible: Ends, informative: int | None) -> list[str]:
-    """Return the flags of one row that depend on the margin that is shown.
+def row_flags(
+    value: float | None, ends: Ends | None, possible: Ends, informative: int | None, worst: float | None
+) -> list[str]:
+    """Return the flags of one row: of the margin that is shown, and of an estimate that no truth explains.
 
-    possible : least and largest value that any shares give the target; its width is 100 points for a share.
+    possible : least and largest value that any shares give the target; its width is 100 points for a share. worst : its
+    worst-case standard error, None if there is none.
     """
     low, high = possible
+    beyond = 0.0 if value is None else max(low - value, value - high)
     margin = 0.0 if value is None or ends is None else max(value - ends[0], ends[1] - value)
     named = {
         "imprecise": value is not None and margin > IMPRECISE * abs(value),
-        "margin_too_wide": margin > high - low,
-        "few_informative": informative is not None and informative < FEW,
-        "reports_do_not_fit": ends is not None and (ends[0] > high or ends[1] < low),
+        "margin_too_wide": margin > high - low > 0,
+        "few_informative": informative is not None and informative < FEW and high > low,
+        "reports_do_not_fit": worst is not None and beyond > max(FAR * worst, VANISHED * (high - low)),
     }
     return [name for name, holds in named.items() if holds]
