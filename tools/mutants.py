@@ -194,7 +194,10 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
 }
 
-EQUAL: dict[tuple[str, int], str] = {}
+EQUAL: dict[tuple[str, int], str] = {
+    ("target_ends", 7): "what a report decodes to sums to 1 over the answers, so moments @ 1 = p, and what is left out, "
+    "(w·p) times p, vanishes in both products: (w − w·p)·p = (c − c·p)·p = 0",
+}
 """Mutants that change no figure, by module and place, and why."""
 
 NEAREST: dict[str, str] = {

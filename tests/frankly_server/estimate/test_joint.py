@@ -119,6 +119,24 @@ def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -
         np.testing.assert_allclose(cube.sum(axis=others), one_way, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) -> None:
+    """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ for p₀ = (5, 6)/11; three reports of two answers leave it a choice."""
+    prior = np.array([[1, 4], [3, 3]])
+    blocks, table = (TABLE, UNARY), prior
+    if axis == 1:
+        blocks, table = (UNARY, TABLE), prior.T  # type: ignore[assignment]
+    tally = {(y, mask): 5 + 3 * y + 2 * mask * (1 + y) for y in range(3) for mask in range(4)}
+    by_report = np.array([sum(n for (y, _), n in tally.items() if y == report) for report in range(3)])
+    Q = np.array(TABLE.weights) / 16
+    D = np.diag(1 / (np.array([5, 6]) / 11 @ Q))
+    wanted = np.linalg.solve(Q @ D @ Q.T, Q @ D) @ by_report / by_report.sum()
+    counts = {symbols if axis == 0 else symbols[::-1]: n for symbols, n in tally.items()}
+    found = evidence_of(Joint(blocks), counts, shares(4), tuple(map(int, table.reshape(-1)))).exact
+    cells = np.array([float(v or 0) for v in found]).reshape(2, 2)
+    np.testing.assert_allclose(cells.sum(axis=1 - axis), wanted, rtol=1e-9)
+
+
 def test_the_whole_estimate_has_every_figure() -> None:
     joint = JOINTS["unary, table"]
     listed = law(joint)
