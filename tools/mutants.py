@@ -195,8 +195,9 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 EQUAL: dict[tuple[str, int], str] = {
-    ("target_ends", 7): "what a report decodes to sums to 1 over the answers, so moments @ 1 = p, and what is left out, "
-    "(w·p) times p, vanishes in both products: (w − w·p)·p = (c − c·p)·p = 0",
+    ("set_law", 3): "a column is only known up to a factor of its own: the likeliest shares and their gap keep it",
+    ("target_ends", 7): "what a report decodes to sums to 1, so E[s sᵀ] 1 = p, and what (w·p) adds is a multiple of p, "
+    "on which w − w·p and c − c·p are 0",
 }
 """Mutants that change no figure, by module and place, and why."""
 

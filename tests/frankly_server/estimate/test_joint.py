@@ -119,6 +119,17 @@ def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -
         np.testing.assert_allclose(cube.sum(axis=others), one_way, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", JOINTS)
+def test_moments_and_spread_of_a_tally_are_means_over_its_reports(name: str) -> None:
+    joint = JOINTS[name]
+    tally = {symbol: 1 + i % 3 for i, symbol in enumerate(law(joint))}
+    single = [evidence_of(joint, {symbol: 1}, shares(joint.answers), None).exact for symbol in tally]
+    d, counts = np.array(single, dtype=float), np.array(list(tally.values()))
+    found = evidence_of(joint, tally, shares(joint.answers), None)
+    np.testing.assert_allclose(found.spread(), np.cov(d.T, fweights=counts, ddof=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.moment(), (d.T * counts) @ d / counts.sum(), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) -> None:
     """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ for p₀ = (5, 6)/11; three reports of two answers leave it a choice."""
