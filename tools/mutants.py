@@ -204,7 +204,7 @@ EQUAL: dict[tuple[str, int], str] = {
 NEAREST: dict[str, str] = {
     "chernoff": "test_chernoff test_scores",
     "decoder": "test_decoder test_kinds test_kronecker",
-    "evidence": "test_share_moments test_estimator test_kinds",
+    "evidence": "test_evidence test_share_moments test_estimator",
     "factors": "test_joint test_sets",
     "figures": "test_figures test_target_ends test_estimator",
     "identifiable": "test_figures",
@@ -217,7 +217,7 @@ NEAREST: dict[str, str] = {
     "planner": "test_planner",
     "poisoning": "test_poisoning",
     "pooling": "test_pooling ../analysis/test_pooling",
-    "products": "test_kronecker test_kinds test_joint",
+    "products": "test_kronecker test_kinds test_joint test_decoder",
     "projection": "test_margins",
     "ratios": "test_ratios",
     "scores": "test_scores",
