@@ -195,6 +195,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 EQUAL: dict[tuple[str, int], str] = {
+    ("inputs", 1): "symbols are keys of a mapping, so each comes once and is added to 0",
     ("set_law", 3): "a column is only known up to a factor of its own: the likeliest shares and their gap keep it",
     ("target_ends", 7): "what a report decodes to sums to 1, so E[s sᵀ] 1 = p, and what (w·p) adds is a multiple of p, "
     "on which w − w·p and c − c·p are 0",
@@ -207,8 +208,8 @@ NEAREST: dict[str, str] = {
     "evidence": "test_evidence test_share_moments test_estimator",
     "factors": "test_joint test_sets",
     "figures": "test_figures test_target_ends test_estimator",
-    "identifiable": "test_figures",
-    "inputs": "test_kinds test_kronecker",
+    "identifiable": "test_identifiable test_figures",
+    "inputs": "test_inputs",
     "intervals": "test_intervals",
     "joint": "test_joint",
     "kronecker": "test_kronecker",
