@@ -18,6 +18,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
             "(Fraction(max(row), scale), Fraction(min(row), scale))",
         ),
         ("[decoder(mechanism, shares(self.answers), prior)] if", "[decoder(mechanism, shares(self.answers), None)] if"),
+        ("dtype=np.float64), best, self.rank)", "dtype=np.float64), best, self.answers)"),
     ),
     "figures": (
         ("estimated_sampling, self.true_sampling = sampling", "true_sampling, self.estimated_sampling = sampling"),
@@ -36,6 +37,10 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("simultaneous=times(joint, worst)", "simultaneous=times(normal_quantile(level), worst)"),
         ("1 - 1 / v for v in design_effect", "1 / v for v in design_effect"),
         ("enumerate(zip(values, margins.uncut, strict", "enumerate(zip(values, margins.score, strict"),
+        (
+            "rows = dict(zip(self.found.known, covariance, strict=True))",
+            "rows = dict(zip(self.found.known, covariance[::-1], strict=True))",
+        ),
     ),
     "intervals": (
         ("tail = (1 - level) / 2", "tail = 1 - level"),
@@ -63,6 +68,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("return np.array([_hull(knots, row) for row in values])", "return values"),
         ("_TILTS = np.geomspace(2.0**-13, 2.0**6, 39)", "_TILTS = np.geomspace(2.0**-3, 2.0**6, 39)"),
         ("zip(upward, below, strict=True)", "zip(upward, above, strict=True)"),
+        ("if not any(score.of_bit for score, _ in parts):", "if True:"),
     ),
     "scores": (
         ("gaps = np.diff(values[order]) > SAME * np.ptp(values)", "gaps = np.diff(values[order]) > 0"),
@@ -110,6 +116,8 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("sqrt(2 * n * variance)", "sqrt(n * variance)"),
         ("slope = (with_truth - without) / (q1 - q0)", "slope = (with_truth + without) / (q1 - q0)"),
         ("int(used.sum())))", "len(used)))"),
+        ("return 1.0 if seen == round(n * mean) else 0.0", "return 1.0"),
+        ("if n * min(without, 1 - without) < _LEAST_EXPECTED:", "if n * without < _LEAST_EXPECTED:"),
     ),
     "set_law": (
         ("(mechanism.size - inside) / (mechanism.answers - 1)", "(mechanism.size - inside) / mechanism.answers"),
@@ -122,6 +130,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("return total / max(self.n, 1)", "return total / max(self.n - 1, 1)"),
         ("features[-1] = features[-1] * self._counts[chunk]", "features[-1] = features[-1] * 1"),
         ("np.asarray(table.sum(axis=other))", "np.asarray(table.max(axis=other))"),
+        ("zip(places, symbol, strict=True))] = n", "zip(places, symbol, strict=True))] = 1"),
     ),
     "products": (
         ("found = [a * b for a in left for b in right]", "found = [a * b for a, b in zip(left, right)]"),
@@ -205,7 +214,7 @@ EQUAL: dict[tuple[str, int], str] = {
 NEAREST: dict[str, str] = {
     "chernoff": "test_chernoff test_scores",
     "decoder": "test_decoder test_kinds test_kronecker",
-    "evidence": "test_evidence test_share_moments test_estimator",
+    "evidence": "test_evidence test_share_moments test_estimator test_likelihood",
     "factors": "test_joint test_sets",
     "figures": "test_figures test_target_ends test_estimator",
     "identifiable": "test_identifiable test_figures",

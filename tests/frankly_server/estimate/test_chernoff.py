@@ -361,6 +361,25 @@ def test_a_sum_of_negative_scores_has_the_negative_ends_whatever_the_groups_hold
     assert ends[1] > narrower[1] + 0.05
 
 
+@pytest.mark.parametrize(
+    ("ends", "mean", "wanted"),
+    [
+        ((0.2, 0.4), 0.3, (0.2, 0.4)),
+        ((0.2, 0.4), 0.7, (0.2, 0.7)),
+        ((0.2, 0.4), 0.1, (0.1, 0.4)),
+        ((-0.3, 0.4), 1.2, (0.0, 1.0)),  # cut at what is possible, and the estimate too
+        ((1.1, 1.3), 1.4, (1.1, 1.4)),  # nothing of it is possible
+    ],
+)
+def test_an_interval_from_a_single_bit_holds_the_estimate_that_is_shown(
+    ends: tuple[float, float], mean: float, wanted: tuple[float, float]
+) -> None:
+    w = np.array([0.0, 1.0, 0.0])
+    of_bit, whole = (Score(mean, (-2.0, 3.0), of_bit=flag) for flag in (True, False))
+    assert chernoff.shown(ends, [(of_bit, w)]) == wanted
+    assert chernoff.shown(ends, [(whole, w)]) == (max(ends[0], 0.0), ends[1])
+
+
 def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
     """Over the shares of both parts at once: the largest mean moment at each λ and each sum of true values."""
     sizes, tables, level = (30, 90), (SKEWED, ORDINARY), 0.9

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of, nothing_yet
@@ -164,6 +164,15 @@ def test_the_whole_estimate_has_every_figure() -> None:
     assert found.margins.exact is None
     assert found.identifiable
     assert found.rank == 4
+
+
+def test_tables_together_fit_as_their_product_does() -> None:
+    other = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
+    tally = {(y, z): 20 + (7 * y + 5 * z) % 9 for y in range(3) for z in range(4)}
+    joint, both = (estimate(source, tally) for source in (Joint((TABLE, other)), ProductMechanism((TABLE, other))))
+    assert joint.fit_p is not None
+    assert 1e-6 < joint.fit_p < 0.999
+    assert joint.fit_p == pytest.approx(both.fit_p, rel=1e-3)
 
 
 BAD: dict[str, tuple[Any, str, str]] = {

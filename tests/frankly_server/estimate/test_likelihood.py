@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
-from frankly_protocol.mechanisms import UnaryMechanism
+from frankly_protocol.mechanisms import DenseMechanism, UnaryMechanism
 from frankly_server.estimate import SetCounts, estimate
 from frankly_server.estimate.likelihood import fisher_bound, fit_p
-from scipy import stats
+from scipy import optimize, stats
 
 from tests.frankly_server.estimate.test_worst_case import grid
 
@@ -35,6 +35,19 @@ def test_reports_expected_less_than_once_are_counted_together(p: tuple[float, ..
     found = fit_p(WIDE, counts, np.array(p), 3)
     assert found == pytest.approx(stats.chi2.sf(stats.chisquare(*merged).statistic, freedom))
     assert found != pytest.approx(stats.chi2.sf(stats.chisquare(counts, expected).statistic, freedom))
+
+
+def test_a_deficient_mechanism_leaves_more_to_the_fit() -> None:
+    """Two of three answers are reported alike: 4 frequencies, and one parameter, found by a search on a line."""
+    table, counts = DenseMechanism(4, ((9, 4, 2, 1), (2, 5, 4, 5), (2, 5, 4, 5))), np.array([100, 95, 60, 45])
+    lines = np.array(table.weights)[:2] / 16
+
+    def cost(p: float) -> float:
+        return -float(counts @ np.log(np.array([p, 1 - p]) @ lines))
+
+    p = optimize.minimize_scalar(cost, bounds=(0, 1), method="bounded", options={"xatol": 1e-9}).x
+    wanted = stats.chisquare(counts, counts.sum() * (np.array([p, 1 - p]) @ lines), ddof=1).pvalue
+    assert estimate(table, [int(c) for c in counts]).fit_p == pytest.approx(wanted, rel=1e-3)
 
 
 def test_the_bound_is_that_of_free_coordinates() -> None:

@@ -146,6 +146,23 @@ def test_where_nothing_is_to_spare_nothing_is_fit_of(mechanism: Any, testable: b
     assert fit is None or fit > 1e-4
 
 
+def test_sets_that_cannot_differ_in_size_fit_only_if_they_do_not() -> None:
+    """An open answer as a set of one: two hundred sets hold two hundred answers, or some of them are not honest."""
+    mechanism = UnaryMechanism(4, 3, 16, 0)
+    assert fit_of(mechanism, SetCounts.of_symbols(3, {0b001: 150, 0b010: 50})) == 1
+    assert fit_of(mechanism, SetCounts.of_symbols(3, {0b001: 150, 0b011: 50})) == 0
+
+
+def test_pairs_that_are_seldom_apart_are_not_looked_at_in_a_few_sets() -> None:
+    """8 of 10 answers in each set: two given ones are apart or missing in four of 10 sets, which is below five."""
+    mechanism, rng = SubsetMechanism(BITS, 10, 8, 60_000), np.random.default_rng(10)
+    for n, testable in ((10, False), (200, True)):
+        vectors = np.ones((n, 10), dtype=np.uint8)
+        for vector in vectors:
+            vector[rng.choice(10, 2, replace=False)] = 0
+        assert (fit_of(mechanism, SetCounts.of_vectors(vectors)) is not None) is testable
+
+
 def test_counts_of_pairs_alone_give_all_but_the_likeliest() -> None:
     _, tally = drawn(OUE, P[4], 2000, np.random.default_rng(5))
     whole, pairs = estimate(OUE, tally), estimate(OUE, SetCounts(tally.n, tally.pairs))
