@@ -218,7 +218,7 @@ NEAREST: dict[str, str] = {
     "factors": "test_joint test_sets",
     "figures": "test_figures test_target_ends test_estimator",
     "identifiable": "test_identifiable test_figures",
-    "inputs": "test_inputs",
+    "inputs": "test_inputs test_estimator test_joint",
     "intervals": "test_intervals",
     "joint": "test_joint",
     "kronecker": "test_kronecker",
