@@ -252,6 +252,15 @@ def test_no_cell_of_a_table_is_certain_where_all_reports_are_alike(counts: list[
         assert high - low > 0.05
 
 
+def test_flags_are_of_the_margin_before_it_is_cut() -> None:
+    """Two reports that decode to −½ and 1½: the standard error is 1, so ±196 points, of which 0 to 100% is shown."""
+    found = estimate(DenseMechanism(4, ((12, 4), (4, 12))), [1, 1], methods=())
+    assert found.margins.score == ((0.0, 1.0), (0.0, 1.0))
+    assert found.margins.clt == pytest.approx((Z, Z))
+    for flags in found.row_flags:
+        assert flags == ("imprecise", "margin_too_wide", "few_informative")
+
+
 def test_rows_that_no_truth_gives_are_flagged() -> None:
     assert [("reports_do_not_fit" in flags) for flags in flags_of(ORDINARY, [0, 0, 0, 500])] == [False, True, True]
 
