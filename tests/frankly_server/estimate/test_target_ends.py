@@ -81,6 +81,18 @@ def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
             assert found.margins.score[t] == pytest.approx((low, high), abs=1e-6)
 
 
+@pytest.mark.parametrize("counts", [[99, 1], [60, 40]])
+def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int]) -> None:
+    mechanism = DenseMechanism(6, ((60, 4), (4, 60)))
+    found = estimate(mechanism, counts, methods=())
+    (low, high), value, se = found.margins.uncut[1], found.unbiased[1], found.se[1]  # type: ignore[misc]
+    assert value is not None
+    assert se is not None
+    wilson = stats.binomtest(counts[1], 100).proportion_ci(method="wilson")
+    mapped = [(q - 4 / 64) * 64 / 56 for q in (wilson.low, wilson.high)]
+    assert (low, high) == pytest.approx((min(mapped[0], value - Z * se), max(mapped[1], value + Z * se)), abs=1e-12)
+
+
 def test_without_the_shares_the_mean_square_stands_in() -> None:
     counts, n = [60, 70, 50], 180
     targets = ((Fraction(1), Fraction(-1), Fraction(0)),)
