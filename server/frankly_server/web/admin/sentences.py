@@ -61,7 +61,11 @@ def said_of(question: Mapping[str, Any], level: float, language: str, percent: s
     spoken = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
     whole = "those who answered" if percent is None else "those with the answer after the bar"
     first = [_share(row, language, whole) for row in spoken]
-    findings = (*first, *_ranking(question, level, language), *_versions(rows[0], whole if percent else "all who answered"))
+    findings = (
+        *first,
+        *_ranking(question, level, language),
+        *_versions(rows[0], whole if percent else "all who answered"),
+    )
     return Said(findings, (*_limits(rows), *_flags(rows)))
 
 
