@@ -208,6 +208,16 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "percentages of nothing": ({"percent": "all", "targets": ["affair", "marriage"]}, "field_type", "percent"),
     "unknown weights": ({"weights": "votes"}, "field_type", "weights"),
     "weights in a census": ({"weights": "inverse-variance", "census": True}, "unsupported", "weights"),
+    "weights of percentages": (
+        {"weights": "inverse-variance", "percent": "row", "targets": ["affair", "marriage"]},
+        "unsupported",
+        "weights",
+    ),
+    "weights of a ratio": (
+        {"weights": "inverse-variance", "targets": {"affair": {"x": {"of": {"yes": 1}, "over": {"no": 1}}}}},
+        "unsupported",
+        "weights",
+    ),
     "a sequence of everybody": ({"method": "sequence", "census": True}, "unsupported", "method"),
 }
 
