@@ -155,7 +155,7 @@ def _check_weights_of_ratios(weights: str, percent: str | None, combinations: Co
     named = (combinations or {}).values()
     has_ratio = percent is not None or any(each.over is not None for of in named for each in of.values())
     if weights == INVERSE_VARIANCE and has_ratio:
-        words = "a ratio or a percentage takes one weight of a version: leave the weights out, or use by=version"
+        words = "a ratio or a percentage needs one weight of each version: leave the weights out"
         raise InvalidInput(Problem.UNSUPPORTED, words, "weights")
 
 

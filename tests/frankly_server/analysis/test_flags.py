@@ -86,6 +86,9 @@ def test_an_estimate_without_an_error_keeps_its_row(sqlite: Database, asked: Ask
     assert told["estimate"] == pytest.approx(2 * (100 - 40) / 200)
     assert [told[name] for name in ("se", "margin", "low", "high")] == [None] * 4
     assert "interval_unknown" in told["flags"]
+    (bound,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method="kl", **asked)["questions"][0]["rows"]
+    assert bound["low"] < told["estimate"] < bound["high"]
+    assert (bound["se"], "interval_unknown" in bound["flags"]) == (None, False)
     assert replay(json.loads(encode(found))) == encode(found)
 
 
