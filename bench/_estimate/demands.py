@@ -66,15 +66,15 @@ def _figures(cell: Held) -> Iterator[tuple[str, FloatArray]]:
 
 
 def rows(cells: Sequence[Held]) -> list[dict[str, Any]]:
-    """Return, by design, kind and n, the least coverage over truths and targets, and the largest width of `score`."""
-    found: dict[tuple[str, str, int], list[Held]] = {}
+    """Return, by design, the least coverage over kinds, truths, sizes and targets, and the largest width of `score`."""
+    found: dict[str, list[Held]] = {}
     for cell in cells:
-        found.setdefault((cell.design, cell.kind, cell.n), []).append(cell)
+        found.setdefault(cell.design, []).append(cell)
     return [
-        {"design": design, "kind": kind, "n": n, "cells": len(here)}
+        {"design": design, "cells": len(here)}
         | {m: _least([cell.coverage[m] for cell in here if m in cell.coverage]) for m in ("clt", *LEAST)}
         | {"score_width": max((f.figure for f in figures(here) if f.demand == "score_width"), default=None)}
-        for (design, kind, n), here in found.items()
+        for design, here in found.items()
     ]
 
 

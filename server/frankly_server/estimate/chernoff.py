@@ -132,7 +132,8 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
 
     Under a truth of value θ each exp(λ Σd)/G(λ, θ)^n is a non-negative supermartingale in n that starts at 1, and so is
     a mixture over λ with fixed weights. It reaches 1/α at any time with chance α at most [Ville 1939]; the interval is
-    where it has not. log G is concave in θ, so this is an interval, and it holds the mean.
+    where it has not. log G is concave in θ, so this is an interval, and it holds the mean if
+    that is possible.
     """
     low, high = score.reach
     if not high > low:
