@@ -166,18 +166,6 @@ def test_what_no_version_can_tell_is_not_compared() -> None:
     assert homogeneity([np.array([0.2, 0.8]), np.array([0.9, 0.1])], [one, nothing]) is None
 
 
-def test_the_test_of_equal_versions_does_not_depend_on_units() -> None:
-    values = [np.array([0.9, 0.1]), np.array([0.7, 0.3])]
-    covariance = np.array([[2e-5, -2e-5], [-2e-5, 2e-5]])
-    units = np.array([1.0, 1e-6])
-    plain = homogeneity(values, [covariance] * 2)
-    other = homogeneity([units * x for x in values], [covariance * np.outer(units, units)] * 2)
-    assert plain is not None
-    assert other is not None
-    assert other.p == pytest.approx(plain.p, rel=1e-6)
-    assert plain.p < 1e-100
-
-
 # mechanisms, reports of each, true shares; the least expected count of a symbol is 5 or more
 SIZED: dict[str, tuple[tuple[DenseMechanism, ...], tuple[int, ...], Sequence[float]]] = {
     "grr": ((grr(4, 1), grr(4, 1)), (500, 500), FIRST),

@@ -3,8 +3,9 @@
 
 from math import hypot
 
+import numpy as np
 import pytest
-from frankly_server.estimate.pooling import combined_ends, weighted_root, weighted_sum
+from frankly_server.estimate.pooling import combined_ends, homogeneity, weighted_root, weighted_sum
 
 WEIGHTS = ((0.25, 1.0, 0.5), (0.75, -2.0, 0.5))
 VALUES = ((0.2, 3.0, 0.4), (0.6, 1.0, None))
@@ -21,3 +22,15 @@ def test_lower_ends_come_from_lower_ends_and_upper_ones_from_upper_ones() -> Non
 def test_errors_of_a_sum_add_in_squares() -> None:
     assert weighted_sum(WEIGHTS, VALUES) == pytest.approx((0.5, 1.0, None))
     assert weighted_root(WEIGHTS, VALUES) == pytest.approx((hypot(0.05, 0.45), hypot(3, 2), None))
+
+
+def test_the_test_of_equal_versions_does_not_depend_on_units() -> None:
+    values = [np.array([0.9, 0.1]), np.array([0.7, 0.3])]
+    covariance = np.array([[2e-5, -2e-5], [-2e-5, 2e-5]])
+    units = np.array([1.0, 1e-6])
+    plain = homogeneity(values, [covariance] * 2)
+    other = homogeneity([units * x for x in values], [covariance * np.outer(units, units)] * 2)
+    assert plain is not None
+    assert other is not None
+    assert other.p == pytest.approx(plain.p, rel=1e-6)
+    assert plain.p < 1e-100
