@@ -28,7 +28,7 @@ def document(*blocks: Block, strata: int = 1) -> SurveyDocument:
     later = NOW + timedelta(days=30)
     return SurveyDocument(
         survey="ab" * 16, version=1, prev=None, issued=NOW, opens=NOW, closes=later, expires=later, languages=("en",),
-        title={"en": "Worst"}, consent=None, collect_url="https://collect.example/v1/surveys/x/reports", min_reports=1,
+        title={"en": "Worst"}, consent=None, collect_url="https://collect.example/v1/surveys/x/reports", min_reports=10,
         strata=asked, blocks=blocks,
     )  # fmt: skip
 

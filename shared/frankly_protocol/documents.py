@@ -23,6 +23,7 @@ from frankly_protocol.tokens import TokenRule
 TYPE = "frankly.survey/2"
 MAX_VALIDITY = timedelta(days=400)
 CLOCK_SKEW = timedelta(minutes=10)
+RELEASE_EVERY = ("day", "hour")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class SurveyDocument:
 
     survey : 128 random bits as hex. prev : digest of the version before, None for the first. Times are aware, UTC.
     consent : text shown before answering, or None. min_reports : fewer reports give no number to any analyst.
+    release_every : when waiting reports may be released, one of `RELEASE_EVERY` (UTC). release_step : 2 to min_reports;
+    fewer reports of a cell (this document and one answer to every public question) are never released by themselves.
     strata : public questions answered in clear (often none). All a respondent's symbols travel in one report.
     token : what a report must carry to be counted, None if anybody may report.
     """
@@ -50,6 +53,8 @@ class SurveyDocument:
     strata: tuple[Question, ...]
     blocks: tuple[Block, ...]
     token: TokenRule | None = None
+    release_every: str = "day"
+    release_step: int = 10
 
     def __post_init__(self) -> None:
         if not self.issued <= self.opens < self.closes <= self.expires:
@@ -58,6 +63,10 @@ class SurveyDocument:
             raise schema.reject(f"a document is valid for at most {MAX_VALIDITY.days} days", "expires")
         if (self.prev is None) != (self.version == 1):
             raise schema.reject("the first version, and only the first, has no predecessor", "prev")
+        if self.release_every not in RELEASE_EVERY:
+            raise schema.reject(f"expected one of {', '.join(RELEASE_EVERY)}", "release_every")
+        if not 2 <= self.release_step <= self.min_reports:
+            raise schema.reject("expected 2 to min_reports", "release_step")
         schema.distinct(tuple(block.id for block in self.blocks), "blocks")
         questions = [q.id for block in self.blocks for q in block.questions] + [q.id for q in self.strata]
         schema.distinct(tuple(questions), "blocks")
@@ -86,7 +95,9 @@ class SurveyDocument:
             title=schema.words(data["title"], "title", languages),
             consent=schema.optional(data["consent"], "consent", lambda v, f: schema.words(v, f, languages)),
             collect_url=schema.text(data["collect_url"], "collect_url", 2000),
-            min_reports=schema.integer(data["min_reports"], "min_reports", 1),
+            min_reports=schema.integer(data["min_reports"], "min_reports", 2),
+            release_every=schema.text(data["release_every"], "release_every"),
+            release_step=schema.integer(data["release_step"], "release_step", 2),
             strata=schema.items(data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)),
             blocks=schema.items(data["blocks"], "blocks", 1, 100, _block_reader(languages)),
             token=schema.optional(data["token"], "token", TokenRule.from_json),
@@ -111,6 +122,8 @@ class SurveyDocument:
                 "consent": None if self.consent is None else dict(self.consent),
                 "collect_url": self.collect_url,
                 "min_reports": self.min_reports,
+                "release_every": self.release_every,
+                "release_step": self.release_step,
                 "strata": [q.to_json() for q in self.strata],
                 "token": self.token.to_json() if self.token else None,
                 "blocks": [block.to_json() for block in self.blocks],
@@ -209,6 +222,6 @@ def _named(promise: str) -> Iterator[None]:
 
 
 _KEYS = frozenset(
-    "type survey version prev issued opens closes expires languages title consent collect_url min_reports strata token "
-    "blocks".split()
+    "type survey version prev issued opens closes expires languages title consent collect_url min_reports "
+    "release_every release_step strata token blocks".split()
 )

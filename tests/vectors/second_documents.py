@@ -86,6 +86,7 @@ def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
         any(a > b for a, b in pairwise(times))
         or times[1] == times[2]
         or times[3] - times[0] > timedelta(days=400)
+        or document["release_step"] > document["min_reports"]
         or (document["prev"] is None) != (document["version"] == 1)
         or len(set(document["languages"])) < len(document["languages"])
         or any(set(said) != set(document["languages"]) for said in [document["title"], *labels])

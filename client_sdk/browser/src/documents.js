@@ -165,7 +165,9 @@ const survey = object({
   title: words,
   consent: optional(words),
   collect_url: text(2000),
-  min_reports: integer(1),
+  min_reports: integer(2),
+  release_every: text(),
+  release_step: integer(2),
   strata: list(0, 8, question),
   blocks: list(1, 100, block),
   token: optional(token),
@@ -180,6 +182,8 @@ export function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string}
   const { issued, opens, closes, expires, blocks, strata } = found;
   if (!(issued <= opens && opens < closes && closes <= expires)) throw reject("expires", "order_of_times");
   if (expires > issued + LONGEST_VALID) throw reject("expires", "too_long_valid");
+  if (found.release_every !== "day" && found.release_every !== "hour") throw reject("release_every", "release_every");
+  if (found.release_step > found.min_reports) throw reject("release_step", "release_step");
   if ((found.prev === null) !== (found.version === 1)) throw reject("prev", "predecessor");
   requireDistinct(blocks.map(idOf), "blocks");
   requireDistinct([...questionsOf(found), ...strata].map(idOf), "blocks");

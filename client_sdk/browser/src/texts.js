@@ -96,6 +96,8 @@ const TEXTS = {
   invite_key: "invites have no key",
   order_of_times: "times must satisfy issued ≤ opens < closes ≤ expires",
   too_long_valid: "a document is valid for at most 400 days",
+  release_every: "expected one of day, hour",
+  release_step: "expected 2 to min_reports",
   predecessor: "the first version, and only the first, has no predecessor",
   // Mechanisms.
   no_table: "expected a table of whole numbers",

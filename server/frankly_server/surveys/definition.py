@@ -11,7 +11,16 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust.tokens import token_verifier
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from frankly_server.design.families import PAIRS
 from frankly_server.design.request import MECHANISMS
@@ -24,8 +33,8 @@ from frankly_server.surveys.fields import (
     Language,
     Moment,
     Part,
+    Reports,
     Slug,
-    Whole,
     Words,
     custom,
     folded,
@@ -36,6 +45,8 @@ from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml
 
 MAX_JOINT: Final = 256
+RELEASE_STEP: Final = 10
+"""Reports that are released together at the least, unless the survey file says otherwise."""
 
 
 class ChoiceDefinition(Part):
@@ -186,7 +197,8 @@ class SurveyDefinition(Part):
     """A survey as its admin writes it; budget is the most the whole form may cost, in nats.
 
     Times that are left out are settled when a version is published: it opens at once, closes 90 days later and expires
-    30 days after that. tokens : what a report must carry; none if anybody may report.
+    30 days after that. tokens : what a report must carry; none if anybody may report. release_every, release_step : when
+    waiting reports are released, and how many of a cell at the least: 10, or min_reports if that is less.
     """
 
     name: Slug
@@ -196,11 +208,21 @@ class SurveyDefinition(Part):
     opens: Moment | None = None
     closes: Moment | None = None
     expires: Moment | None = None
-    min_reports: Whole = 100
+    min_reports: Reports = 100
+    release_every: Literal["day", "hour"] = "day"
+    release_step: Reports | None = None
     budget: Budget
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
     tokens: TokensDefinition | None = None
     blocks: Annotated[tuple[BlockDefinition, ...], Field(min_length=1, max_length=100)]
+
+    @field_validator("release_step")
+    @classmethod
+    def _within_the_minimum(cls, step: int | None, given: ValidationInfo) -> int | None:
+        least = given.data.get("min_reports")  # missing if it is wrong itself
+        if step is not None and least is not None and step > least:
+            raise custom(Problem.DEFINITION_INVALID, f"write at most min_reports, which is {least}, or raise that")
+        return step
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -215,6 +237,11 @@ class SurveyDefinition(Part):
                 words = f"{where} needs a text in each of {', '.join(self.languages)}, and in no other language"
                 raise custom(Problem.DEFINITION_INVALID, words)
         return self
+
+    @property
+    def step(self) -> int:
+        """The least number of reports that are released together."""
+        return min(RELEASE_STEP, self.min_reports) if self.release_step is None else self.release_step
 
     @property
     def questions(self) -> tuple[QuestionDefinition, ...]:

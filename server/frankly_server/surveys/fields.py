@@ -66,11 +66,11 @@ def _text(value: Any) -> str:
     return value
 
 
-def _whole(value: Any) -> int:
+def _whole(value: Any, least: int = 1) -> int:
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
-    if type(value) is not int or not 1 <= value <= 10**9:
-        raise custom(Problem.FIELD_TYPE, "write a whole number from 1 to 1000000000")
+    if type(value) is not int or not least <= value <= 10**9:
+        raise custom(Problem.FIELD_TYPE, f"write a whole number from {least} to 1000000000")
     return value
 
 
@@ -141,6 +141,11 @@ Whole = Annotated[
     int,
     BeforeValidator(_whole),
     _shown("A whole number.", ["integer", "string"], minimum=1, maximum=10**9, pattern=_whole_of(_WHOLE)),
+]
+Reports = Annotated[
+    int,
+    BeforeValidator(lambda value: _whole(value, 2)),
+    _shown("A number of reports, at least 2.", ["integer", "string"], minimum=2, maximum=10**9, pattern=_whole_of(_WHOLE)),
 ]
 Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"enum": [True, False, "true", "false"]})]
 Moment = Annotated[

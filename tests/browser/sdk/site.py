@@ -27,7 +27,7 @@ languages: [en, ar]
 opens: {opens}
 closes: {closes}
 expires: {closes}
-min_reports: 1
+min_reports: 2
 budget: "2.5"
 blocks:
   - id: smokes
