@@ -26,7 +26,6 @@ from frankly_server.web import (
     problems,
     public,
     reading,
-    receiving,
 )
 from frankly_server.web.admin import blueprint as admin_pages
 from frankly_server.web.openapi import declare
@@ -78,14 +77,17 @@ def create_app(settings: Settings, *, clock: Clock | None = None, services: Serv
     app.register_blueprint(hosted.blueprint(bound))
     app.register_blueprint(admin_pages(bound))
     _add_description(app)
-    receiving.put_before(app, bound, settings, allowed)
     return app
 
 
 def wsgi() -> APIFlask:
     """Return the application for a production WSGI server: ``gunicorn 'frankly_server.app:wsgi()'``."""
     logs.configure()
-    return create_app(Settings.load())
+    settings = Settings.load()
+    services = _open(settings, SystemClock())
+    app = create_app(settings, services=services)
+    app.before_request(services.releasing.wake)  # in the worker, wherever the application was made
+    return app
 
 
 def _open(settings: Settings, clock: Clock) -> Services:

@@ -7,7 +7,7 @@ from frankly_protocol.clock import Clock
 
 from frankly_server.accounts import Accounts, Passwords
 from frankly_server.analysis import Analysis
-from frankly_server.intake import Intake, Invites
+from frankly_server.intake import Intake, Invites, Releasing
 from frankly_server.keys import Access, Keyring
 from frankly_server.log import LogService
 from frankly_server.settings import Settings
@@ -22,7 +22,7 @@ from frankly_server.surveys.webhooks import Herald, Webhooks
 class Services:
     """The services over one database and one key folder; nothing is opened before it is used.
 
-    surveys, intake, analysis : the survey's life. access : API keys. keys : signing keys. log : the transparency log.
+    surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing keys. log : the transparency log.
     accounts : people who sign in. lifecycle, jobs : states of surveys, and publishing in the background. webhooks,
     herald : whom to tell that a survey has closed, and the thread that does.
     """
@@ -36,6 +36,7 @@ class Services:
         self.access = Access(database, clock)
         self.surveys = Surveys(settings, database, self.keys, clock)
         self.intake = Intake(database, clock)
+        self.releasing = Releasing(database, clock)
         self.log = LogService(database, self.keys, clock)
         self.invites = Invites(database)
         self.analysis = Analysis(database)
@@ -74,5 +75,6 @@ class Services:
     def close(self) -> None:
         """Write what is still in memory and close the database's connections; using a service opens new ones."""
         self.herald.stop()
+        self.releasing.stop()
         self.intake.close()
         self.database.close()

@@ -28,15 +28,19 @@ def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
     yield from _migrated(postgres.create())
 
 
+@pytest.fixture
+def postgresql(postgres_database: Database) -> Database:
+    """A migrated PostgreSQL database without rows, for tests that are about its own ways."""
+    with postgres_database.engine.begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+    return postgres_database
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest) -> Database:
     """A migrated database without rows: the test runs once on each kind."""
-    if request.param == "sqlite":
-        return request.getfixturevalue("sqlite")
-    found: Database = request.getfixturevalue("postgres_database")
-    with found.engine.begin() as connection:
-        for table in reversed(metadata.sorted_tables):
-            connection.execute(table.delete())
+    found: Database = request.getfixturevalue(request.param)
     return found
 
 

@@ -2,11 +2,14 @@
 """Published documents and reports on them, without the designer."""
 
 import secrets
+from collections.abc import Iterable
 
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.report import Report
 from frankly_server.store import Database, DocumentRow, ReportRow, SurveyRow
+from frankly_server.store.schema import tokens
+from sqlalchemy import func, select
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, sealed, survey
 
@@ -45,3 +48,26 @@ def body(document: SurveyDocument, *symbols: int, report_id: str | None = None) 
 def row(*symbols: int, report_id: str | None = None, document: str = "sha256:" + "cd" * 32) -> ReportRow:
     """A report as stored."""
     return ReportRow(SURVEY, report_id or secrets.token_hex(16), document, symbols or (0, 1), "")
+
+
+def release(database: Database, *documents: SurveyDocument, at: str = "2026-06-02T00:00:00Z", step: int = 2) -> int:
+    """Release what is pending of some documents, in cells of at least a step; return how many reports that were."""
+    n = 0
+    for document in documents:
+        with database.transaction("release") as tx:
+            n += tx.releases.release(document.survey, document.digest, step, at, is_over=False)
+    return n
+
+
+def released(database: Database, document: SurveyDocument, rows: Iterable[ReportRow], day: str = "2026-06-02") -> int:
+    """Store reports on a document and release them on a day."""
+    with database.transaction("receive") as tx:
+        tx.reports.add(list(rows))
+    return release(database, document, at=f"{day}T00:00:00Z")
+
+
+def spent(database: Database, survey_id: str = SURVEY) -> int:
+    """How many tokens of a survey are spent, released or not."""
+    with database.engine.connect() as connection:
+        wanted = select(func.count()).where(tokens.c.survey == survey_id, tokens.c.spent)
+        return int(connection.execute(wanted).scalar_one())

@@ -2,6 +2,6 @@
 """Estimates for analysts."""
 
 from frankly_server.analysis.analysis import Analysis
-from frankly_server.analysis.result import encode, replay
+from frankly_server.analysis.result import encode
 
-__all__ = ["Analysis", "encode", "replay"]
+__all__ = ["Analysis", "encode"]

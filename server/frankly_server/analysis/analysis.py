@@ -3,12 +3,14 @@
 
 from typing import Any
 
-from frankly_protocol.errors import InvalidInput
+from frankly_protocol import __version__
+from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis.reading import received, with_periods, with_tables
+from frankly_server.analysis.reading import again, received, with_periods, with_tables
 from frankly_server.analysis.request import RESPONDENTS, Request
-from frankly_server.analysis.result import answer, needed
+from frankly_server.analysis.received import Received
+from frankly_server.analysis.result import answer, encode, needed
 from frankly_server.estimate.margins import DEFAULT
 from frankly_server.store import Database
 
@@ -39,7 +41,7 @@ class Analysis:
 
         level : confidence of the margins. census : the respondents are the whole population, so that margins hold the
         privacy noise alone. method : one of `METHODS`, default score; simultaneous : short for that method. targets,
-        by : see `Request`. since, until : only reports that came in on these days or between, ``YYYY-MM-DD`` in UTC.
+        by : see `Request`. since, until : only batches released on these days or between, ``YYYY-MM-DD`` in UTC.
         population : N, if the respondents were drawn without replacement from N people.
 
         percent, weights : see `Request`.
@@ -72,3 +74,31 @@ class Analysis:
             if request.is_dated:
                 documents = [with_periods(tx, row, each, request) for row, each in zip(rows, documents, strict=True)]
         return answer(survey_id, documents, request)
+
+    def replay(self, result: Any) -> bytes:
+        """Return a result computed again, byte for byte, from the reports of the batches that it names.
+
+        Raises InvalidInput(json_invalid) if it is no result of this database's surveys, or was made by another version
+        of the code.
+        """
+        try:
+            inputs = result["inputs"]
+            if inputs["code"] != __version__:
+                words = f"this result was made by version {inputs['code']}, this is {__version__}: replay it with that"
+                raise InvalidInput(Problem.JSON_INVALID, words, "inputs.code")
+            request = Request.from_json(inputs["request"])
+            releases = {str(each["digest"]): int(each["release"]) for each in inputs["documents"]}
+            with self._database.reading("replay") as tx:
+                rows = [row for digest in releases if (row := tx.documents.get(digest)) is not None]
+                documents = [Received.of(row.envelope, {}, releases[row.digest]) for row in rows]
+                together = needed(documents, request)
+                documents = [
+                    again(tx, row, each, together.get(row.digest, ()), request)
+                    for row, each in zip(rows, documents, strict=True)
+                ]
+            return encode(answer(str(result["survey"]), documents, request))
+        except InvalidInput:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
+            words = "this is no result of `estimates`: give its JSON, whole and unchanged"
+            raise InvalidInput(Problem.JSON_INVALID, words, "inputs") from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periods that estimates are told apart by: UTC days, and the weeks and months made of them. Nothing finer is known."""
+"""Periods that estimates are told apart by: UTC days of release, and the weeks and months made of them."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -8,13 +8,9 @@ from typing import Any, Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.store import UNDATED
-
 PERIODS: Final = ("day", "week", "month")
 DAYS: Final = "days"
 """What rows of one span of days are labelled by."""
-UNDATED_WORD: Final = "undated"
-"""The period of reports whose day is not known."""
 ALL_TIME: Final = ""
 """The period that holds every report."""
 
@@ -38,8 +34,6 @@ class Span:
         return self.since is not None or self.until is not None
 
     def __contains__(self, day: str) -> bool:
-        if day == UNDATED:
-            return not self
         return (self.since is None or day >= self.since) and (self.until is None or day <= self.until)
 
     def __str__(self) -> str:
@@ -55,8 +49,6 @@ class Span:
             return None
         if by is None:
             return str(self)
-        if day == UNDATED:
-            return UNDATED_WORD
         if by == "week":
             year, week, _ = date.fromisoformat(day).isocalendar()
             return f"{year:04d}-W{week:02d}"
@@ -64,11 +56,6 @@ class Span:
 
 
 ALL_DAYS: Final = Span()
-
-
-def in_order(periods: set[str]) -> list[str]:
-    """Return periods from the first to the last; the undated lie before."""
-    return sorted(periods, key=lambda period: (period != UNDATED_WORD, period))
 
 
 def _day(value: Any, field: str) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading counts of a survey's documents; reports themselves only where more could be counted than is kept.
+"""Reading a survey's released batches: their counts; reports themselves only where more could be counted than is kept.
 
 What is kept, and so how long reading takes, follows from the document alone (`store.Layout`).
 """
@@ -9,22 +9,20 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
-from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 
-from frankly_server.analysis.periods import ALL_TIME, UNDATED_WORD
+from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.received import Blocks, Cell, Key, Received
 from frankly_server.analysis.request import Request
-from frankly_server.store import NO_NUMBER, UNDATED, DocumentRow, Layout, Transaction, is_masked, is_set, members
+from frankly_server.store import NO_NUMBER, DocumentRow, Layout, Transaction, is_masked, is_set, members
 
 Tallies = dict[Key, Counter[tuple[int, ...]]]
 
 
 def received(tx: Transaction, row: DocumentRow) -> Received:
     """Return a document with the counts of each block by itself: symbols, or pairs of positions of large sets."""
-    document = SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
-    layout = Layout.of(document)
+    found = Received.of(row.envelope, {}, max((batch.release for batch in tx.releases.of_document(row.digest)), default=0))
+    layout = Layout.of(found.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
     for count, n in tx.counts.of_document(row.digest).items():
@@ -35,9 +33,8 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
     for block in layout.sets:
         for pair, n in tx.counts.pairs(row.digest, block, block).items():
             tallies[(block,), pair.stratum, ALL_TIME][pair.symbol, pair.other_symbol] += n
-    rest = [(i,) for i in range(len(document.blocks)) if not layout.covers((i,))]
-    cells = {key: Cell(n, dict(tallies[key])) for key, n in totals.items()}
-    return Received(document, row.envelope, cells | _from_reports(tx, row, document, rest))
+    rest = [(i,) for i in range(len(found.document.blocks)) if not layout.covers((i,))]
+    return found.with_cells(_cells(totals, tallies)).with_cells(_from_reports(tx, row, found, rest))
 
 
 def with_tables(tx: Transaction, row: DocumentRow, found: Received, wanted: Iterable[Blocks]) -> Received:
@@ -54,21 +51,17 @@ def with_tables(tx: Transaction, row: DocumentRow, found: Received, wanted: Iter
             tallies[blocks, pair.stratum, ALL_TIME][
                 layout.parts(i, pair.symbol) + layout.parts(j, pair.other_symbol)
             ] += n
-    cells = {key: Cell(sum(tally.values()), dict(tally)) for key, tally in tallies.items()}
-    return Received(
-        found.document,
-        found.envelope,
-        {**found.cells, **cells, **_from_reports(tx, row, found.document, rest)},
-    )
+    totals = {key: sum(tally.values()) for key, tally in tallies.items()}
+    return found.with_cells(_cells(totals, tallies)).with_cells(_from_reports(tx, row, found, rest))
 
 
 def with_periods(tx: Transaction, row: DocumentRow, found: Received, request: Request) -> Received:
-    """Return the document with the counts of each block by itself in every period asked for, and of the undated."""
+    """Return the document with the counts of each block by itself in every period asked for."""
     layout = Layout.of(found.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
     for count, n in tx.counts.by_day(row.digest, request.span.since, request.span.until).items():
-        period = UNDATED_WORD if count.day == UNDATED else request.span.period(count.day, request.period)
+        period = request.span.period(count.day, request.period)
         if period is None:
             continue
         key = ((count.block,), count.stratum, period)
@@ -78,24 +71,52 @@ def with_periods(tx: Transaction, row: DocumentRow, found: Received, request: Re
         totals[key] += n
         if layout.radices[count.block]:
             tallies[key][layout.parts(count.block, count.symbol)] += n
-    cells = {key: Cell(n, dict(tallies[key])) for key, n in totals.items()}
-    return Received(found.document, found.envelope, {**found.cells, **cells})
+    return found.with_cells(_cells(totals, tallies))
+
+
+def again(tx: Transaction, row: DocumentRow, found: Received, wanted: Iterable[Blocks], request: Request) -> Received:
+    """Return the document with the cells that a result was made from: of releases up to the one that it names.
+
+    They come from the reports: counts hold later releases as well.
+    """
+    single = [(i,) for i in range(len(found.document.blocks))]
+    cells = _from_reports(tx, row, found, [*single, *wanted], found.release)
+    days = {batch.release: batch.released[:10] for batch in tx.releases.of_document(row.digest)}
+    periods = {release: request.span.period(day, request.period) for release, day in days.items()}
+    dated = _from_reports(tx, row, found, single, found.release, periods) if request.is_dated else {}
+    return found.with_cells(cells).with_cells(dated)
 
 
 def _from_reports(
-    tx: Transaction, row: DocumentRow, document: SurveyDocument, wanted: Sequence[Blocks]
+    tx: Transaction,
+    row: DocumentRow,
+    found: Received,
+    wanted: Sequence[Blocks],
+    newest: int | None = None,
+    periods: dict[int, str | None] | None = None,
 ) -> dict[Key, Cell]:
-    """Return the same cells as counts give, from every report of a document: the time grows with their number."""
+    """Return the same cells as counts give, from every released report: the time grows with their number.
+
+    newest : the last release that counts, None for all. periods : of each release, None for all time.
+    """
     if not wanted:
         return {}
-    mechanisms = [block.mechanism for block in document.blocks]
+    mechanisms = [block.mechanism for block in found.document.blocks]
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
-    for symbols, stratum, n in tx.together.of_document(row.survey, row.digest):
+    for alike in tx.whole.of_document(row.survey, row.digest):
+        period = ALL_TIME if periods is None else periods.get(alike.release)
+        if period is None or (newest is not None and alike.release > newest):
+            continue
         for blocks in wanted:
-            totals[blocks, stratum, ALL_TIME] += n
-            for entry in _entries([mechanisms[i] for i in blocks], [symbols[i] for i in blocks]):
-                tallies[blocks, stratum, ALL_TIME][entry] += n
+            key = (blocks, alike.stratum, period)
+            totals[key] += alike.n
+            for entry in _entries([mechanisms[i] for i in blocks], [alike.symbols[i] for i in blocks]):
+                tallies[key][entry] += alike.n
+    return _cells(totals, tallies)
+
+
+def _cells(totals: dict[Key, int], tallies: Tallies) -> dict[Key, Cell]:
     return {key: Cell(n, dict(tallies[key])) for key, n in totals.items()}
 
 

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came in under one document: its signed bytes and counts, in a form that travels with every result.
+"""What has been released under one document: its signed bytes, and counts of whole batches."""
 
-Counts of a group that is too small for any number do not travel: only how many reports there were.
-"""
-
-import base64
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 
-from frankly_server.analysis.periods import ALL_TIME, UNDATED_WORD
+from frankly_server.analysis.periods import ALL_TIME
 
 Blocks = tuple[int, ...]
 Tally = Mapping[tuple[int, ...], int]
@@ -23,39 +19,33 @@ Key = tuple[Blocks, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Reports of some blocks within a stratum and a period: how many, and symbols together -> how many.
-
-    tally : None where it is held back.
-    """
+    """Reports of some blocks within a stratum and a period: how many, and symbols together -> how many."""
 
     n: int
-    tally: Tally | None
+    tally: Tally
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A document, its envelope's exact bytes, and cells by their keys."""
+    """A document, cells by their keys, and the newest release (1, 2, …) whose batches they hold; 0 if there is none."""
 
     document: SurveyDocument
-    envelope: bytes
     cells: Mapping[Key, Cell]
+    release: int
 
     @classmethod
-    def of(cls, envelope: bytes, cells: Mapping[Key, Cell]) -> "Received":
+    def of(cls, envelope: bytes, cells: Mapping[Key, Cell], release: int) -> "Received":
         """Return the document of an envelope with its cells."""
-        return cls(SurveyDocument.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload), envelope, cells)
+        return cls(SurveyDocument.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload), cells, release)
+
+    def with_cells(self, cells: Mapping[Key, Cell]) -> "Received":
+        """Return the same with more cells."""
+        return replace(self, cells={**self.cells, **cells})
 
     @property
     def n(self) -> int:
-        """How many reports came in: every report has one symbol for every block."""
+        """How many reports were released: every report has one symbol for every block."""
         return sum(cell.n for (blocks, _, period), cell in self.cells.items() if (blocks, period) == ((0,), ALL_TIME))
-
-    @property
-    def undated(self) -> int:
-        """How many of them have no day, if days were read."""
-        return sum(
-            cell.n for (blocks, _, period), cell in self.cells.items() if (blocks, period) == ((0,), UNDATED_WORD)
-        )
 
     def within(self, blocks: Blocks, by: str | None, choice: str | None, period: str) -> list[Key]:
         """Return the keys of these blocks and period in the strata where the question `by` was answered `choice`."""
@@ -69,30 +59,9 @@ class Received:
         """Return the periods that these blocks have reports in, but for all time."""
         return {when for found, _, when in self.cells if found == blocks} - {ALL_TIME}
 
-    def to_json(self, shown: Collection[Key]) -> dict[str, Any]:
-        """Return the envelope and the cells, the counts of those in `shown` only."""
-        cells = [
-            [list(key[0]), *key[1:], cell.n, _listed(cell.tally) if key in shown else None]
-            for key, cell in sorted(self.cells.items(), key=lambda item: item[0])
-        ]
-        return {"envelope": base64.b64encode(self.envelope).decode(), "cells": cells}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Received":
-        """Read what `to_json` wrote; KeyError, TypeError or ValueError if it is not that."""
-        cells = {
-            (tuple(map(int, blocks)), str(stratum), str(period)): Cell(int(n), None if tally is None else _read(tally))
-            for blocks, stratum, period, n, tally in value["cells"]
-        }
-        return cls.of(base64.b64decode(value["envelope"], validate=True), cells)
-
-
-def _listed(tally: Tally | None) -> list[list[int]] | None:
-    return None if tally is None else [[*symbols, n] for symbols, n in sorted(tally.items())]
-
-
-def _read(tally: Sequence[Sequence[int]]) -> Tally:
-    return {tuple(map(int, entry[:-1])): int(entry[-1]) for entry in tally}
+    def to_json(self) -> dict[str, Any]:
+        """Return what names the batches: the document's digest and the newest release."""
+        return {"digest": self.document.digest, "release": self.release}
 
 
 def _choice(stratum: str, by: str) -> Any:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From counts to an answer, and the same answer again from what it carries (`frankly replay`).
+"""From counts of released batches to an answer.
 
-Nothing here reads a database or a clock: `answer` is a function of the request, the documents and their counts, all of
-which the answer holds under `inputs`, next to the version of the code.
+Nothing here reads a database or a clock: `answer` is a function of the request, the documents and their counts. The
+answer names all of them under `inputs`, next to the version of the code, for `Analysis.replay`.
 """
 
 import json
@@ -11,24 +11,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_protocol import __version__
-from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
 from frankly_server.analysis.parts import Part
-from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS, UNDATED_WORD, in_order
+from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
 from frankly_server.analysis.received import Blocks, Key, Received
 from frankly_server.analysis.request import VERSION, Request
 from frankly_server.analysis.rows import BETA, NO_PRODUCTS, part_targets, table_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
 from frankly_server.store import Layout
 
-LEAST = 2
-"""A covariance needs two reports; a document with fewer is left out, whatever it says."""
 NOTES = ("Shares are those of the people who reported; nothing corrects for those who did not.",)
 READ = (
-    "More symbols can come together here than are counted as reports come in: every report was read, which takes "
-    "longer the more there are."
+    "More symbols can come together here than a release counts: every report was read, which takes longer the more "
+    "there are."
 )
 
 _MOST_TABLES = 1000
@@ -54,7 +52,6 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
 
     Raises InvalidInput: targets_invalid, strata_invalid (an unknown `by`), unsupported.
     """
-    shown: dict[str, set[Key]] = {each.document.digest: set() for each in documents}
     asked = tables(documents, request)
     groups = [(table, group) for table in asked for group in _in_periods(table, _groups(table, request), request)]
     if len(groups) > _MOST_TABLES:
@@ -62,7 +59,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
             f"these are more than {_MOST_TABLES} tables: take longer periods, fewer days (since, until) or questions"
         )
         raise InvalidInput(Problem.UNSUPPORTED, words, "by")
-    questions = [_question(table, group, request, shown) for table, group in groups]
+    questions = [_question(table, group, request) for table, group in groups]
     newest = documents[-1].document
     return {
         "survey": survey,
@@ -83,11 +80,11 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         ],
         "questions": questions,
         "beta": BETA,
-        "notes": [*NOTES, *([READ] if any(map(_is_read, asked)) else []), *_undated(documents)],
+        "notes": [*NOTES, *([READ] if any(map(_is_read, asked)) else [])],
         "inputs": {
             "code": __version__,
             "request": request.to_json(),
-            "documents": [each.to_json(shown[each.document.digest]) for each in documents],
+            "documents": [each.to_json() for each in documents],
         },
     }
 
@@ -95,25 +92,6 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
 def encode(body: Mapping[str, Any]) -> bytes:
     """Return an answer as the exact bytes that are served and that `replay` compares."""
     return json.dumps(body, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
-
-
-def replay(result: Any) -> bytes:
-    """Return the answer computed again from what a result carries.
-
-    Raises InvalidInput(json_invalid) if it is no result, or if it was made by another version of the code.
-    """
-    try:
-        inputs = result["inputs"]
-        if inputs["code"] != __version__:
-            words = f"this result was made by version {inputs['code']}; this is {__version__}: replay it with that one"
-            raise InvalidInput(Problem.JSON_INVALID, words, "inputs.code")
-        documents = [Received.from_json(each) for each in inputs["documents"]]
-        return encode(answer(str(result["survey"]), documents, Request.from_json(inputs["request"])))
-    except InvalidInput:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
-        words = "this is no result of `estimates`: give its JSON, whole and unchanged"
-        raise InvalidInput(Problem.JSON_INVALID, words, "inputs") from None
 
 
 def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blocks]]:
@@ -152,7 +130,7 @@ def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list
     else:
         blocks = [(source, blocks_of(source.document, table.questions) or ()) for source in table.sources]
         found = {period for source, positions in blocks for period in source.periods(positions)}
-        name, periods = request.period, in_order(found - {UNDATED_WORD} if request.span else found)
+        name, periods = request.period, sorted(found)
     return [
         replace(group, label=(group.label or {}) | {name: period}, period=period)
         for group in groups
@@ -169,17 +147,11 @@ def _require_days(table: Table) -> None:
             raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
 
 
-def _undated(documents: Sequence[Received]) -> list[str]:
-    n = sum(each.undated for each in documents)
-    return [f"{n} reports are undated: their days were not kept, so no period holds them."] if n else []
-
-
-def _question(table: Table, group: Group, request: Request, shown: dict[str, set[Key]]) -> dict[str, Any]:
+def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     label, sources = group.label, group.sources
     found = [(source, _keys(source, table, group)) for source in sources]
-    counted = [(source, keys, sum(source.cells[key].n for key in keys)) for source, keys in found]
-    used = [(source, keys) for source, keys, n in counted if n >= LEAST]
-    n = sum(n for _, _, n in counted if n >= LEAST)
+    used = [(source, keys) for source, keys in found if keys]
+    n = sum(source.cells[key].n for source, keys in used for key in keys)
     least = max(source.document.min_reports for source in sources)
     digests = [source.document.digest for source, _ in used]
     head = {
@@ -193,12 +165,7 @@ def _question(table: Table, group: Group, request: Request, shown: dict[str, set
     }
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
-    for source, keys in used:
-        shown[source.document.digest].update(keys)
     body = table_json(table, [_part(source, keys, table) for source, keys in used], request, digests)
-    if any(0 < count < LEAST for _, _, count in counted):
-        for row in body["rows"]:
-            row["flags"].append("version_left_out")
     told = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
     for row in body["rows"]:
         row["by"] = told
@@ -215,7 +182,7 @@ def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
     n_reports = 0
     for key in keys:
         n_reports += source.cells[key].n
-        for symbols, n in (source.cells[key].tally or {}).items():
+        for symbols, n in source.cells[key].tally.items():
             tally[symbols] = tally.get(symbols, 0) + n
     positions = blocks_of(source.document, table.questions) or ()
     blocks = tuple(source.document.blocks[i] for i in positions)

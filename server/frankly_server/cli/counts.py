@@ -20,7 +20,7 @@ def counts() -> None:
 @click.argument("name", required=False)
 @json_option
 def verify(name: str | None, as_json: bool) -> None:
-    """Count every report of the survey called NAME (default: all) and compare. Exit code 6 if a count is wrong.
+    """Count every released report of the survey called NAME (default: all) and compare. Exit code 6 if a count is wrong.
 
     It sees one moment and keeps nobody waiting. What differs is shown by document, block and how many, not by symbol.
     """
@@ -42,10 +42,9 @@ def verify(name: str | None, as_json: bool) -> None:
 @click.argument("name", required=False)
 @json_option
 def rebuild(name: str | None, as_json: bool) -> None:
-    """Count every report of the survey called NAME (default: all) again, in place of the counts there are.
+    """Count every released report of the survey called NAME (default: all) again, in place of the counts there are.
 
-    Reports that devices send meanwhile wait, or are told to come again: nothing is lost. Estimates go on. Reports do
-    not tell their days, so counts by day cannot be made again: those that fit stay, the rest becomes undated.
+    Releases wait meanwhile; reports and estimates go on.
     """
     found: dict[str, int] = {}
     with open_database() as database:

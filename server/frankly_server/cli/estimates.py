@@ -11,7 +11,6 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.analysis import replay as replayed
 from frankly_server.analysis.request import PERCENT, WEIGHTS
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.opening import open_services
@@ -37,8 +36,8 @@ _ID = re.compile(r"[0-9a-f]{32}")
 @click.option("--simultaneous", is_flag=True, help="Margins for all choices of a question at once.")
 @click.option("--method", type=click.Choice(METHODS), help="Which margin [default: score].")
 @click.option("--by", help="A public question or version; day, week or month; or both, as region,week: apart.")
-@click.option("--since", metavar="DAY", help="Only reports of this UTC day, as 2026-05-31, and later ones.")
-@click.option("--until", metavar="DAY", help="Only reports of this UTC day and earlier ones.")
+@click.option("--since", metavar="DAY", help="Only batches released on this UTC day, as 2026-05-31, or later.")
+@click.option("--until", metavar="DAY", help="Only batches released on this UTC day or earlier.")
 @click.option("--crosstab", multiple=True, help="Two or more question ids, one option each: their joint table.")
 @click.option("--percent", type=click.Choice(PERCENT), help="Shares within the table's rows or columns.")
 @click.option("--weights", type=click.Choice(WEIGHTS), help="Of versions that are pooled [default: respondents].")
@@ -158,10 +157,13 @@ def _cells(row: Estimate) -> tuple[str, ...]:
 def replay(file: BinaryIO, as_json: bool) -> None:
     """Compute the estimates of a saved result FILE again, and compare byte for byte.
 
-    FILE is what `frankly estimates --result` or the server wrote. Exit code 6 if the numbers differ.
+    It reads this machine's database: the reports of the very batches that the result names, however many were released
+    since. FILE is what `frankly estimates --result` or the server wrote. Exit code 6 if the numbers differ.
     """
     saved = file.read(MAX_RESULT_BYTES + 1)
-    again = replayed(parse_json(saved, max_bytes=MAX_RESULT_BYTES, max_depth=16, decimals=True))
+    result = parse_json(saved, max_bytes=MAX_RESULT_BYTES, max_depth=16, decimals=True)
+    with open_services() as services:
+        again = services.analysis.replay(result)
     if again != saved:
         raise Differs
     if as_json:
@@ -171,7 +173,7 @@ def replay(file: BinaryIO, as_json: bool) -> None:
 
 
 class Differs(FranklyError):
-    """A result that its own counts do not give."""
+    """A result that its batches do not give."""
 
     def __init__(self) -> None:
-        super().__init__("the numbers are not what this result's own counts give", code="integrity")
+        super().__init__("the numbers are not what the batches of this result give", code="integrity")

@@ -21,6 +21,7 @@ _VERBS = {
     "migrate": ("frankly_server.cli.database:migrate", "Create the tables, or bring them up to date."),
     "admin": ("frankly_server.cli.accounts:admin", "Make accounts for the admin pages."),
     "survey": ("frankly_server.cli.survey:survey", "Apply, publish and list surveys."),
+    "release": ("frankly_server.cli.releasing:release", "Release pending reports for counting, now."),
     "tokens": ("frankly_server.cli.tokens:tokens", "Make invite tokens for a survey."),
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
     "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),

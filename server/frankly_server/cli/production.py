@@ -123,10 +123,11 @@ class Production(BaseApplication):  # type: ignore[misc]
         threads: int,
         ready: Callable[[int], None],
         request_timeout_s: float = 30.0,
+        started: Callable[[], None] = lambda: None,
     ) -> None:
         """Set everything up; `ready` is called with the port once it is listened on.
 
-        request_timeout_s : a request that has not arrived whole by then is 408.
+        request_timeout_s : a request that has not arrived whole by then is 408. started : called in every worker.
         """
         self._application = application
         worker = type("Worker", (TimelyWorker,), {"seconds": request_timeout_s})
@@ -144,6 +145,7 @@ class Production(BaseApplication):  # type: ignore[misc]
             "control_socket_disable": True,
             "forwarded_allow_ips": "",
             "logger_class": Quiet,
+            "post_worker_init": lambda _worker: started(),
             "when_ready": lambda arbiter: ready(arbiter.LISTENERS[0].sock.getsockname()[1]),
         }
         super().__init__()

@@ -42,6 +42,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
                 threads=settings.threads,
                 ready=announce,
                 request_timeout_s=settings.request_timeout_s,
+                started=services.releasing.wake,
             ).run()
             return
         server = Server(
@@ -53,6 +54,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
             request_timeout_s=settings.request_timeout_s,
         )
         announce(server.port)
+        services.releasing.wake()
         with stopped_by_signals(server.stop):
             server.run()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports come in here, and nothing else about their senders does."""
 
-from frankly_server.intake.intake import Intake
-from frankly_server.intake.storing import AllAccepted, Outcome
+from frankly_server.intake.intake import Intake, Outcome
+from frankly_server.intake.releasing import Releasing, next_release
 from frankly_server.intake.tokens import Invites
 
-__all__ = ["AllAccepted", "Intake", "Invites", "Outcome"]
+__all__ = ["Intake", "Invites", "Outcome", "Releasing", "next_release"]

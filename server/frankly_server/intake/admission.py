@@ -1,21 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a document lets in: symbols, strata and times, checked without database, network or clock."""
+"""Admission: what documents let in (symbols, strata, times, tokens), and why a survey takes no reports at all."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
+from typing import Any, Final
 
 from frankly_protocol import canonical
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
-from frankly_server.intake.tokens import TokenDoor
-from frankly_server.store import ReportRow
+from frankly_server.intake.tokens import Spend, TokenDoor
+from frankly_server.store import Database, ReportRow, Transaction
+
+
+PAUSE_S: Final = 3600
+
+
+class Paused(InvalidInput):
+    """The survey takes no reports for now; the same report may be sent after `retry_after_s` seconds."""
+
+    def __init__(self) -> None:
+        super().__init__(Problem.TOO_EARLY, "the survey is paused; send the same report later")
+        self.retry_after_s = PAUSE_S
 
 
 class TooEarly(InvalidInput):
@@ -84,3 +97,59 @@ class Admission:
             if given[question] not in choices:
                 raise InvalidInput(Problem.STRATA_INVALID, "not one of the question's choices", f"strata.{question}")
         return canonical.dumps(dict(given)).decode("ascii") if given else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A report that its document lets in, and the token it brings; only the first is stored."""
+
+    row: ReportRow
+    spend: Spend | None = None
+
+
+class Admissions:
+    """The rules of every document that reports have named; superseded versions count, until their own closing time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[str, Admission] = {}  # by digest; documents never change
+
+    def admit(self, survey_id: str, report: Any, now: datetime) -> Admitted | InvalidInput:
+        """Return what would be stored of a report (its bytes, or parsed JSON), or why it is refused."""
+        try:
+            read = Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
+            admission = self._known.get(read.doc) or self._learn(survey_id, read.doc)
+            if admission is None or admission.survey != survey_id:
+                self.require_survey(survey_id)
+                words = "the report names a document that is not this survey's; fetch the survey again"
+                raise InvalidInput(Problem.DOC_MISMATCH, words, "doc")
+            return Admitted(admission.admit(read, now), admission.door.spend(survey_id, read.token))
+        except InvalidInput as refusal:
+            return refusal
+
+    def require_survey(self, survey_id: str) -> None:
+        """Raise InvalidInput(survey_unknown) unless the survey is published."""
+        if not self.is_published(survey_id):
+            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link")
+
+    def is_published(self, survey_id: str) -> bool:
+        """Tell whether there is a document of this survey."""
+        if any(admission.survey == survey_id for admission in list(self._known.values())):
+            return True
+        with self._database.reading("find survey") as tx:
+            return tx.documents.latest(survey_id) is not None
+
+    def _learn(self, survey_id: str, digest: str) -> Admission | None:
+        with self._database.reading("read document") as tx:
+            row = tx.documents.get(digest)
+        if row is None or row.survey != survey_id:
+            return None
+        document = SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
+        return self._known.setdefault(digest, Admission.of(document, digest))
+
+
+def refusal_of(tx: Transaction, survey: str) -> InvalidInput:
+    """Return why a survey that is not open takes no reports."""
+    if tx.standings.get(survey).state == "paused":
+        return Paused()
+    return InvalidInput(Problem.CLOSED, "the survey has been closed; do not send again")

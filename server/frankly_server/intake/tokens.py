@@ -2,13 +2,14 @@
 """Tokens at the door: invites are made here, and every token is spent in the transaction that keeps its report.
 
 What whoever runs the server could link: he makes the invites, so a list of who got which, kept on the side, and a look
-at requests as they come in, link a person to a noisy report. Nothing stored does. Tokens of an outside issuer (blind
+at requests as they come in, link a person to a noisy report. Nothing stored does, once a release has written report
+and token anew; until then their rows may (docs/privacy.md). Tokens of an outside issuer (blind
 signatures) cannot be linked to a person even so, unless issuer and server are one.
 """
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frankly_protocol.errors import InvalidInput
@@ -73,17 +74,14 @@ class Invites:
             tx.tokens.add(row.id, [hashlib.sha256(token).hexdigest() for token in raw])
         return [encode_token(token) for token in raw]
 
-    def count(self, survey_id: str) -> tuple[int, int]:
-        """Return how many tokens a survey has, and how many of them are spent."""
-        with self._database.reading("count invites") as tx:
-            return tx.tokens.count(survey_id)
-
 
 def spend_all(tx: Transaction, survey: str, wanted: Sequence[tuple[str, Spend]]) -> dict[str, InvalidInput]:
     """Spend the tokens of (report id, token) pairs; return the ids whose token could not be spent, and why.
 
     Of several reports with one token the first gets it. Locks are taken in the order of hashes.
     """
+    if not wanted:
+        return {}
     owners: dict[str, str] = {}
     for report_id, spend in wanted:
         owners.setdefault(spend.hash, report_id)
@@ -95,12 +93,6 @@ def spend_all(tx: Transaction, survey: str, wanted: Sequence[tuple[str, Spend]])
     hashes = {spend.hash for _, spend in refused}
     known, elsewhere = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
     return {report_id: _why(spend.hash, known, elsewhere) for report_id, spend in refused}
-
-
-def give_back(tx: Transaction, survey: str, spends: Iterable[Spend]) -> None:
-    """Undo spendings of this transaction whose reports were not kept."""
-    for spend in spends:
-        tx.tokens.give_back(survey, spend.hash, keep_row=spend.invited)
 
 
 def _hashes(wanted: Sequence[tuple[str, Spend]], *, invited: bool) -> list[str]:

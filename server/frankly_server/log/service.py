@@ -200,8 +200,8 @@ class LogService:
 
 
 def _reports(tx: Transaction, digest: str) -> int:
-    """Return how many reports a document has: every report has one symbol in its first block."""
-    return sum(n for key, n in tx.counts.of_document(digest).items() if key.block == 0)
+    """Return how many released reports a document has."""
+    return sum(batch.n for batch in tx.releases.of_document(digest))
 
 
 def _is_of(signature: NoteSignature, name: str, hint: bytes) -> bool:

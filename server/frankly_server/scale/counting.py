@@ -17,7 +17,7 @@ from frankly_server.scale import engines
 from frankly_server.scale.columns import symbols_of
 from frankly_server.scale.engines import ALONE, Engine
 from frankly_server.scale.manifest import ExportBroken, Exported, Manifest
-from frankly_server.store import CountKey, Database, DocumentRow, Layout, PairKey
+from frankly_server.store import Alike, Batch, CountKey, Database, DocumentRow, Layout, PairKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,12 @@ class _Reading:
         return _Counts(self._counted)
 
     @cached_property
-    def together(self) -> "_Together":
-        return _Together(self._counted)
+    def whole(self) -> "_Whole":
+        return _Whole(self._counted)
+
+    @cached_property
+    def releases(self) -> "_Releases":
+        return _Releases()
 
 
 class _Documents:
@@ -143,15 +147,22 @@ class _Documents:
         ]
 
 
-class _Together:
+class _Whole:
     def __init__(self, counted: Counted) -> None:
         self._counted = counted
 
-    def of_document(self, _survey: str, digest: str) -> Iterator[tuple[list[Any], str, int]]:
+    def of_document(self, _survey: str, digest: str) -> Iterator[Alike]:
         document = next(each for each in self._counted.documents if each.digest == digest).document()
         mechanisms, layout = [block.mechanism for block in document.blocks], Layout.of(document)
         for stratum, values, n in self._counted.read(digest):
-            yield symbols_of(mechanisms, layout, values), stratum, n
+            yield Alike(0, symbols_of(mechanisms, layout, values), stratum, n)
+
+
+class _Releases:
+    """Exports name no release."""
+
+    def of_document(self, _digest: str) -> Sequence[Batch]:
+        return ()
 
 
 class _Counts:

@@ -2,10 +2,10 @@
 """One door to the database, with named transactions."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from sqlalchemy import Connection, Engine, inspect
@@ -14,7 +14,6 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frankly_server.store.accounts import Accounts
 from frankly_server.store.api_keys import ApiKeys
-from frankly_server.store.arrivals import Arrivals, Kind
 from frankly_server.store.audit import AuditTrail
 from frankly_server.store.counts import Counts
 from frankly_server.store.days import Days
@@ -25,15 +24,16 @@ from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import Jobs
 from frankly_server.store.log import LogEntries
 from frankly_server.store.partitions import Partitions
-from frankly_server.store.reports import ReportRow, Reports
+from frankly_server.store.releases import Releases
+from frankly_server.store.reports import Reports
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.sessions import Sessions
 from frankly_server.store.standings import Standings
 from frankly_server.store.surveys import Surveys
 from frankly_server.store.tables import Tables
-from frankly_server.store.together import Together
 from frankly_server.store.tokens import Tokens
 from frankly_server.store.webhooks import Webhooks
+from frankly_server.store.whole import Whole
 
 _log: Final = structlog.get_logger("frankly.store")
 
@@ -65,9 +65,14 @@ class Transaction:
         return Counts(self._connection)
 
     @cached_property
-    def together(self) -> Together:
-        """How often symbols of several blocks came in together."""
-        return Together(self._connection)
+    def releases(self) -> Releases:
+        """Pending reports into batches."""
+        return Releases(self._connection)
+
+    @cached_property
+    def whole(self) -> Whole:
+        """Released reports by all that they hold."""
+        return Whole(self._connection)
 
     @cached_property
     def exporting(self) -> Exporting:
@@ -139,9 +144,6 @@ class Database:
     """A pool of connections to one SQLite file or one PostgreSQL database.
 
     Safe to share between threads. Every statement runs inside a named transaction, whose name shows up in logs.
-
-    writers : transactions worth running at once by those who can wait for each other. Two on PostgreSQL: one is worked
-    on while the other's commit goes to disk. More would make each smaller.
     """
 
     def __init__(self, database_url: str) -> None:
@@ -149,9 +151,7 @@ class Database:
         # SQLite has one writer at a time: queueing here is fair and instant, its own busy wait sleeps and retries.
         alone = self.engine.dialect.name == "sqlite"
         self._writing = threading.Lock() if alone else nullcontext()
-        self.writers = 1 if alone else 2
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
-        self._arrivals = Arrivals(self.engine)
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[Transaction]:
@@ -161,19 +161,6 @@ class Database:
         """
         with self._writing, self._translated(name), self.engine.begin() as connection:
             yield Transaction(connection)
-
-    def kind(self, row: ReportRow) -> Kind | None:
-        """Return what a report says, for `keep_new`; None if it is not known here how that is counted."""
-        return self._arrivals.kind(row)
-
-    def keep_new(self, survey_id: str, ids: Sequence[str], kinds: Sequence[Kind], day: str) -> set[str]:
-        """Insert and count those of a survey's reports that are plainly new, as one transaction; return their ids.
-
-        Nothing becomes of the others, which a `transaction` must look at. ids : all different. kinds : what each says.
-        Raises StoreUnavailable, upon which the same may be given again.
-        """
-        with self._writing, self._translated("keep reports"):
-            return self._arrivals.keep(survey_id, ids, kinds, day)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
@@ -202,15 +189,24 @@ class Database:
                 "run `frankly migrate` with the newest version of the two"
             )
 
-    def forget_erased(self) -> None:
-        """Make SQLite drop erased rows from its log too; PostgreSQL does so when it next vacuums.
+    def forget_deleted(self) -> None:
+        """Take what was deleted off the disk: out of SQLite's log, and out of PostgreSQL's tables of reports and tokens.
 
         Raises StoreUnavailable.
         """
-        if self.engine.dialect.name == "sqlite":
-            with self._translated("forget erased"), closing(self.engine.raw_connection()) as connection:
-                # A checkpoint runs outside transactions, which SQLAlchemy's own connections always open.
+        # Neither runs inside a transaction, which SQLAlchemy's own connections always open.
+        with self._translated("forget deleted"), closing(self.engine.raw_connection()) as connection:
+            if self.engine.dialect.name == "sqlite":
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return
+            driver: Any = connection.driver_connection
+            driver.autocommit = True
+            try:
+                driver.execute("SET statement_timeout = 0")
+                driver.execute("VACUUM reports, tokens")
+                driver.execute("SET statement_timeout = '30s'")
+            finally:
+                driver.autocommit = False
 
     def close(self) -> None:
         """Close every pooled connection."""

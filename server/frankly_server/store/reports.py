@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised reports: one row per (survey, id), the first one kept."""
+"""Randomised reports: one row per (survey, id), the first one kept; pending until a release counts it."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,14 @@ from frankly_server.store.partitions import Partitions
 from frankly_server.store.schema import reports
 from frankly_server.store.upsert import add_new
 
+_COLUMNS = (reports.c.survey, reports.c.id, reports.c.document, reports.c.symbols, reports.c.strata)
+# One statement, so that no report is stored after the transaction that closes its survey.
+_OPEN = "NOT EXISTS (SELECT 1 FROM survey_standings WHERE survey_standings.survey = x.survey AND state <> 'open')"
+
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """All that is kept of a report.
+    """All that is kept of a report, but for its release.
 
     symbols : one per block, as they travelled. strata : canonical JSON, empty if the survey has none.
     """
@@ -36,32 +40,30 @@ class Reports:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, row: ReportRow) -> bool:
-        """Insert a report; False if its id was already taken, in which case nothing changed."""
-        return bool(self.add_many((row,)))
-
-    def add_many(self, rows: Sequence[ReportRow]) -> set[str]:
-        """Insert reports of one survey with distinct ids; return the ids that were new."""
+    def add(self, rows: Sequence[ReportRow]) -> set[str]:
+        """Insert reports with distinct ids as pending; return the ids that were new, of surveys that are open."""
         # Sorted: two overlapping batches then take their locks in one order and cannot deadlock.
         values = [_values(row) for row in sorted(rows, key=lambda row: row.id)]
-        # Told by RETURNING: what drivers report as the number of rows is not the same everywhere.
-        return set(add_new(self._connection, reports, values, "id"))
+        return set(add_new(self._connection, reports, values, "id", where=_OPEN))
+
+    def take_back(self, survey_id: str, ids: Sequence[str]) -> None:
+        """Delete reports that this transaction inserted."""
+        self._connection.execute(delete(reports).where(reports.c.survey == survey_id, reports.c.id.in_(ids)))
 
     def get_many(self, survey_id: str, ids: Sequence[str]) -> dict[str, ReportRow]:
-        """Return the stored reports with these ids."""
-        if not ids:
-            return {}
-        found = self._connection.execute(select(reports).where(reports.c.survey == survey_id, reports.c.id.in_(ids)))
-        return {row.id: _row(*row) for row in found}
+        """Return the stored reports with these ids, pending or released."""
+        found = select(*_COLUMNS).where(reports.c.survey == survey_id, reports.c.id.in_(ids))
+        return {row.id: _row(*row) for row in self._connection.execute(found)} if ids else {}
 
-    def scan(self, survey_id: str) -> Iterator[ReportRow]:
-        """Yield every report of a survey; for checks, never for estimates."""
-        every = select(reports).where(reports.c.survey == survey_id).execution_options(yield_per=1000)
-        for row in self._connection.execute(every):
-            yield _row(*row)
+    def released(self, survey_id: str) -> Iterator[tuple[ReportRow, int]]:
+        """Yield every released report of a survey with its release; for checks, never for estimates."""
+        wanted = (reports.c.survey == survey_id) & reports.c.release.is_not(None)
+        every = select(*_COLUMNS, reports.c.release).where(wanted).execution_options(yield_per=1000)
+        for *row, release in self._connection.execute(every):
+            yield _row(*row), release
 
-    def number(self, survey_id: str) -> int:
-        """Return how many reports a survey has."""
+    def accepted(self, survey_id: str) -> int:
+        """Return how many reports a survey has, pending ones included: never tell it but in bands."""
         found = select(func.count()).select_from(reports).where(reports.c.survey == survey_id)
         return int(self._connection.execute(found).scalar_one())
 
@@ -81,13 +83,8 @@ def symbols_text(symbols: Sequence[SymbolJson]) -> str:
 
 
 def _values(row: ReportRow) -> dict[str, str]:
-    return {
-        "survey": row.survey,
-        "id": row.id,
-        "document": row.document,
-        "symbols": symbols_text(row.symbols),
-        "strata": row.strata,
-    }
+    symbols = symbols_text(row.symbols)
+    return {"survey": row.survey, "id": row.id, "document": row.document, "symbols": symbols, "strata": row.strata}
 
 
 def _row(survey: str, report_id: str, document: str, symbols: str, strata: str) -> ReportRow:

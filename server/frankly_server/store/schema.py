@@ -22,11 +22,14 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA_VERSION: Final = "0008"
+SCHEMA_VERSION: Final = "0009"
 """The migration this code was written for; the server starts on no other."""
+SUPERSEDED: Final = frozenset({"counts", "pair_counts", "counts_by_day"})
+"""Tables that servers of the release before write to during an upgrade; they stay empty. The next migration drops them."""
 
 metadata = MetaData(
     naming_convention={
@@ -137,26 +140,38 @@ reports = Table(
     Column("id", HexBytes(16), primary_key=True, comment="random, minted on the device"),
     Column("document", DigestBytes(32), nullable=False, comment="the document whose mechanism made the symbols"),
     Column("symbols", Text, nullable=False, comment="randomised symbols, one per block, comma-separated"),
-    Column("strata", Text, nullable=False, comment="public strata as canonical JSON, empty if none"),
+    Column("strata", Text, nullable=False, comment="public strata as canonical JSON, empty if none or not told"),
+    Column("release", Integer, comment="the release that counted it; null while it is pending"),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
+batches = Table(
+    "batches",
+    metadata,
+    Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
+    Column("release", Integer, primary_key=True, autoincrement=False, comment="1, 2, ... within the document"),
+    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
+    Column("released", String(20), nullable=False, comment="when, UTC, RFC 3339"),
+    Column("n", BigInteger, nullable=False, comment="its reports; never changed"),
+    CheckConstraint("release >= 1", name="release"),
+    CheckConstraint("n >= 2", name="n"),
+    sqlite_with_rowid=False,
+)
+
 counts = Table(
-    "counts",
+    "batch_counts",
     metadata,
     Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
     Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
     Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol"),
-    Column("slot", SmallInteger, primary_key=True, autoincrement=False, comment="spreads writers; summed on reading"),
-    Column("n", BigInteger, nullable=False, comment="reports with this symbol"),
+    Column("n", BigInteger, nullable=False, comment="released reports with this symbol"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
-    postgresql_with={"fillfactor": 50},  # room for updates in place: these rows change with every report
 )
 
 pair_counts = Table(
-    "pair_counts",
+    "batch_pair_counts",
     metadata,
     Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
     Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
@@ -164,20 +179,18 @@ pair_counts = Table(
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
     Column("symbol", Integer, primary_key=True, autoincrement=False, comment="of the block, or a set's position"),
     Column("other_symbol", Integer, primary_key=True, autoincrement=False, comment="of the other, or a later position"),
-    Column("slot", SmallInteger, primary_key=True, autoincrement=False, comment="spreads writers; summed on reading"),
-    Column("n", BigInteger, nullable=False, comment="reports with both"),
+    Column("n", BigInteger, nullable=False, comment="released reports with both"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
-    postgresql_with={"fillfactor": 50},
 )
 
 counts_by_day = Table(
-    "counts_by_day",
+    "batch_counts_by_day",
     metadata,
     Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
     Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
-    Column("day", String(10), primary_key=True, comment="UTC day of arrival; empty if not known"),
+    Column("day", String(10), primary_key=True, comment="UTC day of the release"),
     Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol, or a set's position"),
     Column(
         "other_symbol",
@@ -186,11 +199,9 @@ counts_by_day = Table(
         autoincrement=False,
         comment="a set's later position; -1 for a symbol alone",
     ),
-    Column("slot", SmallInteger, primary_key=True, autoincrement=False, comment="spreads writers; summed on reading"),
-    Column("n", BigInteger, nullable=False, comment="reports of that day with this symbol"),
+    Column("n", BigInteger, nullable=False, comment="reports released on that day with this symbol"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
-    postgresql_with={"fillfactor": 50},
 )
 
 day_counts = Table(
@@ -210,6 +221,7 @@ tokens = Table(
     Column("survey", HexBytes(16), primary_key=True, comment="the survey the token opens, once"),
     Column("hash", HexBytes(32), primary_key=True, comment="SHA-256 of the token; the token itself is not kept"),
     Column("spent", Boolean, nullable=False, comment="used; by whom, when and for which report is not kept"),
+    Column("settled", Boolean, nullable=False, server_default=false(), comment="rewritten since it was spent"),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invite tokens, as hashes: handed out, then spent; which report spent one is written nowhere."""
+"""Invite tokens, as hashes: handed out, then spent; which report spent one is written nowhere.
+
+A token that was spent is written anew by the next release (`releases`): until then its row may tell when it was spent.
+"""
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from frankly_server.store.schema import tokens
 from frankly_server.store.upsert import add_new
@@ -34,12 +37,6 @@ class Tokens:
         rows = [{"survey": survey, "hash": found, "spent": True} for found in sorted(set(hashes))]
         return set(add_new(self._connection, tokens, rows, "hash"))
 
-    def give_back(self, survey: str, found: str, *, keep_row: bool) -> None:
-        """Undo a spending of this same transaction: its report turned out to be stored already, or refused."""
-        same = (tokens.c.survey == survey) & (tokens.c.hash == found)
-        undo = tokens.update().where(same).values(spent=False) if keep_row else tokens.delete().where(same)
-        self._connection.execute(undo)
-
     def known(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Return which of these tokens this survey has, spent or not."""
         found = select(tokens.c.hash).where(tokens.c.survey == survey, tokens.c.hash.in_(list(hashes)))
@@ -49,9 +46,3 @@ class Tokens:
         """Return which of these tokens open another survey."""
         found = select(tokens.c.hash).where(tokens.c.survey != survey, tokens.c.hash.in_(list(hashes)))
         return set(self._connection.execute(found).scalars())
-
-    def count(self, survey: str) -> tuple[int, int]:
-        """Return how many tokens a survey has, and how many of them are spent."""
-        of_survey = select(tokens.c.spent, func.count()).where(tokens.c.survey == survey).group_by(tokens.c.spent)
-        found = {bool(spent): n for spent, n in self._connection.execute(of_survey)}
-        return sum(found.values()), found.get(True, 0)

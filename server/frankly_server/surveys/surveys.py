@@ -208,8 +208,9 @@ class Surveys:
             reports = tx.reports.erase(row.id)
             for version in tx.documents.versions(row.id):
                 tx.counts.erase(version.digest)
+                tx.releases.erase(version.digest)
             tx.days.erase(row.id)
-        self._database.forget_erased()
+        self._database.forget_deleted()
         return Erased(row.id, row.name, reports)
 
     def signed_by_others(self) -> Sequence[str]:

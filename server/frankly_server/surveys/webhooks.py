@@ -21,7 +21,6 @@ from frankly_protocol.errors import FranklyError
 
 from frankly_server.store import Database, Transaction
 from frankly_server.store.webhooks import DeliveryRow, WebhookRow
-from frankly_server.surveys.live import shown
 from frankly_server.surveys.outbound import Post, allowed
 from frankly_server.surveys.published import read_document
 
@@ -102,11 +101,11 @@ class Webhooks:
         noted = {delivery.event for delivery in tx.webhooks.of_survey(survey_id)}
         if set(keys.values()) <= noted:
             return  # before anything is counted
-        n = tx.reports.number(survey_id)
+        n = tx.releases.number(survey_id)
         for event, key in keys.items():
             if key not in noted and (event == CLOSED or n >= (stop or 0)):
                 facts = {"event": event, "survey": survey_id, "name": row.name, "version": latest.version,
-                         "reports": shown(n), "target": stop}  # fmt: skip
+                         "reports": n, "target": stop}  # fmt: skip
                 yield event, self._row(survey_id, key, facts)
 
     def _row(self, survey_id: str, event: str, facts: dict[str, Any]) -> DeliveryRow:

@@ -67,11 +67,11 @@ _QUERY = (
     Query(
         "by",
         {"type": "string", "maxLength": 72},
-        "Estimates apart: a public question of the survey or `version`; `day`, `week` or `month` of arrival in UTC; or "
+        "Estimates apart: a public question of the survey or `version`; `day`, `week` or `month` of release in UTC; or "
         "one of each, as `region,week`.",
     ),
-    Query("since", _DAY, "Only reports that came in on this UTC day or later."),
-    Query("until", _DAY, "Only reports that came in on this UTC day or before."),
+    Query("since", _DAY, "Only batches released on this UTC day or later."),
+    Query("until", _DAY, "Only batches released on this UTC day or before."),
     Query("format", {"type": "string", "enum": list(_FORMATS), "default": "json"}, "How the answer is written."),
 )
 
@@ -97,8 +97,8 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
     def estimates(survey_id: str) -> Response:
         """Return every question's shares, or what is asked for, with standard errors and margins.
 
-        Below the survey's minimum of reports a question says `insufficient` and carries no number. The JSON holds all
-        that is needed to compute it again: `frankly replay`.
+        Below the survey's minimum of reports a question says `insufficient` and carries no number. The JSON names
+        the batches that it was computed from, so that the server's operator can compute it again: `frankly replay`.
         """
         holder = auth.require_role(services, auth.ANALYST_ROLES)
         limits.questions.take(holder.prefix)

@@ -11,12 +11,12 @@ from typing import Final
 import structlog
 from flask import Flask, Response, current_app, g, request
 
-from frankly_server.web import logs
 from frankly_server.web.logs import duration_bucket, method_name
 
 PUBLIC_FOREVER = "public, max-age=31536000, immutable"
 _logger: Final = structlog.get_logger("frankly.web")
-ALWAYS: Final = {
+_REPORTS: Final = "public.report"
+_ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
@@ -26,13 +26,13 @@ ALWAYS: Final = {
 
 
 def register(app: Flask) -> None:
-    """Attach the headers and the one log line of every request."""
+    """Attach the headers and write the log lines."""
 
     def begin() -> None:
-        g.started = logs.started(request.environ)
+        g.started = time.monotonic()
 
     def finish(response: Response) -> Response:
-        for name, value in ALWAYS.items():
+        for name, value in _ALWAYS.items():
             response.headers.setdefault(name, value)  # the admin's pages allow their own style and script
         if response.status_code == 200 and getattr(_view(), "tagged", False):
             _tag(response)
@@ -58,17 +58,16 @@ def _tag(response: Response) -> None:
 
 
 def _log(response: Response) -> None:
+    """Write one line: the route's template, never the path that was asked for.
+
+    None for reports that were stored: with its time, a line would say when somebody answered. /metrics counts them.
+    """
+    if request.endpoint == _REPORTS and response.status_code < 400:
+        return
     more = {"code": g.problem_code} if "problem_code" in g else {}
     if "error_kind" in g:
         more |= {"error": g.error_kind, "where": g.error_place}
     route = request.url_rule.rule if request.url_rule else "none"
-    log_request(route, request.method, response.status_code, time.monotonic() - g.started, **more)
-
-
-def log_request(route: str, method: str, status: int, seconds: float, **more: str) -> None:
-    """Write one line: the route's template, never the path that was asked for.
-
-    more : the code of a problem; the kind of a fault of ours as `error`, and where it was.
-    """
+    seconds, method = time.monotonic() - g.started, method_name(request.method)
     write = _logger.error if "error" in more else _logger.info
-    write("request", route=route, method=method_name(method), status=status, duration=duration_bucket(seconds), **more)
+    write("request", route=route, method=method, status=response.status_code, duration=duration_bucket(seconds), **more)

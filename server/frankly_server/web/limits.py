@@ -41,11 +41,6 @@ class Limit:
         self._buckets = Buckets(per_s, max(1.0, per_s * _WINDOW_S))
         self._policy = f'"{kind}";q={floor(self._buckets.burst)};w={_WINDOW_S}'
 
-    def policy(self, name: str) -> dict[str, str] | None:
-        """Return what an answer's headers say if something is left for this name, else None; takes nothing."""
-        allowance = self._buckets.look(name, self._now())
-        return None if allowance.wait_s > 0.0 else self._told(allowance, about_to_take=0)
-
     def check(self, name: str) -> None:
         """Raise TooMany if nothing is left for this name; takes nothing."""
         self._judge(self._buckets.look(name, self._now()), about_to_take=0)

@@ -7,7 +7,6 @@ libraries are reduced to who spoke, how loudly, and the kind of error: their mes
 
 import logging
 import sys
-import time
 from collections.abc import MutableMapping
 from types import TracebackType
 from typing import Any, TextIO
@@ -17,13 +16,7 @@ import structlog
 FIELDS = frozenset({"event", "level", "route", "method", "status", "code", "duration", "error", "where", "logger",
                     "transaction"})  # fmt: skip
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_STARTED = "frankly.started"
 _BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-
-
-def started(environ: dict[str, Any]) -> float:
-    """Return when a request came in (monotonic seconds): when it was first asked for."""
-    return float(environ.setdefault(_STARTED, time.monotonic()))
 
 
 def duration_bucket(seconds: float) -> str:

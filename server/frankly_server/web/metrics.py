@@ -20,7 +20,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.settings import Settings
 from frankly_server.web import models, reading
-from frankly_server.web.logs import method_name, started
+from frankly_server.web.logs import method_name
 from frankly_server.web.openapi import declare
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -91,18 +91,12 @@ def count_limited(kind: str) -> None:
         current_app.extensions[_NAME].limited(kind)
 
 
-def of(app: Flask) -> Metrics:
-    """Return the counters of an application that `register` was called for."""
-    found: Metrics = app.extensions[_NAME]
-    return found
-
-
 def register(app: Flask) -> None:
     """Count every request of the application."""
     found = app.extensions[_NAME] = Metrics()
 
     def begin() -> None:
-        g.counted_from = started(request.environ)
+        g.counted_from = time.monotonic()
         found.begin()
 
     def finish(response: Response) -> Response:

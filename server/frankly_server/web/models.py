@@ -210,11 +210,11 @@ class QuestionEstimates(Shape):
 
 
 class Inputs(Shape):
-    """All that the answer was computed from."""
+    """Names of all that the answer was computed from."""
 
     code: str
     request: dict[str, Any]
-    documents: list[dict[str, Any]] = Field(description="Signed envelopes with counts, but for groups too small.")
+    documents: list[dict[str, Any]] = Field(description="Digests, and the newest release of each whose batches were read.")
 
 
 class DocumentCount(Shape):

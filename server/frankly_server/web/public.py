@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What devices use: keys, signed documents, reports; and health. No key, no cookie, no state between requests."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from apiflask import APIBlueprint
@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem, problem_body
 from frankly_protocol.trust import write_chain
 
-from frankly_server.intake import AllAccepted, Outcome
+from frankly_server.intake import Outcome
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.web import health, metrics, models, reading, transparency
@@ -27,25 +27,12 @@ _REPORT_PROBLEMS = (
 )  # fmt: skip
 
 
-FAILED: Final = "frankly.failed"
-"""Where an environment holds the error that a report met before it came to the route, which answers it."""
-Write = Callable[..., str]
 REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"
-
-
-def receipt(outcome: Outcome) -> tuple[dict[str, str], int]:
-    """Return what is answered to a report that is stored, and the status."""
-    return {"status": outcome.status, "id": outcome.id}, 201 if outcome.status == "accepted" else 200
 
 
 def answer(value: Any, status: int = 200) -> Response:
     """Render a JSON answer."""
-    return answered(json.dumps(value, allow_nan=False), status)
-
-
-def answered(text: str, status: int = 200) -> Response:
-    """Return a JSON answer that is written already."""
-    return Response(text, status=status, content_type=reading.JSON)
+    return Response(json.dumps(value, allow_nan=False), status=status, content_type=reading.JSON)
 
 
 def blueprint(services: Services, settings: Settings, limits: Limits) -> APIBlueprint:
@@ -120,59 +107,28 @@ def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, l
         reading.query(())
         survey = reading.survey_id(survey_id)
         limits.reports.check(survey)
-        if FAILED in request.environ:
-            raise request.environ.pop(FAILED)  # kept there, it would keep the request alive, and that keeps it
         if reading.content_type({reading.JSON, reading.BATCH_JSON}) == reading.BATCH_JSON:
             done = _batch(services, settings, survey)
             limits.reports.spend(survey)
             return done
         outcome = services.intake.accept(survey, reading.body(settings.report_limit_bytes))
         limits.reports.spend(survey)
-        return answer(*receipt(outcome))
+        return answer(_result(outcome), 201 if outcome.status == "accepted" else 200)
 
 
 def _batch(services: Services, settings: Settings, survey: str) -> Response:
-    """Split a batch, store it in one transaction, and answer report by report."""
+    """Store a batch in one transaction, and answer report by report."""
     body = reading.body(settings.body_limit_bytes)
-    reports = services.intake.recognised(body) or _listed(body, settings)
-    return answered(stored(services, settings, survey, reports, json.dumps))
-
-
-def stored(services: Services, settings: Settings, survey: str, reports: Sequence[Any], write: Write) -> str:
-    """Store a batch, and return what is answered: what became of each report, in their order; `write` writes JSON."""
-    if not 1 <= len(reports) <= settings.batch_limit:
-        raise InvalidInput(Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports")
-    outcomes = services.intake.accept_batch(survey, reports)
-    return f'{{"results": [{", ".join(_results(outcomes, write))}]}}'
-
-
-def _listed(body: bytes, settings: Settings) -> Sequence[Any]:
     content = canonical.parse_json(body, max_bytes=settings.body_limit_bytes, max_depth=5)
     if not isinstance(content, dict) or set(content) != {"reports"}:
         raise InvalidInput(Problem.FIELD_UNKNOWN, "a batch is an object with exactly the field reports", "reports")
-    if not isinstance(content["reports"], list):
+    reports = content["reports"]
+    if not isinstance(reports, list) or not 1 <= len(reports) <= settings.batch_limit:
         raise InvalidInput(Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports")
-    return content["reports"]
+    return answer({"results": [_result(judged) for judged in services.intake.accept_batch(survey, reports)]})
 
 
-def _results(outcomes: Sequence[Outcome | InvalidInput], write: Write) -> Iterator[str]:
-    """Yield each outcome as JSON; receipts of one status differ by their ids alone, which are hex digits."""
-    if isinstance(outcomes, AllAccepted):
-        before, after = _around("accepted", write)
-        yield before + f"{after}, {before}".join(outcomes.ids) + after
-        return
-    around: dict[str, tuple[str, str]] = {}
-    for outcome in outcomes:
-        if isinstance(outcome, InvalidInput):
-            problem = problem_body(outcome.problem, outcome.detail, outcome.field)
-            yield write({"status": "refused", "problem": problem}, allow_nan=False)
-            continue
-        if outcome.status not in around:
-            around[outcome.status] = _around(outcome.status, write)
-        yield outcome.id.join(around[outcome.status])
-
-
-def _around(status: str, write: Write) -> tuple[str, str]:
-    """Return what is written before and after the id of a receipt."""
-    before, after = write(receipt(Outcome(status, "@"))[0], allow_nan=False).split("@")
-    return before, after
+def _result(judged: Outcome | InvalidInput) -> dict[str, Any]:
+    if isinstance(judged, InvalidInput):
+        return {"status": "refused", "problem": problem_body(judged.problem, judged.detail, judged.field)}
+    return {"status": judged.status, "id": judged.id}

@@ -23,7 +23,6 @@ FLAGS: Final = {
     "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
     "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each version apart.",
-    "version_left_out": "A version with a single report is left out.",
     "exact_not_available": "The method asked for does not exist here: the interval is that of kl, which always holds.",
     "unbounded": "The denominator of this ratio may be zero: its interval has no end, so nothing is known of it.",
     "mle_not_converged": "The search for the likeliest shares stopped early.",

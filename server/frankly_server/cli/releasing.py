@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly release`: say when pending reports are released, or release them now."""
+
+import click
+from frankly_protocol.clock import SystemClock, format_time
+
+from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.cli.opening import open_services, survey_named
+from frankly_server.intake import next_release
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--now", is_flag=True, help="Release at once instead of at the next published time.")
+@json_option
+def release(name: str | None, now: bool, as_json: bool) -> None:
+    """Release the pending reports of the survey called NAME (default: all surveys).
+
+    A running server does so by itself at the published times: 00:00 UTC, and every full hour for surveys whose
+    documents say `hour`. With --now, whoever knows when you do it, and can look before and after, learns of the reports
+    in between: as many as a batch has at the least, some of which may be his own.
+    """
+    with open_services() as services:
+        survey = None
+        if name is not None:
+            with services.database.reading("find survey") as tx:
+                survey = survey_named(tx, name).id
+        released = services.releasing.release(survey=survey) if now else None
+    times = {every: format_time(next_release(every, SystemClock().now())) for every in ("hour", "day")}
+    if as_json:
+        write_json({"released": released, "next": times})
+        return
+    if released is not None:
+        remarks().print(f"{released} report(s) were released.", markup=False)
+    remarks().print(f"Running servers release next at {times['hour']} (hour) and {times['day']} (day).", markup=False)
