@@ -69,7 +69,7 @@ def _create() -> None:
         sa.Column("n", sa.BigInteger, nullable=False, comment="its reports; never changed"),
         sa.PrimaryKeyConstraint("document", "release", "stratum", name="pk_batches"),
         sa.CheckConstraint("release >= 1", name=op.f("ck_batches_release")),
-        sa.CheckConstraint("n >= 2", name=op.f("ck_batches_n")),
+        sa.CheckConstraint("n >= 1", name=op.f("ck_batches_n")),
         sqlite_with_rowid=False,
     )
     symbol = sa.Column("symbol", sa.Integer, nullable=False, comment="the report symbol")

@@ -21,6 +21,7 @@ from frankly_server.settings import Settings
 from pydantic import SecretStr
 
 from tests.faults.server.running import Running, report_bytes
+from tests.frankly_server.samples import stored
 
 REPORTS = 25
 
@@ -140,7 +141,7 @@ def _kept(services: Services, survey: str) -> tuple[list[Any], dict[Any, int]]:
         counts: dict[Any, int] = {}
         for document in services.surveys.versions(survey):
             counts |= {(document.digest, key): n for key, n in tx.counts.of_document(document.digest).items()}
-        return sorted((row.id, row.symbols, row.document) for row in tx.reports.scan(survey)), counts
+        return sorted((row.id, row.symbols, row.document) for row in stored(tx, survey)), counts
 
 
 def test_the_publishers_key_is_replaced_and_what_is_published_signed_again(root: Path, desk: Desk) -> None:

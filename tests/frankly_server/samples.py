@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.report import Report
-from frankly_server.store import Database, DocumentRow, ReportRow, SurveyRow
-from frankly_server.store.schema import tokens
+from frankly_server.store import Database, DocumentRow, ReportRow, SurveyRow, Transaction
+from frankly_server.store.schema import reports, tokens
 from sqlalchemy import func, select
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, sealed, survey
@@ -50,8 +50,8 @@ def row(*symbols: int, report_id: str | None = None, document: str = "sha256:" +
     return ReportRow(SURVEY, report_id or secrets.token_hex(16), document, symbols or (0, 1), "")
 
 
-def release(database: Database, *documents: SurveyDocument, at: str = "2026-06-02T00:00:00Z", step: int = 2) -> int:
-    """Release what is pending of some documents, in cells of at least a step; return how many reports that were."""
+def release(database: Database, *documents: SurveyDocument, at: str = "2026-06-02T00:00:00Z", step: int = 1) -> int:
+    """Release what is pending of some documents, by default every cell; return how many reports that were."""
     n = 0
     for document in documents:
         with database.transaction("release") as tx:
@@ -64,6 +64,12 @@ def released(database: Database, document: SurveyDocument, rows: Iterable[Report
     with database.transaction("receive") as tx:
         tx.reports.add(list(rows))
     return release(database, document, at=f"{day}T00:00:00Z")
+
+
+def stored(tx: Transaction, survey_id: str = SURVEY) -> list[ReportRow]:
+    """Every report of a survey, pending ones too."""
+    ids = tx._connection.scalars(select(reports.c.id).where(reports.c.survey == survey_id)).all()
+    return [row for i in range(0, len(ids), 500) for row in tx.reports.get_many(survey_id, ids[i : i + 500]).values()]
 
 
 def spent(database: Database, survey_id: str = SURVEY) -> int:

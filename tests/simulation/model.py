@@ -34,7 +34,7 @@ from sqlalchemy import event
 
 from tests.frankly_protocol.samples import NOW, ceiling, ldp_block, question, survey
 from tests.frankly_server.log.sites import Place
-from tests.frankly_server.samples import SURVEY
+from tests.frankly_server.samples import SURVEY, stored
 
 SYMBOLS = 24
 MAX_ROTATIONS = 2
@@ -193,7 +193,7 @@ class World:
     def check(self) -> None:
         """Every place that holds or counts reports agrees with the model."""
         with self.services.database.reading("check") as tx:
-            stored = [(row.id, row.symbols, row.document) for row in tx.reports.scan(SURVEY)]
+            stored = [(row.id, row.symbols, row.document) for row in stored(tx, SURVEY)]
             counted: Counter[tuple[str, int]] = Counter()
             by_day: Counter[tuple[str, int, str]] = Counter()
             for document in self.versions:

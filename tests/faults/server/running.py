@@ -25,6 +25,7 @@ from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from pydantic import SecretStr
 
+from tests.frankly_server.samples import stored
 from tests.frankly_server.web.site import SURVEY
 from tests.postgres import PostgresServer, free_port
 
@@ -233,7 +234,7 @@ def check_kept(server: Running, devices: Devices) -> None:
     """Every acknowledged report is there as it was sent, nothing is there twice, and the counts are a recount."""
     services = server.services()
     with services.database.reading("check") as tx:
-        rows = list(tx.reports.scan(server.survey))
+        rows = list(stored(tx, server.survey))
         kept = {row.id: row.symbols for row in rows}
         assert len(kept) == len(rows)
         assert tx.counts.recount(server.survey) == []

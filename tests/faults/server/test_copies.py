@@ -10,7 +10,7 @@ from frankly_server.app import create_app
 from frankly_server.store import Database
 
 from tests.frankly_server.log.sites import Place
-from tests.frankly_server.samples import SURVEY, body, published
+from tests.frankly_server.samples import SURVEY, body, published, stored
 
 COPIES = 64
 PATH = f"/v1/surveys/{SURVEY}/reports"
@@ -52,7 +52,7 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
 def kept(database: Database) -> Counter[str]:
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
-        return Counter(row.id for row in tx.reports.scan(SURVEY))
+        return Counter(row.id for row in stored(tx, SURVEY))
 
 
 def test_copies_are_one_report(place: Place, full: bool) -> None:

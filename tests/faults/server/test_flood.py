@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.server import flooding
 from tests.faults.server.running import Devices, Running
+from tests.frankly_server.samples import stored
 
 HONEST = 4
 GROWTH_BYTES = 200 * 2**20
@@ -65,7 +66,7 @@ def check_kept_beside_others(server: Running, devices: Devices) -> None:
     """Every acknowledged report is there as it was sent; reports of the warm-up are there too."""
     services = server.services()
     with services.database.reading("check") as tx:
-        kept = {row.id: row.symbols for row in tx.reports.scan(server.survey)}
+        kept = {row.id: row.symbols for row in stored(tx, server.survey)}
         assert tx.counts.recount(server.survey) == []
     services.close()
     assert devices.acknowledged.items() <= kept.items()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.server.running import Devices, Running, check_kept
+from tests.frankly_server.samples import stored
 
 
 @pytest.mark.parametrize("production", [False, True], ids=["waitress", "gunicorn"])
@@ -34,7 +35,7 @@ def test_nothing_in_flight_is_dropped(tmp_path: Path, production: bool, full: bo
 def check_stopped(server: Running, devices: Devices) -> None:
     services = server.services()
     with services.database.reading("check") as tx:
-        kept = {row.id for row in tx.reports.scan(server.survey)}
+        kept = {row.id for row in stored(tx, server.survey)}
         assert tx.counts.recount(server.survey) == []
     services.close()
     assert set(devices.acknowledged) <= kept

@@ -12,12 +12,12 @@ import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
-from frankly_server.analysis import Analysis, encode, replay
+from frankly_server.analysis import Analysis, encode
 from frankly_server.estimate import estimate, likelihood
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import ldp_block, survey
-from tests.frankly_server.samples import SURVEY, put, row
+from tests.frankly_server.samples import SURVEY, put, released, row
 from tests.frankly_server.store.counted import D, block, dense
 
 Asked = dict[str, Any]
@@ -42,8 +42,7 @@ FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
 
 def _received(database: Database, mechanism: Mechanism, counts: tuple[int, ...]) -> SurveyDocument:
     document = put(database, survey(block("b", mechanism)))
-    with database.transaction("receive") as tx:
-        tx.counts.add([row(y, document=document.digest) for y, n in enumerate(counts) for _ in range(n)])
+    released(database, document, [row(y, document=document.digest) for y, n in enumerate(counts) for _ in range(n)])
     return document
 
 
@@ -115,7 +114,7 @@ def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) ->
     assert drawn["worst_case_se"] == expected.worst_case_se[0]
     found = Analysis(sqlite).estimates(SURVEY, population=people)
     assert found["population"] == people
-    assert replay(json.loads(encode(found))) == encode(found)
+    assert Analysis(sqlite).replay(json.loads(encode(found))) == encode(found)
 
 
 BAD: dict[str, tuple[Asked, str, str]] = {
@@ -143,8 +142,7 @@ def test_populations_that_cannot_be(sqlite: Database, name: str) -> None:
 def test_a_population_of_several_versions_is_refused(sqlite: Database) -> None:
     first = put(sqlite, survey(ldp_block("affair", "1")))
     second = put(sqlite, survey(ldp_block("affair", "0.5"), version=2, prev=first.digest))
-    with sqlite.transaction("receive") as tx:
-        for document in (first, second):
-            tx.counts.add([row(i % 2, document=document.digest) for i in range(100)])
+    for document in (first, second):
+        released(sqlite, document, [row(i % 2, document=document.digest) for i in range(100)])
     with pytest.raises(InvalidInput, match="several versions"):
         Analysis(sqlite).estimates(SURVEY, population=1000)

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view for tools that read SQL holds the counts, slots added up, and cannot be written through."""
+"""The view for tools that read SQL holds the counts of released batches and cannot be written through."""
 
 import pytest
 from frankly_server.store import Database
 from sqlalchemy.exc import DBAPIError
 
 from tests.frankly_protocol.samples import ldp_block, survey
-from tests.frankly_server.samples import SURVEY, put, row
+from tests.frankly_server.samples import SURVEY, put, released, row
 
 
-def test_the_view_adds_up_slots(database: Database) -> None:
+def test_the_view_shows_counts(database: Database) -> None:
     document = put(database, survey(ldp_block("affair", "1")))
     rows = [row(y, document=document.digest) for y in (0, 0, 1)]
-    for each in rows:  # one by one: on PostgreSQL they take slots of their own
-        with database.transaction("test") as tx:
-            tx.counts.add([each])
+    for each in rows:
+        released(database, document, [each])
     with database.engine.connect() as connection:
         found = connection.exec_driver_sql(
             "SELECT survey, version, document, block, stratum, symbol, n FROM noisy_counts"

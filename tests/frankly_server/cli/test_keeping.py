@@ -9,7 +9,7 @@ import pytest
 from frankly_server.store import Database
 
 from tests.frankly_server.cli.conftest import Frankly
-from tests.frankly_server.samples import row
+from tests.frankly_server.samples import row, stored
 
 
 def published(ready: Frankly, survey_file: Path) -> str:
@@ -58,8 +58,8 @@ def test_erased_reports_are_gone_from_the_file_too(ready: Frankly, survey_file: 
     with database.transaction("fill") as tx:
         digest = tx.documents.versions(survey)[0].digest
         kept = replace(row(1, 1, document=digest, report_id=marker), survey=survey)
-        tx.reports.add(kept)
-        tx.counts.add([kept])
+        tx.reports.add([kept])
+        tx.releases.release(survey, digest, 1, "2026-06-02T00:00:00Z", is_over=False)
         tx.days.add(survey, "2026-11-21", {"closed": 1})
     database.close()
     files = [home / "frankly.db", home / "frankly.db-wal"]
@@ -68,8 +68,9 @@ def test_erased_reports_are_gone_from_the_file_too(ready: Frankly, survey_file: 
     assert (done.code, done.json["reports"]) == (0, 1), done.err
     assert not any(bytes.fromhex(marker) in file.read_bytes() for file in files if file.exists())
     with database.reading("look") as tx:
-        assert not list(tx.reports.scan(survey))
+        assert not list(stored(tx, survey))
         assert not tx.counts.of_document(digest)
+        assert not tx.releases.of_document(digest)
         assert not tx.days.of_survey(survey)
         assert tx.documents.versions(survey)
     database.close()
@@ -121,7 +122,10 @@ def test_the_doctor_finds_wrong_counts_and_open_key_files(ready: Frankly, survey
     database = Database(f"sqlite:///{home / 'frankly.db'}")
     with database.transaction("miscount") as tx:
         digest = tx.documents.versions(survey)[0].digest
-        tx.counts.add([row(1, 1, document=digest)])
+        tx.reports.add([replace(row(1, 1, document=digest), survey=survey)])
+        tx.releases.release(survey, digest, 1, "2026-06-02T00:00:00Z", is_over=False)
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE batch_counts SET n = n + 1")
     database.close()
     (home / "keys" / "publisher.pem").chmod(0o644)
     told = findings(ready, "--counts", code=6)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.frankly_protocol.samples import NOW
-from tests.frankly_server.samples import SURVEY, body, published, report
+from tests.frankly_server.samples import SURVEY, body, published, report, stored
 
 CANARIES = ("203.0.113.77", "canary-agent/1.0", "2026-06-01T12:00:01")
 # A few ids, so that repeats and conflicts are frequent; symbol 2 does not exist.
@@ -64,7 +64,7 @@ def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[
             refused += expect(step, outcome)
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
-        assert {int(row.id, 16): row.symbols for row in tx.reports.scan(SURVEY)} == first
+        assert {int(row.id, 16): row.symbols for row in stored(tx, SURVEY)} == first
         told = Counter({key.symbol: n for key, n in tx.counts.of_document(document.digest).items() if key.block == 0})
     assert told == Counter(symbols[0] for symbols in first.values())
     assert sum(intake.refusals(SURVEY).values()) == refused

@@ -17,7 +17,7 @@ from frankly_server.store import Database
 
 from tests.frankly_protocol.every_kind import KINDS, block
 from tests.frankly_protocol.samples import NOW
-from tests.frankly_server.samples import SURVEY, published
+from tests.frankly_server.samples import SURVEY, published, stored
 
 TRUTHS = [0] * 30 + [1] * 10 + [2] * 15 + [3] * 25
 
@@ -48,7 +48,7 @@ def test_reports_of_every_kind_are_kept_as_they_came_and_counted(database: Datab
     outcomes += [intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent]
     assert Counter(outcomes) == {"accepted": len(sent), "duplicate": len(sent)}
     with database.reading("check") as tx:
-        kept = {row.id: row.symbols for row in tx.reports.scan(SURVEY)}
+        kept = {row.id: row.symbols for row in stored(tx, SURVEY)}
         assert kept == {report.id: report.symbols for report in sent}
         assert tx.counts.recount(SURVEY) == []
         counted = tx.counts.of_document(document.digest)

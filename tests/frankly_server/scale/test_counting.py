@@ -15,7 +15,7 @@ from frankly_server.analysis.result import READ
 from frankly_server.scale import Counted, DuckDB, ExportBroken, Manifest, columns, count, export
 from frankly_server.store import Database
 
-from tests.frankly_server.samples import SURVEY
+from tests.frankly_server.samples import SURVEY, stored
 from tests.frankly_server.scale.filled import counted, edited, filled, segment_of, with_duplicates
 
 
@@ -63,7 +63,7 @@ def sorted_whole(found: Counted, digest: str) -> list[tuple[str, int]]:
 
 def stored_whole(database: Database, digest: str) -> list[tuple[str, int]]:
     with database.reading("check") as tx:
-        rows = [row for row in tx.reports.scan(SURVEY) if row.document == digest]
+        rows = [row for row in stored(tx, SURVEY) if row.document == digest]
     return sorted(Counter(json.dumps([list(row.symbols), row.strata]) for row in rows).items())
 
 

@@ -20,14 +20,14 @@ from frankly_protocol.mechanisms import Mechanism, SubsetMechanism, UnaryMechani
 from frankly_server.scale import ExportBroken, Manifest, export
 from frankly_server.store import Database, DocumentRow, SurveyRow
 
-from tests.frankly_server.samples import SURVEY
+from tests.frankly_server.samples import SURVEY, stored
 from tests.frankly_server.scale.filled import edited, filled, ids_in, rows, store
 from tests.frankly_server.store.counted import SMALL, number
 
 
 def stored_ids(database: Database) -> list[str]:
     with database.reading("check") as tx:
-        return sorted(row.id for row in tx.reports.scan(SURVEY))
+        return sorted(row.id for row in stored(tx, SURVEY))
 
 
 def test_every_report_is_exported_once_and_as_it_is(database: Database, tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_every_report_is_exported_once_and_as_it_is(database: Database, tmp_path
     assert manifest.complete
     assert (manifest.rows, sorted(ids_in(tmp_path))) == (120, stored_ids(database))
     with database.reading("check") as tx:
-        kept = {row.id: row for row in tx.reports.scan(SURVEY)}
+        kept = {row.id: row for row in stored(tx, SURVEY)}
     for each, document in zip(manifest.documents, documents, strict=True):
         assert each.digest == document.digest
         assert max(segment.rows for segment in each.segments) <= 25

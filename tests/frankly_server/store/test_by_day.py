@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts by day equal brute force over days that only the test knows, add up to the totals, and lie apart."""
+"""Counts by day of release equal brute force, are made again from the reports, and are told apart by the view."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,12 +11,12 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.report import Report
 from frankly_server.intake import Intake
-from frankly_server.store import AllDaysKey, Database, ReportRow
-from frankly_server.store.schema import counts_by_day, reports
+from frankly_server.store import Database, DayKey, ReportRow
+from frankly_server.store.schema import counts_by_day
 from sqlalchemy import delete, update
 
 from tests.frankly_protocol.samples import NOW, question, survey
-from tests.frankly_server.samples import SURVEY, put
+from tests.frankly_server.samples import SURVEY, put, release, stored
 from tests.frankly_server.store.counted import block, by_day, mechanisms, symbols
 
 REGIONS = ("north", "south")
@@ -34,7 +34,7 @@ class Moving(Clock):
 
 
 def _collected(database: Database, rng: Random, n: int = 40) -> tuple[SurveyDocument, list[Mechanism], dict[str, str]]:
-    """Collect reports over DAYS days, alone and in batches; return the day of each id."""
+    """Collect reports over DAYS days, alone and in batches; return the day of release of each id."""
     drawn = mechanisms(rng)
     blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
     document = put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),)))
@@ -51,13 +51,16 @@ def _collected(database: Database, rng: Random, n: int = 40) -> tuple[SurveyDocu
         ]
         intake.accept(SURVEY, sent[0].to_bytes(document.report_length))
         intake.accept_batch(SURVEY, [report.to_bytes(0) for report in sent])  # the first one again: counted once
-        days |= dict.fromkeys((report.id for report in sent), clock.at.date().isoformat())
+        # Released on the next day: that is the day that counts.
+        day = (clock.at.date() + timedelta(days=1)).isoformat()
+        release(database, document, at=f"{day}T00:00:00Z")
+        days |= dict.fromkeys((report.id for report in sent), day)
     return document, drawn, days
 
 
 def _rows(database: Database) -> list[ReportRow]:
     with database.reading("look") as tx:
-        return list(tx.reports.scan(SURVEY))
+        return stored(tx, SURVEY)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -75,11 +78,7 @@ def test_days_equal_brute_force_and_add_up(database: Database, seed: int) -> Non
         assert tx.counts.by_day(document.digest, until=first) == {k: n for k, n in told.items() if k.day <= first}
 
 
-def test_reports_know_no_day() -> None:
-    assert {column.name for column in reports.columns} == {"survey", "id", "document", "symbols", "strata"}
-
-
-def test_days_that_do_not_add_up_are_found_and_given_up(database: Database) -> None:
+def test_days_that_do_not_add_up_are_found_and_made_again(database: Database) -> None:
     document, drawn, days = _collected(database, Random(3))
     with database.engine.begin() as connection:
         connection.execute(
@@ -87,50 +86,16 @@ def test_days_that_do_not_add_up_are_found_and_given_up(database: Database) -> N
             .where(counts_by_day.c.block == 0, counts_by_day.c.stratum.contains("north"))
             .values(n=counts_by_day.c.n + 1)
         )
+        connection.execute(delete(counts_by_day).where(counts_by_day.c.block == 1))
     with database.reading("check") as tx:
         wrong = tx.counts.recount(SURVEY)
-    assert wrong
-    assert {type(each.key) for each in wrong} == {AllDaysKey}
-    assert {each.key.block for each in wrong} == {0}
-    assert all(each.counted > each.reports for each in wrong)
-    with database.transaction("rebuild") as tx:
-        tx.counts.rebuild(SURVEY)
-    undated = dict.fromkeys(days, "")
-    with database.reading("look") as tx:
-        assert tx.counts.recount(SURVEY) == []
-        assert tx.counts.by_day(document.digest) == by_day(drawn, _rows(database), undated)
-
-
-def test_days_stay_where_only_whole_reports_are_missing(database: Database) -> None:
-    """Reports put in by another road, without their counts: they are undated, the others keep their days."""
-    document, drawn, days = _collected(database, Random(4))
-    rng = Random(5)
-    late = [
-        ReportRow(SURVEY, f"{i:032x}", document.digest, symbols(drawn, rng), '{"region":"north"}') for i in range(6)
-    ]
-    with database.transaction("fill") as tx:
-        tx.reports.add_many(late)
+    assert {type(each.key) for each in wrong} == {DayKey}
+    assert {each.key.block for each in wrong} == {0, 1}
     with database.transaction("rebuild") as tx:
         tx.counts.rebuild(SURVEY)
     with database.reading("look") as tx:
         assert tx.counts.recount(SURVEY) == []
-        told = by_day(drawn, _rows(database), days | dict.fromkeys((row.id for row in late), ""))
-        assert tx.counts.by_day(document.digest) == told
-
-
-def test_a_symbol_missing_from_a_day_gives_up_the_days(database: Database) -> None:
-    """Fewer symbols of one block than of another: no reports are missing, so what is left is no day's count either."""
-    document, _, days = _collected(database, Random(6))
-    with database.engine.begin() as connection:
-        connection.execute(
-            delete(counts_by_day).where(counts_by_day.c.block == 1, counts_by_day.c.day == min(days.values()))
-        )
-    with database.transaction("rebuild") as tx:
-        tx.counts.rebuild(SURVEY)
-    with database.reading("look") as tx:
-        found = tx.counts.by_day(document.digest)
-        assert {key.day for key in found} == {""}
-        assert tx.counts.recount(SURVEY) == []
+        assert tx.counts.by_day(document.digest) == by_day(drawn, _rows(database), days)
 
 
 def test_the_view_shows_days(database: Database) -> None:

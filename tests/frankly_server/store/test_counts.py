@@ -4,7 +4,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
@@ -13,12 +12,12 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.report import Report
 from frankly_server.intake import Intake, Outcome
-from frankly_server.store import AllDaysKey, Database, Layout, ReportRow, arrivals, arrivals_sql
+from frankly_server.store import Database, DayKey, Layout, ReportRow
 from frankly_server.store.schema import counts, pair_counts
-from sqlalchemy import delete, event, update
+from sqlalchemy import delete, update
 
 from tests.frankly_protocol.samples import NOW, question, survey
-from tests.frankly_server.samples import SURVEY, published, put
+from tests.frankly_server.samples import SURVEY, published, put, release, stored
 from tests.frankly_server.store.counted import D, block, dense, kept, mechanisms, pairs, singles, symbols
 
 REGIONS = ("north", "south")
@@ -37,9 +36,11 @@ def _reports(document: SurveyDocument, drawn: list[Mechanism], rng: Random, n: i
     ]
 
 
-def _rows(database: Database) -> list[ReportRow]:
+def _rows(database: Database, document: SurveyDocument) -> list[ReportRow]:
+    """Every report, all of them released."""
+    release(database, document)
     with database.reading("look") as tx:
-        return list(tx.reports.scan(SURVEY))
+        return stored(tx, SURVEY)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -50,7 +51,7 @@ def test_counts_equal_brute_force_in_surveys_of_every_kind(database: Database, s
     for report in sent[:5]:
         intake.accept(SURVEY, report.to_bytes(document.report_length))
     intake.accept_batch(SURVEY, [report.to_bytes(0) for report in sent[5:]])
-    rows = _rows(database)
+    rows = _rows(database, document)
     assert len(rows) == len(sent)
     assert len({row.strata for row in rows}) == len(REGIONS)
     with database.reading("look") as tx:
@@ -78,77 +79,8 @@ def test_writers_at_once_repetitions_and_conflicts_count_once(database: Database
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(write, range(6)))
-    rows = _rows(database)
+    rows = _rows(database, document)
     assert {row.id for row in rows} == {report.id for report in sent}
-    with database.reading("look") as tx:
-        assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
-
-
-TABLES = ["counts", "counts_by_day", "pair_counts"]
-
-
-def _inserted(statement: str) -> list[str]:
-    return [table for table in TABLES for _ in range(statement.count(f"INSERT INTO {table} "))]
-
-
-def test_a_batch_takes_one_statement_a_table(database: Database) -> None:
-    """When it is the first of its document, which is looked at in a transaction."""
-    rng = Random(4)
-    document, drawn = _survey(database, rng)
-    seen: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        seen.extend(_inserted(statement))
-
-    event.listen(database.engine, "before_cursor_execute", note)
-    try:
-        sent = [report.to_bytes(0) for report in _reports(document, drawn, rng, 30)]
-        Intake(database, FixedClock(NOW)).accept_batch(SURVEY, sent)
-    finally:
-        event.remove(database.engine, "before_cursor_execute", note)
-    assert sorted(seen) == TABLES
-
-
-@pytest.mark.parametrize("many", [1, 1000])
-def test_a_plain_batch_takes_one_statement_a_table(
-    database: Database, monkeypatch: pytest.MonkeyPatch, many: int
-) -> None:
-    """When its document is known, which goes past SQLAlchemy: on PostgreSQL one statement for all tables."""
-    monkeypatch.setattr(arrivals, "_MANY", many)
-    monkeypatch.setattr(arrivals, "_MOST_CELLS", 10**9)  # the reports of these mechanisms are all different
-    rng = Random(4)
-    document, drawn = _survey(database, rng)
-    intake = Intake(database, FixedClock(NOW))
-    first, *sent = _reports(document, drawn, rng, 31)
-    intake.accept_batch(SURVEY, [first.to_bytes(0)])
-    batch = intake.recognised(b'{"reports":[' + b",".join(report.to_bytes(0) for report in sent) + b"]}")
-    assert batch is not None
-    for report in batch:
-        intake._recognised(SURVEY, report)  # learns its text
-    run, add, seen, journeys = arrivals.Arrivals._run, arrivals.add_each, list[str](), list[bytes]()
-
-    def running(self: arrivals.Arrivals, pooled: Any, name: bytes, given: Any) -> bytes | None:
-        journeys.append(name)
-        made = arrivals_sql.MAKE_ALL_NEW if name == arrivals_sql.ALL_NEW else b""
-        seen.extend(_inserted((made + arrivals_sql.PREPARED[name]).decode()))
-        return run(self, pooled, name, given)
-
-    def adding(table: Any) -> str:
-        seen.extend(_inserted(add(table)))
-        return add(table)
-
-    def looked_at(*_: object) -> None:
-        raise AssertionError("a plain batch needs no transaction")
-
-    monkeypatch.setattr(arrivals.Arrivals, "_run", running)
-    monkeypatch.setattr(arrivals, "add_each", adding)
-    monkeypatch.setattr(intake, "_looked_at", looked_at)
-    assert {each.status for each in intake.accept_batch(SURVEY, batch) if isinstance(each, Outcome)} == {"accepted"}
-    assert sorted(seen) == TABLES
-    kind = database.engine.dialect.name
-    assert len(journeys) == (kind == "postgresql")
-    rows = _rows(database)
-    assert len(rows) == 31
     with database.reading("look") as tx:
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
 
@@ -159,15 +91,15 @@ def test_counts_that_went_wrong_are_found_and_made_again(database: Database) -> 
     Intake(database, FixedClock(NOW)).accept_batch(
         SURVEY, [report.to_bytes(0) for report in _reports(document, drawn, rng, 40)]
     )
+    rows = _rows(database, document)
     with database.engine.begin() as connection:
         connection.execute(update(counts).where(counts.c.block == 0).values(n=counts.c.n + 1))
         connection.execute(delete(pair_counts).where(pair_counts.c.symbol == 0))
-    rows = _rows(database)
     with database.reading("check") as tx:
         wrong = tx.counts.recount(SURVEY)
     lost = {key: n for key, n in pairs(drawn, rows).items() if key.symbol == 0}
     told = {difference.key: (difference.counted, difference.reports) for difference in wrong}
-    assert not any(isinstance(key, AllDaysKey) for key in told)
+    assert not any(isinstance(key, DayKey) for key in told)
     assert lost
     assert {key: (0, n) for key, n in lost.items()} == {k: v for k, v in told.items() if k in lost}
     added = {key: n for key, n in singles(drawn, rows).items() if key.block == 0}
@@ -194,11 +126,16 @@ def test_counting_again_beside_writers_loses_nothing(database: Database) -> None
             with database.transaction("rebuild") as tx:
                 tx.counts.rebuild(SURVEY)
 
-    with ThreadPoolExecutor(4) as threads:
-        done = [threads.submit(write, number) for number in range(3)] + [threads.submit(count, 0)]
+    def release_often(_: int) -> None:
+        for _ in range(6):
+            release(database, document)
+
+    with ThreadPoolExecutor(5) as threads:
+        done = [threads.submit(write, number) for number in range(3)]
+        done += [threads.submit(count, 0), threads.submit(release_often, 0)]
         for each in done:
             each.result()
-    assert len(_rows(database)) == len(sent)
+    assert len(_rows(database, document)) == len(sent)
     with database.reading("look") as tx:
         assert tx.counts.recount(SURVEY) == []
 
@@ -209,6 +146,7 @@ def test_erased_counts_are_gone(database: Database) -> None:
     Intake(database, FixedClock(NOW)).accept_batch(
         SURVEY, [report.to_bytes(0) for report in _reports(document, drawn, rng, 5)]
     )
+    release(database, document)
     with database.transaction("erase") as tx:
         assert tx.counts.erase(document.digest) > 0
         assert kept(tx, document.digest, len(drawn)) == ({}, {})
@@ -247,6 +185,7 @@ def test_a_report_never_writes_more_rows_than_the_bound(sqlite: Database) -> Non
     document = published(sqlite, *(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)))
     worst = Report(document.digest, "ab" * 16, ("f" * 16, *[1] * 18))
     Intake(sqlite, FixedClock(NOW)).accept(SURVEY, worst.to_bytes(document.report_length))
+    release(sqlite, document)
     with sqlite.reading("look") as tx:
         found, by_day = kept(tx, document.digest, len(drawn)), tx.counts.by_day(document.digest)
     assert (len(found[0]), len(found[1])) == (19, 64 * 65 // 2 + 120)

@@ -13,7 +13,7 @@ from frankly_server.store.engines import check_durability
 from sqlalchemy import event
 from structlog.testing import capture_logs
 
-from tests.frankly_server.samples import SURVEY, row
+from tests.frankly_server.samples import SURVEY, row, stored
 from tests.postgres import PostgresServer
 
 
@@ -21,12 +21,13 @@ def test_a_crash_inside_a_transaction_leaves_nothing(database: Database) -> None
     kept = row(0, 1)
     with pytest.raises(ZeroDivisionError), database.transaction("doomed") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
-        assert tx.reports.add(kept)
-        tx.counts.add([kept])
+        assert tx.reports.add([kept])
+        tx.releases.release(SURVEY, kept.document, 1, "2026-06-02T00:00:00Z", is_over=False)
+        assert tx.counts.of_document(kept.document)
         raise ZeroDivisionError
     with database.reading("look") as tx:
         assert tx.surveys.all() == []
-        assert list(tx.reports.scan(SURVEY)) == []
+        assert stored(tx, SURVEY) == []
         assert not tx.counts.of_document(kept.document)
 
 
