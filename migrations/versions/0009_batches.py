@@ -17,9 +17,6 @@ depends_on = None
 # As they are at this revision, whatever becomes of the names later.
 _OLD = ("counts", "pair_counts", "counts_by_day")
 _ALONE = -1  # as other_symbol: a symbol by itself, no pair of positions
-_DOCUMENT = sa.Column("document", sa.LargeBinary(32), nullable=False, comment="the document whose mechanism made the symbols")
-_BLOCK = sa.Column("block", sa.SmallInteger, nullable=False, comment="position of the block, from 0")
-_STRATUM = sa.Column("stratum", sa.String(1200), nullable=False, comment="as in reports.strata")
 
 
 def upgrade() -> None:
@@ -27,9 +24,12 @@ def upgrade() -> None:
     op.execute("DROP VIEW noisy_counts")
     _create()
     _comment_strata("public strata as canonical JSON, empty if none or not told")
-    op.add_column("reports", sa.Column("release", sa.Integer, comment="the release that counted it; null while it is pending"))
-    settled = sa.Column("settled", sa.Boolean, nullable=False, server_default=sa.false(), comment="rewritten since it was spent")
-    op.add_column("tokens", settled)
+    release = "the release that counted it; null while it is pending"
+    op.add_column("reports", sa.Column("release", sa.Integer, comment=release))
+    settled = "rewritten since it was spent"
+    op.add_column(
+        "tokens", sa.Column("settled", sa.Boolean, nullable=False, server_default=sa.false(), comment=settled)
+    )
     for table in _OLD:
         op.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
         _drop_what_is_written(table)
@@ -62,9 +62,9 @@ def downgrade() -> None:
 def _create() -> None:
     op.create_table(
         "batches",
-        _DOCUMENT._copy(),
+        _document(),
         sa.Column("release", sa.Integer, nullable=False, autoincrement=False, comment="1, 2, ... within the document"),
-        _STRATUM._copy(),
+        _stratum(),
         sa.Column("released", sa.String(20), nullable=False, comment="when, UTC, RFC 3339"),
         sa.Column("n", sa.BigInteger, nullable=False, comment="its reports; never changed"),
         sa.PrimaryKeyConstraint("document", "release", "stratum", name="pk_batches"),
@@ -73,29 +73,42 @@ def _create() -> None:
         sqlite_with_rowid=False,
     )
     symbol = sa.Column("symbol", sa.Integer, nullable=False, comment="the report symbol")
-    _counts("batch_counts", "released reports with this symbol", _BLOCK, _STRATUM, symbol)
+    _counts("batch_counts", "released reports with this symbol", _block(), _stratum(), symbol)
     _counts(
         "batch_pair_counts",
         "released reports with both",
-        _BLOCK,
+        _block(),
         sa.Column("other", sa.SmallInteger, nullable=False, comment="a later block, or a set's own"),
-        _STRATUM,
+        _stratum(),
         sa.Column("symbol", sa.Integer, nullable=False, comment="of the block, or a set's position"),
         sa.Column("other_symbol", sa.Integer, nullable=False, comment="of the other, or a later position"),
     )
     _counts(
         "batch_counts_by_day",
         "reports released on that day with this symbol",
-        _BLOCK,
-        _STRATUM,
+        _block(),
+        _stratum(),
         sa.Column("day", sa.String(10), nullable=False, comment="UTC day of the release"),
         sa.Column("symbol", sa.Integer, nullable=False, comment="the report symbol, or a set's position"),
         sa.Column("other_symbol", sa.Integer, nullable=False, comment="a set's later position; -1 for a symbol alone"),
     )
 
 
+def _document() -> "sa.Column[object]":
+    words = "the document whose mechanism made the symbols"
+    return sa.Column("document", sa.LargeBinary(32), nullable=False, comment=words)
+
+
+def _block() -> "sa.Column[object]":
+    return sa.Column("block", sa.SmallInteger, nullable=False, comment="position of the block, from 0")
+
+
+def _stratum() -> "sa.Column[object]":
+    return sa.Column("stratum", sa.String(1200), nullable=False, comment="as in reports.strata")
+
+
 def _counts(name: str, meaning: str, *keys: "sa.Column[object]") -> None:
-    columns = [column._copy() for column in (_DOCUMENT, *keys)]
+    columns = [_document(), *keys]
     op.create_table(
         name,
         *columns,
@@ -116,8 +129,7 @@ def _drop_what_is_written(table: str) -> None:
         op.execute(f"CREATE TRIGGER {table}_dropped BEFORE INSERT ON {table} BEGIN SELECT RAISE(IGNORE); END")
         return
     op.execute(
-        "CREATE OR REPLACE FUNCTION frankly_drop_row() RETURNS trigger LANGUAGE plpgsql "
-        "AS $$ BEGIN RETURN NULL; END $$"
+        "CREATE OR REPLACE FUNCTION frankly_drop_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
     )
     op.execute(
         f"CREATE TRIGGER {table}_dropped BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION frankly_drop_row()"

@@ -22,9 +22,9 @@ from frankly_server.surveys.webhooks import Herald, Webhooks
 class Services:
     """The services over one database and one key folder; nothing is opened before it is used.
 
-    surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing keys. log : the transparency log.
-    accounts : people who sign in. lifecycle, jobs : states of surveys, and publishing in the background. webhooks,
-    herald : whom to tell that a survey has closed, and the thread that does.
+    surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing keys. log : the
+    transparency log. accounts : people who sign in. lifecycle, jobs : states of surveys, and publishing in the
+    background. webhooks, herald : whom to tell that a survey has closed, and the thread that does.
     """
 
     def __init__(

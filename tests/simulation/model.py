@@ -193,7 +193,7 @@ class World:
     def check(self) -> None:
         """Every place that holds or counts reports agrees with the model."""
         with self.services.database.reading("check") as tx:
-            stored = [(row.id, row.symbols, row.document) for row in stored(tx, SURVEY)]
+            kept_rows = [(row.id, row.symbols, row.document) for row in stored(tx, SURVEY)]
             counted: Counter[tuple[str, int]] = Counter()
             by_day: Counter[tuple[str, int, str]] = Counter()
             for document in self.versions:
@@ -203,7 +203,7 @@ class World:
                     by_day[document.digest, on.symbol, on.day] += n
             assert tx.counts.recount(SURVEY) == []
         kept = self.kept.values()
-        assert sorted(stored) == sorted((r.id, (r.symbol,), r.document.digest) for r in kept)
+        assert sorted(kept_rows) == sorted((r.id, (r.symbol,), r.document.digest) for r in kept)
         assert counted == {(r.document.digest, r.symbol): 1 for r in kept}
         assert by_day == {(r.document.digest, r.symbol, r.day): 1 for r in kept}
         assert all(r.id in self.kept for r in self.sealed if r.acknowledged)

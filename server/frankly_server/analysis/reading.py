@@ -21,7 +21,9 @@ Tallies = dict[Key, Counter[tuple[int, ...]]]
 
 def received(tx: Transaction, row: DocumentRow) -> Received:
     """Return a document with the counts of each block by itself: symbols, or pairs of positions of large sets."""
-    found = Received.of(row.envelope, {}, max((batch.release for batch in tx.releases.of_document(row.digest)), default=0))
+    found = Received.of(
+        row.envelope, {}, max((batch.release for batch in tx.releases.of_document(row.digest)), default=0)
+    )
     layout = Layout.of(found.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)

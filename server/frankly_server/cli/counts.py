@@ -20,9 +20,10 @@ def counts() -> None:
 @click.argument("name", required=False)
 @json_option
 def verify(name: str | None, as_json: bool) -> None:
-    """Count every released report of the survey called NAME (default: all) and compare. Exit code 6 if a count is wrong.
+    """Count every released report of the survey called NAME (default: all) and compare.
 
-    It sees one moment and keeps nobody waiting. What differs is shown by document, block and how many, not by symbol.
+    Exit code 6 if a count is wrong. It sees one moment and keeps nobody waiting. What differs is shown by document,
+    block and how many, not by symbol.
     """
     with open_database() as database, database.reading("verify counts") as tx:
         found = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}

@@ -19,7 +19,6 @@ from frankly_protocol.report import Report
 from frankly_server.intake.tokens import Spend, TokenDoor
 from frankly_server.store import Database, ReportRow, Transaction
 
-
 PAUSE_S: Final = 3600
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from frankly_protocol.clock import Clock
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_protocol.report import Report
 
 from frankly_server.intake.admission import Admissions, Admitted, refusal_of
 from frankly_server.intake.refusals import Refusals
@@ -64,6 +63,11 @@ class Intake:
         self._refusals.flush()
         with self._database.reading("refusals") as tx:
             return tx.days.of_survey(survey_id)
+
+    def accepted(self, survey_id: str) -> int:
+        """Return how many reports are stored, released or pending: never tell it but in bands."""
+        with self._database.reading("accepted reports") as tx:
+            return tx.reports.accepted(survey_id)
 
     def close(self) -> None:
         """Write the counts of refusals that are still in memory."""

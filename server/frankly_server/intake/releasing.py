@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of releases, and releasing everything that is due."""
+"""Releasing what is pending: at the published times, or by an operator's word."""
 
 import os
 import threading
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import structlog
@@ -14,17 +14,11 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import FranklyError
 
 from frankly_server.store import Database, DocumentRow, Transaction
+from frankly_server.times import PERIOD, next_release
 
-_PERIOD: Final = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
 _LOOK_S: Final = 10.0
 """Seconds between looks at the clock: a machine that slept, or whose clock was set, is noticed."""
 _log: Final = structlog.get_logger("frankly.releases")
-
-
-def next_release(every: str, now: datetime) -> datetime:
-    """Return the next published time after `now`: 00:00 for ``day``, a full hour for ``hour``, in UTC."""
-    start = now.replace(hour=0 if every == "day" else now.hour, minute=0, second=0, microsecond=0)
-    return start + _PERIOD[every]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +61,7 @@ class Releasing:
 
     def release_due(self, since: datetime, now: datetime) -> None:
         """Release what has a published time after `since` and up to `now`."""
-        for every in _PERIOD:
+        for every in PERIOD:
             if next_release(every, since) <= now:
                 self.release(every)
 
@@ -76,15 +70,14 @@ class Releasing:
         with self._database.transaction("release") as tx:
             is_over = now >= rule.over or tx.standings.get(row.survey).state in ("closed", "archived")
             n = tx.releases.release(row.survey, row.digest, rule.step, format_time(now), is_over=is_over)
-            if n:
-                _close_if_met(tx, row.survey)
+            _close_if_met(tx, row.survey)
         return n
 
     def _rule(self, row: DocumentRow) -> _Rule:
         if row.digest not in self._rules:
             document = SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
             ends, every = min(document.closes, document.expires), document.release_every
-            self._rules[row.digest] = _Rule(every, document.release_step, ends + _PERIOD[every])
+            self._rules[row.digest] = _Rule(every, document.release_step, ends + PERIOD[every])
         return self._rules[row.digest]
 
     def _run(self) -> None:
@@ -103,5 +96,6 @@ class Releasing:
 def _close_if_met(tx: Transaction, survey: str) -> None:
     """Close a survey whose stop rule is met by its released reports."""
     standing = tx.standings.get(survey)
-    if standing.state == "open" and standing.stop_reports is not None and tx.releases.number(survey) >= standing.stop_reports:
+    stop = standing.stop_reports
+    if standing.state == "open" and stop is not None and tx.releases.number(survey) >= stop:
         tx.standings.put(survey, replace(standing, state="closed"))

@@ -190,7 +190,7 @@ class Database:
             )
 
     def forget_deleted(self) -> None:
-        """Take what was deleted off the disk: out of SQLite's log, and out of PostgreSQL's tables of reports and tokens.
+        """Take what was deleted off the disk: out of SQLite's log, out of PostgreSQL's tables of reports and tokens.
 
         Raises StoreUnavailable.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released reports of one document in the order of their ids, a page at a time: for exports, which must not hold them all."""
+"""Released reports of one document in the order of their ids, a page at a time: exports must not hold them all."""
 
 from collections.abc import Generator
 from typing import Any, Final
@@ -26,7 +26,7 @@ class Exporting:
         self._connection = connection
 
     def rows(self, survey: str, document: str, after: str, last: str) -> Generator[ExportedRow, None, None]:
-        """Yield the released reports of a range by id; ids are random, so arrival is not told. Close it if not all is read."""
+        """Yield the released reports of a range by id, which tells no order of arrival. Close it if not all is read."""
         wanted = select(type_coerce(reports.c.id, LargeBinary), reports.c.symbols, reports.c.strata)
         every = _within(wanted, survey, document, after, last).order_by(reports.c.id)
         with self._connection.execute(every.execution_options(yield_per=_PAGE)) as found:

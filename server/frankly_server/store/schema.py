@@ -29,7 +29,7 @@ from sqlalchemy.engine import Dialect
 SCHEMA_VERSION: Final = "0009"
 """The migration this code was written for; the server starts on no other."""
 SUPERSEDED: Final = frozenset({"counts", "pair_counts", "counts_by_day"})
-"""Tables that servers of the release before write to during an upgrade; they stay empty. The next migration drops them."""
+"""Tables of the release before, for its servers during an upgrade: always empty. The next migration drops them."""
 
 metadata = MetaData(
     naming_convention={

@@ -47,6 +47,8 @@ from frankly_server.surveys.yaml import read_yaml
 MAX_JOINT: Final = 256
 RELEASE_STEP: Final = 10
 """Reports that are released together at the least, unless the survey file says otherwise."""
+_STEPS: Final = 5
+"""Expected reports of a cell, in steps: fewer, and a tenth of them or more wait at any time."""
 
 
 class ChoiceDefinition(Part):
@@ -197,8 +199,10 @@ class SurveyDefinition(Part):
     """A survey as its admin writes it; budget is the most the whole form may cost, in nats.
 
     Times that are left out are settled when a version is published: it opens at once, closes 90 days later and expires
-    30 days after that. tokens : what a report must carry; none if anybody may report. release_every, release_step : when
-    waiting reports are released, and how many of a cell at the least: 10, or min_reports if that is less.
+    30 days after that. tokens : what a report must carry; none if anybody may report. release_every, release_step :
+    when pending reports are released, and how many of a cell at the least: 10, or min_reports if that is less.
+    expected_reports : how many may come in; several public questions are refused if their cells would be small with
+    that, unless accept_small_cells.
     """
 
     name: Slug
@@ -211,6 +215,8 @@ class SurveyDefinition(Part):
     min_reports: Reports = 100
     release_every: Literal["day", "hour"] = "day"
     release_step: Reports | None = None
+    expected_reports: Reports = 1000
+    accept_small_cells: Flag = False
     budget: Budget
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
     tokens: TokensDefinition | None = None
@@ -223,6 +229,25 @@ class SurveyDefinition(Part):
         if step is not None and least is not None and step > least:
             raise custom(Problem.DEFINITION_INVALID, f"write at most min_reports, which is {least}, or raise that")
         return step
+
+    @field_validator("strata")
+    @classmethod
+    def _with_large_cells(
+        cls, strata: tuple[QuestionDefinition, ...], given: ValidationInfo
+    ) -> tuple[QuestionDefinition, ...]:
+        known = given.data
+        if len(strata) < 2 or known.get("accept_small_cells") or "expected_reports" not in known:
+            return strata
+        least, cells = known.get("min_reports") or RELEASE_STEP, prod(len(question.choices) for question in strata)
+        step = known.get("release_step") or min(RELEASE_STEP, least)
+        if known["expected_reports"] < cells * _STEPS * step:
+            words = (
+                f"the public questions have {cells} combinations, so that {known['expected_reports']} expected_reports "
+                f"leave fewer than {_STEPS * step} for each: many would wait long, or lose their public answers at the "
+                "end. Ask fewer, or set accept_small_cells: true"
+            )
+            raise custom(Problem.DEFINITION_INVALID, words)
+        return strata
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -145,7 +145,9 @@ Whole = Annotated[
 Reports = Annotated[
     int,
     BeforeValidator(lambda value: _whole(value, 2)),
-    _shown("A number of reports, at least 2.", ["integer", "string"], minimum=2, maximum=10**9, pattern=_whole_of(_WHOLE)),
+    _shown(
+        "A number of reports, at least 2.", ["integer", "string"], minimum=2, maximum=10**9, pattern=_whole_of(_WHOLE)
+    ),
 ]
 Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"enum": [True, False, "true", "false"]})]
 Moment = Annotated[

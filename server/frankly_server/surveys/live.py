@@ -2,25 +2,29 @@
 """What an admin may watch while reports come in: numbers of reports and refusals, never an answer."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from math import prod
 from typing import Final
 
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.surveys.preview import planned
+from frankly_server.times import next_release
 
 SMALL: Final = 10
-"""Numbers from 1 to 9 are shown as "fewer than 10": watched closely, they would tell who just answered."""
+_LADDER: Final = (1, 2, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class VersionCount:
-    """Reports of one version; n is None while there are 1 to 9."""
+    """Released reports of one version, and when more may be released (UTC)."""
 
     version: int
     digest: str
-    n: int | None
+    n: int
+    next_release: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +43,63 @@ class BlockOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Everything the intake page shows. n : over all versions, None while it is small."""
+    """Everything the intake page shows. n : released reports of all versions.
 
-    n: int | None
+    accepted, pending, refusals : in bands, as they change with every report.
+    """
+
+    n: int
+    accepted: str
+    pending: str
     versions: Sequence[VersionCount]
-    refusals: Mapping[str, int | None]
+    refusals: Mapping[str, str]
     outlook: Sequence[BlockOutlook]
 
 
 def live(
-    documents: Sequence[tuple[SurveyDocument, int]], refusals: Mapping[tuple[str, str], int], target: float
+    documents: Sequence[tuple[SurveyDocument, int]],
+    accepted: int,
+    refusals: Mapping[tuple[str, str], int],
+    target: float,
+    now: datetime,
 ) -> Live:
-    """Return the figures of a survey's versions with their numbers of reports; target is a half-width, above 0.
+    """Return the figures of a survey's versions with their released reports; target is a half-width, above 0.
 
-    The outlook is the newest version's: earlier ones add to it (estimates pool them), so that it errs to more reports.
+    accepted : reports that are stored, pending or released. The outlook is the newest version's: earlier ones add to
+    it (estimates pool them), so that it errs to more reports.
     """
     total = sum(n for _, n in documents)
     by_code: Counter[str] = Counter()
     for (_, code), n in refusals.items():
         by_code[code] += n
     return Live(
-        n=shown(total),
-        versions=[VersionCount(d.version, d.digest, shown(n)) for d, n in documents],
-        refusals={code: shown(n) for code, n in sorted(by_code.items())},
+        n=total,
+        accepted=band(accepted),
+        pending=band(max(0, accepted - total)),
+        versions=[VersionCount(d.version, d.digest, n, next_release(d.release_every, now)) for d, n in documents],
+        refusals={code: band(n) for code, n in sorted(by_code.items())},
         outlook=_outlook(documents[-1][0], total, target) if documents else [],
     )
 
 
-def shown(n: int) -> int | None:
-    """Return a number that may be shown, or None for one from 1 to 9."""
-    return None if 0 < n < SMALL else n
+def band(n: int) -> str:
+    """Return a number as a band, in words: watched closely, the number itself would tell when somebody answers."""
+    if n == 0:
+        return "none"
+    if n < SMALL:
+        return f"fewer than {SMALL}"
+    power = 10 ** (len(str(n)) - 1)
+    low = max(step * power for step in _LADDER if step * power <= n)
+    high = min(step * power for step in (*_LADDER, 10) if step * power > n)
+    return f"{low:,} to {high - 1:,}"
+
+
+def waiting(choices: Iterable[int], step: int) -> int:
+    """Return how many reports are expected to be pending at any time: half a step in each cell.
+
+    choices : of each public question, how many.
+    """
+    return prod(choices) * step // 2
 
 
 def needed(document: SurveyDocument, margin: float) -> int | None:

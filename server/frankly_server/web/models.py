@@ -214,7 +214,7 @@ class Inputs(Shape):
 
     code: str
     request: dict[str, Any]
-    documents: list[dict[str, Any]] = Field(description="Digests, and the newest release of each whose batches were read.")
+    documents: list[dict[str, Any]] = Field(description="Digests, and the newest release that was read of each.")
 
 
 class DocumentCount(Shape):

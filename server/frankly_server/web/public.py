@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What devices use: keys, signed documents, reports; and health. No key, no cookie, no state between requests."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from apiflask import APIBlueprint
-from flask import Response, json, request
+from flask import Response, json
 from frankly_protocol import canonical
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem, problem_body

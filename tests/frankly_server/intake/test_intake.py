@@ -271,7 +271,7 @@ def test_nothing_is_acknowledged_when_storing_fails(fresh_database: Database) ->
     with pytest.raises(StoreUnavailable):
         intake.accept_batch(SURVEY, [body(document, report_id=ID)])
     with fresh_database.engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE counts_away RENAME TO counts")
+        connection.exec_driver_sql("ALTER TABLE away RENAME TO survey_standings")
     assert _stored(fresh_database) == 0
     assert intake.accept(SURVEY, body(document, report_id=ID)).status == "accepted"
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.frankly_protocol.samples import NOW
-from tests.frankly_server.samples import SURVEY, body, published, report, stored
+from tests.frankly_server.samples import SURVEY, body, published, release, report, stored
 
 CANARIES = ("203.0.113.77", "canary-agent/1.0", "2026-06-01T12:00:01")
 # A few ids, so that repeats and conflicts are frequent; symbol 2 does not exist.
@@ -62,6 +62,7 @@ def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[
             except InvalidInput as refusal:
                 outcome = refusal
             refused += expect(step, outcome)
+    release(database, document)
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
         assert {int(row.id, 16): row.symbols for row in stored(tx, SURVEY)} == first

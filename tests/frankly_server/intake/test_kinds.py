@@ -17,7 +17,7 @@ from frankly_server.store import Database
 
 from tests.frankly_protocol.every_kind import KINDS, block
 from tests.frankly_protocol.samples import NOW
-from tests.frankly_server.samples import SURVEY, published, stored
+from tests.frankly_server.samples import SURVEY, published, release, stored
 
 TRUTHS = [0] * 30 + [1] * 10 + [2] * 15 + [3] * 25
 
@@ -47,6 +47,7 @@ def test_reports_of_every_kind_are_kept_as_they_came_and_counted(database: Datab
     outcomes = [intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent]
     outcomes += [intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent]
     assert Counter(outcomes) == {"accepted": len(sent), "duplicate": len(sent)}
+    release(database, document)
     with database.reading("check") as tx:
         kept = {row.id: row.symbols for row in stored(tx, SURVEY)}
         assert kept == {report.id: report.symbols for report in sent}
@@ -68,6 +69,7 @@ def test_shares_are_estimated_from_every_kind(database: Database, document: Surv
     assert len(sent) >= document.min_reports
     for report in sent:
         intake.accept(SURVEY, report.to_bytes(document.report_length))
+    release(database, document)
     asked = {q["id"]: q for q in Analysis(database).estimates(SURVEY)["questions"]}
     assert set(asked) == {f"{kind}-{part}" for kind in KINDS for part in "ab"}
     assert {question["status"] for question in asked.values()} == {"ok"}

@@ -11,7 +11,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_protocol.report import Report
-from frankly_server.intake import Intake, Outcome
+from frankly_server.intake import Intake
 from frankly_server.store import Database, DayKey, Layout, ReportRow
 from frankly_server.store.schema import counts, pair_counts
 from sqlalchemy import delete, update

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -34,14 +35,17 @@ def rng() -> Random:
 
 def drawn_survey(database: Database, rng: Random) -> tuple[SurveyDocument, list[Any]]:
     drawn = mechanisms(rng)
-    document = replace(survey(*(block(f"b{i}", m) for i, m in enumerate(drawn))), strata=(question("region", *REGIONS),))
+    document = replace(
+        survey(*(block(f"b{i}", m) for i, m in enumerate(drawn))), strata=(question("region", *REGIONS),)
+    )
     return put(database, document), drawn
 
 
 def rows_of(document: SurveyDocument, drawn: Sequence[Any], rng: Random, n: int, region: str) -> list[ReportRow]:
     stratum = f'{{"region":"{region}"}}'
     return [
-        ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), stratum) for _ in range(n)
+        ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), stratum)
+        for _ in range(n)
     ]
 
 
@@ -253,7 +257,6 @@ def test_sqlite_forgets_the_order_with_its_log(sqlite: Database, rng: Random) ->
     with sqlite.engine.connect() as connection:
         file = connection.exec_driver_sql("PRAGMA database_list").first()
         assert file is not None
-        with open(f"{file[2]}-wal", "rb") as log:
-            assert log.read() == b""
+        assert Path(f"{file[2]}-wal").read_bytes() == b""
         settled = connection.execute(select(tokens.c.settled)).scalars().all()
     assert Counter(settled) == Counter()

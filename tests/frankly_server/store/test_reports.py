@@ -8,6 +8,7 @@ from sqlalchemy import inspect, update
 
 from tests.frankly_server.samples import SURVEY, published, released, row, stored
 
+
 def test_only_what_the_design_names_is_kept() -> None:
     assert [column.name for column in reports.columns] == ["survey", "id", "document", "symbols", "strata", "release"]
 

@@ -51,6 +51,8 @@ def test_a_survey_that_has_all_its_reports_is_as_good_as_closed(site: Site) -> N
     assert site.send(site.report(1)).status_code == 201
     assert site.services.surveys.publish("habits").version == 2
     assert site.send(site.report(2)).status_code == 201
+    assert site.services.surveys.publish("habits").status == "unchanged"  # nothing is released yet
+    site.release()
     with pytest.raises(InvalidInput) as refused:
         site.services.surveys.publish("habits")
     assert (refused.value.code, "2 reports" in refused.value.detail) == ("closed", True)

@@ -10,6 +10,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.intake import Intake
+from frankly_server.intake import Releasing
 from frankly_server.intake.admission import PAUSE_S, Paused
 from frankly_server.services import Services
 from frankly_server.settings import Settings
@@ -61,12 +62,18 @@ def test_a_closed_survey_stays_closed(database: Database, document: SurveyDocume
     assert _code(states.move, SURVEY, "delete") == "not_found"
 
 
-def test_a_survey_closes_itself_at_its_number(database: Database, document: SurveyDocument) -> None:
+def test_a_survey_closes_itself_at_the_release_that_makes_its_number(database: Database, document: SurveyDocument) -> None:
     intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
-    states.stop_at(SURVEY, 3)
-    for _ in range(3):
+    states.stop_at(SURVEY, 12)
+    releasing = Releasing(database, FixedClock(NOW))
+    for _ in range(document.release_step):
         assert intake.accept(SURVEY, body(document)).status == "accepted"
+    assert releasing.release() == document.release_step
     assert states.standing(SURVEY).state == "open"
+    for _ in range(document.release_step):
+        assert intake.accept(SURVEY, body(document)).status == "accepted"
+    assert states.standing(SURVEY).state == "open"  # no report closes it
+    releasing.release()
     assert _code(intake.accept, SURVEY, body(document)) == "closed"
     assert states.standing(SURVEY).state == "closed"
     assert _code(states.stop_at, SURVEY, 0) == "field_type"

@@ -62,6 +62,14 @@ class Site:
                 "strata": {"region": "north"}, "token": None}  # fmt: skip
         return body | changes
 
+    def release(self) -> int:
+        """Release every pending report, however few; return how many there were."""
+        n = 0
+        with self.services.database.transaction("release") as tx:
+            for row in tx.documents.versions(self.survey):
+                n += tx.releases.release(self.survey, row.digest, 1, "2026-06-02T00:00:00Z", is_over=False)
+        return n
+
     def send(self, report: Any, **options: Any) -> Any:
         """POST a report given as JSON value or as bytes."""
         data = report if isinstance(report, bytes) else json.dumps(report).encode()

@@ -15,7 +15,6 @@ from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
 from frankly_server.formats import to_csv, to_parquet
 from frankly_server.services import Services
-from frankly_server.surveys.live import shown
 from frankly_server.web import reading
 from frankly_server.web.admin.asked import LEVELS, METHOD_WORDS, PERCENT_WORDS, PRODUCTS, Asked
 from frankly_server.web.admin.sections import Names, names_of, sections_of
@@ -71,7 +70,7 @@ def _page(services: Services, survey: Opened, asked: Asked, refused: InvalidInpu
     names = names_of(documents)
     return show(
         "estimates.html", survey, "estimates", refused, found=sections_of(answer, asked, names),
-        n=shown(answer["n"]), asked=asked, choices=_choices(documents, names), flag_words=flag_words,
+        n=answer["n"], asked=asked, choices=_choices(documents, names), flag_words=flag_words,
         notes=answer["notes"], url=services.settings.public_url, flags=_flags(answer),
     )  # fmt: skip
 

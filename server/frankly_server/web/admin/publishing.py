@@ -16,6 +16,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.jobs import published_by
+from frankly_server.surveys.live import waiting
 from frankly_server.surveys.published import Published, regret_of
 from frankly_server.surveys.whole_report import cost_words, tellings
 from frankly_server.web import reading
@@ -106,9 +107,10 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
     if versions:
         newest, told = versions[0]
         versions[0] = newest, (*told, *services.surveys.hindrances(survey.id))
+    cells = [len(question.choices) for question in survey.definition.strata]
     return show("publish.html", survey, "publish", refused, versions=versions, expected=form, unfit=unfit, ln_up=ln_up,
                 warnings=warnings_of(form) if form else (), is_unstated=is_unstated, cost_words=cost_words,
-                tellings=tellings, regret_of=regret_of)  # fmt: skip
+                tellings=tellings, regret_of=regret_of, waiting=waiting(cells, survey.definition.step))  # fmt: skip
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:

@@ -71,7 +71,8 @@ def _figures(services: Services, survey: Opened) -> dict[str, Any]:
     moves = [name for name, (sources, _) in MOVES.items() if survey.standing.state in sources]
     if not documents:
         moves = ["archive"] if survey.standing.state != "archived" else []
-    found = live(documents, services.intake.refusals(survey.id), target)
+    accepted, refusals = services.intake.accepted(survey.id), services.intake.refusals(survey.id)
+    found = live(documents, accepted, refusals, target, services.surveys.now())
     return {"live": found, "moves": moves, "points": f"{target * 100:g}"}
 
 

@@ -9,7 +9,6 @@ from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.plots import PlotRow, interval_plot
-from frankly_server.surveys.live import shown
 from frankly_server.trends import Point, Trend, trend_plot
 from frankly_server.web import reading
 from frankly_server.web.admin.asked import PERCENT_WORDS, Asked
@@ -25,13 +24,13 @@ _COMPARED: Final = 12
 class Group:
     """One table of numbers: a question, or a question within one group.
 
-    name : the group, "" if there is none. n : None while it is small. product : what stands in the rows' first column,
+    name : the group, "" if there is none. product : what stands in the rows' first column,
     by choice; None for the unbiased estimates. intervals : of the product, [low, high] by choice.
     """
 
     name: str
     status: str
-    n: int | None
+    n: int
     needed: int
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
@@ -160,7 +159,7 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
     return Group(
         name=names.group(question["by"]),
         status=question["status"],
-        n=shown(question["n"]),
+        n=question["n"],
         needed=question["needed"],
         rows=question["rows"],
         product=None if asked.product == "unbiased" else question[asked.product] or {},

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is asked, whenever, and in whatever form: every answer is a sum over whole released batches.
+
+A generated history sends reports and releases some; between any two of its steps an onlooker asks everything that the
+server tells of reports. For each answer the test finds, by brute force over the batches that only it knows, the sums
+that the answer may be: all batches of the documents, strata and days asked for. Anything else fails, as does any answer
+that changes while nothing is released.
+"""
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_server.estimate import estimate
+from frankly_server.surveys.published import read_document
+
+from tests.frankly_server.web.site import Site, make_site
+from tests.survey_files import REGION, SMOKES, habits
+
+AGE = """\
+  - id: age
+    text: {en: "How old are you?"}
+    choices: [{id: young, label: {en: Young}}, {id: old, label: {en: Old}}]
+"""
+HOME = habits(SMOKES, budget="2", strata=REGION + AGE)
+CELLS = [(region, age) for region in ("north", "south") for age in ("young", "old")]
+FIRST = date(2026, 6, 2)
+QUERIES = [
+    "", "?by=region", "?by=age", "?by=version", "?by=day", "?by=week", "?by=region,day", "?by=age,week",
+    "?since=2026-06-03", "?until=2026-06-03", "?since=2026-06-03&until=2026-06-04", "?by=region&until=2026-06-03",
+    "?method=kl", "?census=true", '?targets=%7B%22smokes%22%3A%7B%22no%22%3A%7B%22no%22%3A1%7D%7D%7D',
+]  # fmt: skip
+
+Tally = Counter[int]
+
+
+@dataclass
+class History:
+    """Batches as they ought to be: (day, cell, symbols); what is pending of each cell."""
+
+    batches: list[tuple[str, tuple[str, str], Tally]] = field(default_factory=list)
+    pending: dict[tuple[str, str], Tally] = field(default_factory=dict)
+
+    def release(self, day: str, step: int) -> None:
+        for cell in [cell for cell, tally in self.pending.items() if tally.total() >= step]:
+            self.batches.append((day, cell, self.pending.pop(cell)))
+
+    def inside(self, asked: dict[str, str], since: str | None, until: str | None) -> Tally:
+        """The sum over the batches of some days whose cells and periods are those of a group."""
+        found: Tally = Counter()
+        for day, (region, age), tally in self.batches:
+            year, week, _ = date.fromisoformat(day).isocalendar()
+            told = {"region": region, "age": age, "day": day, "week": f"{year}-W{week:02d}", "version": "1"}
+            told["days"] = asked.get("days", "")
+            if (since or "") <= day <= (until or "9") and all(told[name] == value for name, value in asked.items()):
+                found += tally
+        return found
+
+
+@pytest.fixture
+def place(tmp_path: Path, sqlite_url: str) -> Iterator[Site]:
+    made = make_site(tmp_path, sqlite_url, HOME)
+    yield made
+    made.services.close()
+
+
+def everything(site: Site) -> dict[str, bytes]:
+    """All that is told of reports, by where."""
+    found = {f"json {query}": site.estimates(query) for query in QUERIES}
+    found |= {f"csv {query}": site.estimates(query + ("&" if query else "?") + "format=csv") for query in QUERIES}
+    found["parquet"] = site.estimates("?format=parquet")
+    found["audit"] = site.client.get(f"/v1/surveys/{site.survey}/audit")
+    assert {name: answer.status_code for name, answer in found.items() if answer.status_code != 200} == {}
+    return {name: answer.data for name, answer in found.items()} | {
+        f"tag {query}": site.estimates(query).headers["ETag"].encode() for query in QUERIES
+    }
+
+
+def check(site: Site, history: History, told: dict[str, bytes]) -> int:
+    """Hold every answer against sums over the test's own batches; return how many numbers were compared."""
+    with site.services.database.reading("look") as tx:
+        (row,) = tx.documents.versions(site.survey)
+        document, block = read_document(row), read_document(row).blocks[0]
+    numbers = 0
+    for name, data in told.items():
+        if not name.startswith("json"):
+            continue
+        answer = json.loads(data)
+        assert answer["n"] == sum(tally.total() for *_, tally in history.batches)
+        assert answer["inputs"]["documents"] == [
+            {"digest": site.digest, "release": len({day for day, *_ in history.batches})}
+        ]
+        for asked in answer["questions"]:
+            tally = history.inside(asked["by"] or {}, answer["since"], answer["until"])
+            assert asked["n"] == tally.total(), (name, asked["by"])
+            if tally.total() < document.min_reports:
+                assert (asked["status"], asked["rows"]) == ("insufficient", [])
+                continue
+            shares = estimate(block.mechanism, [tally[y] for y in range(2)], design_prior=block.design_prior).unbiased
+            assert asked["rows"][0]["estimate"] == pytest.approx(shares[0], abs=1e-12)
+            numbers += 1
+        lines = list(csv.DictReader(io.StringIO(told[f"csv{name[4:]}"].decode())))
+        assert [int(line["n"]) for line in lines] == [
+            asked["n"] for asked in answer["questions"] for _ in asked["rows"] or [None]
+        ]
+    (audited,) = json.loads(told["audit"])["documents"]
+    assert audited["n"] == sum(tally.total() for *_, tally in history.batches)
+    return numbers
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_answer_lies_in_the_lattice_of_released_batches(place: Site, seed: int, full: bool) -> None:
+    rng, history, number, numbers = Random(seed), History(), 0, 0
+    step, told = 10, everything(place)
+    for day in range(12 if full else 5):
+        at = (FIRST + timedelta(days=day)).isoformat()
+        for _ in range(rng.randrange(1, 4)):
+            for _ in range(rng.choice([1, 1, 9, 10, 25])):
+                number += 1
+                region, age = rng.choice(CELLS[: rng.randrange(1, 5)])
+                symbol = rng.randrange(2)
+                sent = place.report(number, y=[symbol], strata={"region": region, "age": age})
+                assert place.send(sent).status_code == 201
+                history.pending.setdefault((region, age), Counter())[symbol] += 1
+            # Polled during intake: nothing has changed since the last release, to the last byte.
+            assert everything(place) == told
+        with place.services.database.transaction("release") as tx:
+            n = tx.releases.release(place.survey, place.digest, step, f"{at}T00:00:00Z", is_over=False)
+        before = len(history.batches)
+        history.release(at, step)
+        assert n == sum(tally.total() for *_, tally in history.batches[before:])
+        told = everything(place)
+        numbers += check(place, history, told)
+    assert numbers > 10
+
+
+def test_a_lone_report_changes_nothing(place: Site) -> None:
+    """What one request, two requests, or polling told of a single report before batches."""
+    sent: list[Any] = []
+    for i in range(63):
+        sent.append(place.report(i, y=[i % 2], strata={"region": "north", "age": "young"}))
+    sent.append(place.report(99, y=[1], strata={"region": "south", "age": "old"}))
+    for each in sent:
+        assert place.send(each).status_code == 201
+    place.services.releasing.release()
+    answer = place.estimates("").json
+    assert answer["n"] == 63
+    assert b"south" not in json.dumps(answer["inputs"]).encode()
+    by_region = place.estimates("?by=region").json["questions"]
+    assert [(q["by"]["region"], q["n"]) for q in by_region] == [("north", 63), ("south", 0)]
