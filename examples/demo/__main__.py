@@ -69,6 +69,7 @@ def run(survey: DemoSurvey, home: Path, report: Path, most: int | None, console:
         server.start()
         console.print(f"Server: {server.url} (a process of its own, waitress and SQLite)\n")
         _collect(console, published["link"], devices, respondents, survey.cap)
+        server.release()
         key = server.analyst_key()
         estimates = Analyst(server.url, key).estimates(published["survey"], census=True)
         tables = [(names, estimates.crosstab(*names)) for names in survey.tables]

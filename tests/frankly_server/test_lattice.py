@@ -12,13 +12,14 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from frankly_server.app import create_app
 from frankly_server.estimate import estimate
 from frankly_server.surveys.published import read_document
 
@@ -68,7 +69,8 @@ class History:
 @pytest.fixture
 def place(tmp_path: Path, sqlite_url: str) -> Iterator[Site]:
     made = make_site(tmp_path, sqlite_url, HOME)
-    yield made
+    often = made.settings.model_copy(update={"key_rate_per_s": 1e6})
+    yield replace(made, client=create_app(often, services=made.services).test_client())
     made.services.close()
 
 

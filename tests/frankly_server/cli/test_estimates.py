@@ -22,6 +22,7 @@ def counted(ready: Frankly, survey_file: Path) -> Frankly:
             for i in range(60)
         ]  # fmt: skip
         services.intake.accept_batch(published["survey"], reports)
+        services.releasing.release()
     survey_file.write_text(survey_file.read_text().replace("name: habits", "name: draft"))
     ready("survey", "apply", survey_file)
     return ready

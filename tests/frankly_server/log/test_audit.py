@@ -17,7 +17,7 @@ from frankly_server.log.audit import Audit, audit
 
 from tests.frankly_protocol.samples import NOW, STRANGER, ldp_block, survey
 from tests.frankly_server.log.sites import Place, watcher
-from tests.frankly_server.samples import body
+from tests.frankly_server.samples import body, release
 
 CLOCK = FixedClock(NOW)
 LOGGED = "cd" * 16
@@ -44,6 +44,7 @@ def honest(tmp_path: Path) -> Iterator[Place]:
     found.second(LOGGED, found.publish(first))
     for _ in range(3):
         found.services.intake.accept(LOGGED, body(first))
+    release(found.services.database, first)
     watcher("w.example", key, tmp_path).visit(found)
     yield found
     found.services.close()

@@ -13,7 +13,7 @@ from frankly_protocol.trust.notes import hash_lines
 
 from tests.frankly_protocol.samples import NOW, STRANGER, ldp_block, survey
 from tests.frankly_server.log.sites import Place, watcher
-from tests.frankly_server.samples import body
+from tests.frankly_server.samples import body, release
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_only_named_witnesses_true_signatures_on_our_heads_are_kept(small: Place
         assert tx.log.cosignatures(2) == {key.public.key_id: good.line()}
 
 
-def test_the_audit_counts_every_report_once_per_document(place: Place) -> None:
+def test_the_audit_counts_every_released_report_once_per_document(place: Place) -> None:
     first = survey(ldp_block(), survey_id="ab" * 16)
     place.publish(first)
     second = survey(ldp_block(epsilon="0.9"), version=2, prev=first.digest, survey_id="ab" * 16)
@@ -132,6 +132,8 @@ def test_the_audit_counts_every_report_once_per_document(place: Place) -> None:
     for document, count in ((first, 3), (second, 5)):
         for _ in range(count):
             place.services.intake.accept(document.survey, body(document))
+    assert [d.n for d in place.services.log.audit("ab" * 16)] == [0, 0]
+    release(place.services.database, first, second)
     found = place.services.log.audit("ab" * 16)
     assert [(d.digest, d.version, d.position, d.n) for d in found] == [
         (first.digest, 1, 0, 3),

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
 from frankly_server.scale import Manifest, Segment
+from frankly_server.analysis import encode
 from frankly_server.store import CountKey, Database, PairKey, ReportRow
 
 from tests.frankly_protocol.samples import survey
@@ -93,3 +95,9 @@ def edited(folder: Path, **changes: object) -> None:
     body = json.loads(path.read_text())
     body["documents"][0]["segments"][0].update(changes)
     path.write_text(json.dumps(body))
+
+
+def from_export(body: dict[str, Any]) -> bytes:
+    """An answer as exports give it: they name no release."""
+    documents = [each | {"release": 0} for each in body["inputs"]["documents"]]
+    return encode(body | {"inputs": body["inputs"] | {"documents": documents}})

@@ -16,7 +16,7 @@ from frankly_server.scale import Counted, DuckDB, ExportBroken, Manifest, column
 from frankly_server.store import Database
 
 from tests.frankly_server.samples import SURVEY, stored
-from tests.frankly_server.scale.filled import counted, edited, filled, segment_of, with_duplicates
+from tests.frankly_server.scale.filled import counted, edited, filled, from_export, segment_of, with_duplicates
 
 
 @pytest.mark.parametrize("slice_rows", [10, 10_000])
@@ -31,7 +31,7 @@ def test_counts_and_estimates_are_the_databases(database: Database, tmp_path: Pa
         assert (found.singles(document.digest), found.pairs(document.digest)) == counted(database, document)
     plain, tables = Analysis(database), [q.id for q in documents[1].blocks[0].questions]
     for targets in (None, tables) if len(tables) > 1 else (None,):
-        answer = encode(plain.estimates(SURVEY, targets=targets))
+        answer = from_export(plain.estimates(SURVEY, targets=targets))
         assert encode(found.analysis().estimates(SURVEY, targets=targets)) == answer
 
 
@@ -48,7 +48,7 @@ def test_tables_that_counts_cannot_tell_are_the_databases(sqlite: Database, tmp_
         answer = Analysis(sqlite).estimates(SURVEY, targets=wanted)
         assert answer["questions"][0]["status"] == "ok"
         read += READ in answer["notes"]
-        assert encode(found.analysis().estimates(SURVEY, targets=wanted)) == encode(answer)
+        assert encode(found.analysis().estimates(SURVEY, targets=wanted)) == from_export(answer)
     assert read >= 1
     assert sorted_whole(found, documents[0].digest) == stored_whole(sqlite, documents[0].digest)
 
@@ -56,7 +56,7 @@ def test_tables_that_counts_cannot_tell_are_the_databases(sqlite: Database, tmp_
 def sorted_whole(found: Counted, digest: str) -> list[tuple[str, int]]:
     """Of every kind of mechanism: what whole reports hold, as JSON, and how many do."""
     total: Counter[str] = Counter()
-    for symbols, stratum, n in found.analysis()._database.together.of_document(SURVEY, digest):  # type: ignore[attr-defined]
+    for _, symbols, stratum, n in found.analysis()._database.whole.of_document(SURVEY, digest):  # type: ignore[attr-defined]
         total[json.dumps([symbols, stratum])] += n
     return sorted(total.items())
 
@@ -72,7 +72,7 @@ def test_a_survey_without_reports_is_counted(sqlite: Database, tmp_path: Path) -
     export(sqlite, SURVEY, tmp_path)
     found = count([tmp_path], DuckDB())
     assert found.reports == 0
-    assert encode(found.analysis().estimates(SURVEY)) == encode(Analysis(sqlite).estimates(SURVEY))
+    assert encode(found.analysis().estimates(SURVEY)) == from_export(Analysis(sqlite).estimates(SURVEY))
 
 
 def test_what_exports_do_not_tell_is_refused(sqlite: Database, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from frankly_server.store import Database, upgrade
 from tests.frankly_server.samples import SURVEY, published
 from tests.frankly_server.scale.bulk import fill
 from tests.frankly_server.scale.cluster import Cluster
-from tests.frankly_server.scale.filled import counted, filled, with_duplicates
+from tests.frankly_server.scale.filled import counted, filled, from_export, with_duplicates
 from tests.frankly_server.scale.test_counting import conflicting
 
 REPORTS = int(os.environ.get("SCALE_REPORTS", "20000000"))
@@ -48,7 +48,7 @@ def test_every_kind_of_mechanism(cluster: Cluster, sqlite: Database, tmp_path: P
         assert (found.singles(document.digest), found.pairs(document.digest)) == counted(sqlite, document)
     names = [block.questions[0].id for block in documents[1].blocks]
     for targets in (None, names):
-        answer = encode(Analysis(sqlite).estimates(SURVEY, targets=targets))
+        answer = from_export(Analysis(sqlite).estimates(SURVEY, targets=targets))
         assert encode(found.analysis().estimates(SURVEY, targets=targets)) == answer
 
 
@@ -72,7 +72,7 @@ def test_many_reports_and_a_worker_that_dies(
     with database.reading("check") as tx:
         [row] = tx.documents.versions(SURVEY)
         kept, pairs = dict(tx.counts.of_document(row.digest)), dict(tx.counts.pairs(row.digest, 0, 1))
-    answer = encode(Analysis(database).estimates(SURVEY))
+    answer = from_export(Analysis(database).estimates(SURVEY))
 
     def check(found: Counted) -> None:
         assert (found.reports, found.rows) == (REPORTS, REPORTS + copies)

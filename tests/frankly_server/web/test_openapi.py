@@ -87,6 +87,7 @@ def test_what_analysts_ask_needs_a_key(spec: dict[str, Any]) -> None:
 def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) -> None:
     for number in range(1, 13):
         site.send(site.report(number))
+    site.release()
     batch = json.dumps({"reports": [site.report(1), {}]})
     answers = {
         ("/health", "GET"): site.client.get("/health"),

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 import pyarrow.parquet as parquet
 import pytest
 from flask.testing import FlaskClient
-from frankly_server.analysis import replay
 
 from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.site import SURVEY
@@ -31,6 +30,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     ]  # fmt: skip
     for outcome in office.services.intake.accept_batch(office.survey, reports):
         assert getattr(outcome, "status", None) == "accepted", outcome
+    office.services.releasing.release()
     yield office
     office.services.close()
 
@@ -173,6 +173,7 @@ def test_downloads_are_the_api_s_own_bytes(answered: Office, analyst: FlaskClien
         api = analyst.get(f"/v1/surveys/{answered.survey}/estimates?level=0.9&by=region&format={form}", headers=headers)
         assert (mine.status_code, mine.data, mine.mimetype) == (200, api.data, api.mimetype)
         assert mine.headers["Content-Disposition"] == f'attachment; filename="habits.{form}"'
+    replay = answered.services.analysis.replay
     assert replay(json.loads(analyst.get(where + "json").data)) == analyst.get(where + "json").data
     table = parquet.read_table(io.BytesIO(analyst.get(where + "parquet").data))
     assert table.num_rows == 10
@@ -231,14 +232,13 @@ def test_too_few_answers_give_no_number_but_say_how_many_are_missing(answered: O
     few = services.surveys.publish("few")
     where = f"/admin/surveys/{few.survey_id}/estimates"
     text = analyst.get(where).text
-    assert "0 came in, 10 are needed" in text
+    assert "0 are released, 10 are needed" in text
     assert "10 more, and estimates appear here" in text
     assert "<svg" not in text
     one = {"v": 1, "doc": few.digest, "id": "0" * 32, "y": [1, 2], "strata": {"region": "north"}, "token": None}
     services.intake.accept_batch(few.survey_id, [one | {"id": f"{i:032x}"} for i in range(3)])
     text = analyst.get(where).text
-    assert "fewer than 10 came in" in text  # watched closely, the number would tell who has just answered
-    assert "7 more" not in text
+    assert "0 are released" in text  # watched closely, the number would tell who has just answered
     assert cells(text) == []
 
 
