@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports wait for a release, and only released batches are counted (ADR 0025).
+"""Reports wait for a release, and only released batches are counted (ADR 0020).
 
 Every report that is there becomes pending, as does every report that a server of the release before still stores: the
 next release (`frankly release --now`) counts them all, once. The live counts of before are emptied. Their tables stay,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases: pending reports become batches, and only then are they counted (ADR 0025).
+"""Releases: pending reports become batches, and only then are they counted (ADR 0020).
 
 A batch is all pending reports of one cell (document × stratum) at the moment of a release, at least `step` of them. It
 never changes, and no later report joins it. Whatever the server tells of reports is a sum over whole batches.
