@@ -37,6 +37,8 @@ def test_from_a_survey_file_to_estimates(services: Services) -> None:
     sent = [body(document, i % 2, i % 3) for i in range(60)]
     assert services.intake.accept(out.survey_id, sent[0]).status == "accepted"
     services.intake.accept_batch(out.survey_id, sent)
+    assert services.analysis.estimates(out.survey_id)["n"] == 0
+    assert services.releasing.release() == 60
     found = services.analysis.estimates(out.survey_id)
     assert found["n"] == 60
     assert [(asked["id"], asked["status"], len(asked["rows"])) for asked in found["questions"]] == [

@@ -141,6 +141,7 @@ def test_what_there_is_not_is_refused(found: Estimates) -> None:
 def test_a_saved_result_replays(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                 capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     monkeypatch.setenv("FRANKLY_API_KEY", served.site.analyst_key)
+    monkeypatch.setenv("FRANKLY_HOME", str(served.site.settings.home))
     where = ["--url", served.url]
     assert front.run(["estimates", served.site.survey, *where, "--result", "--method", "exact"]) == 0
     saved = capsys.readouterr().out

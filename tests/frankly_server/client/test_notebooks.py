@@ -25,8 +25,14 @@ def run(file: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_runs(
-    served: Served, root: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    served: Served,
+    root: Path,
+    tmp_path: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     for variable, value in (
         ("FRANKLY_URL", served.url), ("FRANKLY_API_KEY", served.site.analyst_key), ("SURVEY", served.site.survey),
     ):  # fmt: skip
@@ -41,7 +47,8 @@ def test_a_notebook_runs(
         assert names["relative"].low is None or names["relative"].low < names["relative"].high
     else:
         assert len(names["table"]) == 6
-        assert "the same again" in shown
+        assert "of releases [1]" in shown
+        assert json.loads((tmp_path / "result.json").read_bytes()) == names["estimates"].body
 
 
 def test_no_notebook_is_left_out(root: Path) -> None:

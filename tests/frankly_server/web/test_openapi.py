@@ -109,6 +109,7 @@ def test_a_choice_that_cannot_be_told_has_no_row(tmp_path: Path, sqlite_url: str
     site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, merged + PRIOR))
     for number in range(20):
         assert site.send(site.report(number, y=[number % 2, number % 2])).status_code == 201
+    site.release()
     answer = site.estimates()
     check_declared(site.client.get("/openapi.json").json, "/v1/surveys/{survey_id}/estimates", "GET", answer)
     drinks = answer.json["questions"][1]
