@@ -63,7 +63,7 @@ def on(url: str, kind: str) -> Seen:
 
 
 def _writing(database: Database, name: str, survey: str) -> Seen:
-    """Time a single report and a batch, each with its commit, before and after."""
+    """Time a single report and a batch, each with its commit and their release, before and after."""
     document = published(database, name, survey)
     rows = rows_of(document, BATCH, Random(1))
 
@@ -74,8 +74,9 @@ def _writing(database: Database, name: str, survey: str) -> Seen:
                 start = time.perf_counter()
                 for at in range(0, 20 * size if size == 1 else size, size):
                     with database.transaction("bench") as tx:
-                        tx.reports.add_many(fresh[at : at + size])
-                        tx.counts.add(fresh[at : at + size])
+                        tx.reports.add(fresh[at : at + size])
+                with database.transaction("bench") as tx:
+                    tx.releases.release(survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False)
                 return (time.perf_counter() - start) / (20 if size == 1 else size)
 
         return trial
@@ -127,8 +128,9 @@ def _loaded(database: Database, name: str, n: int) -> SurveyDocument:
     every = rows_of(document, n, Random(n))
     for start in range(0, n, LOAD):
         with database.transaction("load") as tx:
-            tx.reports.add_many(every[start : start + LOAD])
-            tx.counts.add(every[start : start + LOAD])
+            tx.reports.add(every[start : start + LOAD])
+    with database.transaction("release") as tx:
+        tx.releases.release(document.survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False)
     return document
 
 

@@ -32,7 +32,7 @@ def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
     services.keys.init()
     services.surveys.apply(services.surveys.parse_definition(_SURVEY))
     published = services.surveys.publish("habits")
-    database.forget_erased()  # SQLite's log goes into the file, so that the file alone is measured
+    database.forget_deleted()  # SQLite's log goes into the file, so that the file alone is measured
     before, seconds = _bytes(home), 0.0
     for _ in range(reports // _BATCH):
         batch: list[dict[str, Any]] = [
@@ -42,7 +42,7 @@ def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
         began = time.perf_counter()
         services.intake.accept_batch(published.survey_id, batch)
         seconds += time.perf_counter() - began
-    database.forget_erased()  # SQLite's log goes into the file, so that the file alone is measured
+    services.releasing.release()  # SQLite's log goes into the file, so that the file alone is measured
     services.close()
     return {
         "reports": reports,

@@ -147,7 +147,8 @@ class Counts:
 
     def recount(self, survey_id: str) -> list[Difference]:
         """Compare the counts of a survey with its released reports; an empty list if they agree."""
-        told, differences = self._tally(survey_id), []
+        told = self._tally(survey_id)
+        differences: list[Difference] = []
         for (table, found), kind in zip(told.tables, (CountKey, PairKey, DayKey), strict=True):
             kept: dict[Any, int] = {}
             for digest in self._digests(survey_id):

@@ -11,21 +11,11 @@ SELECT '\\x{survey}', id, '\\x{document}', (i % {a}) || ',' || ((i / 7) % {b}), 
 FROM (SELECT i, uuid_send(gen_random_uuid()) AS id FROM generate_series({first}, {last}) AS i OFFSET 0) AS made
 ORDER BY id
 """
-_TOGETHER = "CREATE TEMP TABLE together ON COMMIT DROP AS SELECT symbols, count(*) AS n FROM reports GROUP BY 1"
-_COUNTS = """
-INSERT INTO counts (document, block, stratum, symbol, slot, n)
-SELECT '\\x{document}', {block}, '', split_part(symbols, ',', {block} + 1)::int, 0, sum(n) FROM together GROUP BY 4
-"""
-_PAIRS = """
-INSERT INTO pair_counts (document, block, other, stratum, symbol, other_symbol, slot, n)
-SELECT '\\x{document}', 0, 1, '', split_part(symbols, ',', 1)::int, split_part(symbols, ',', 2)::int, 0, sum(n)
-FROM together GROUP BY 5, 6
-"""
 _AT_ONCE = 5_000_000
 
 
 def fill(database: Database, document: SurveyDocument, n: int) -> None:
-    """Put n reports on a survey of two tables into an empty PostgreSQL database, and count them.
+    """Put n reports on a survey of two tables into an empty PostgreSQL database, and release them.
 
     Ids are random, and go in in order: the key's index grows at its end.
     """
@@ -33,11 +23,8 @@ def fill(database: Database, document: SurveyDocument, n: int) -> None:
     names = {"survey": document.survey, "document": document.digest.removeprefix("sha256:"), "a": a, "b": b}
     with database.engine.begin() as connection:
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        connection.exec_driver_sql("SET LOCAL work_mem = '256MB'")
         for first in range(1, n + 1, _AT_ONCE):
             within = names | {"first": first, "last": min(n, first + _AT_ONCE - 1)}
             connection.exec_driver_sql(_REPORTS.format(**within).replace("%", "%%"))
-        connection.exec_driver_sql(_TOGETHER)
-        for block in (0, 1):
-            connection.exec_driver_sql(_COUNTS.format(**names, block=block))
-        connection.exec_driver_sql(_PAIRS.format(**names))
+    with database.transaction("release") as tx:
+        tx.releases.release(document.survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False)

@@ -62,7 +62,9 @@ def test_a_closed_survey_stays_closed(database: Database, document: SurveyDocume
     assert _code(states.move, SURVEY, "delete") == "not_found"
 
 
-def test_a_survey_closes_itself_at_the_release_that_makes_its_number(database: Database, document: SurveyDocument) -> None:
+def test_a_survey_closes_itself_at_the_release_that_makes_its_number(
+    database: Database, document: SurveyDocument
+) -> None:
     intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
     states.stop_at(SURVEY, 12)
     releasing = Releasing(database, FixedClock(NOW))
