@@ -19,6 +19,7 @@ N = 30
 def test_every_answer_is_stored_and_counted_once(site: Site, answer_as: Callable[[str], str]) -> None:
     assert Counter(answer_as(str(i)) for i in range(N)) == {"accepted": N}
     assert site.stored() == N
+    site.services.releasing.release()
     with site.services.database.reading("test") as tx:
         counts = tx.counts.of_document(site.digest)
         assert tx.counts.recount(site.survey_id) == []

@@ -125,6 +125,7 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
             assert client.answer(answers).code == "accepted"
     assert block is not None
     keeps_what_was_asked(block, CASES[name])
+    services.releasing.release()
     told = services.analysis.estimates(published.survey_id)
     assert told["n"] == PEOPLE
     symbols = [json.loads(body)["y"][0] for body in transport.posted]

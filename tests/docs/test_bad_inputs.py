@@ -149,7 +149,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ROUTES}::test_a_database_that_is_down_is_503_with_retry_after",
         f"{DATABASE}::test_a_pool_without_free_connections_is_unavailable",
         f"{DATABASE}::test_a_file_locked_by_another_program_is_unavailable",
-        f"{INTAKE}::test_nothing_is_acknowledged_when_counting_fails",
+        f"{INTAKE}::test_nothing_is_acknowledged_when_storing_fails",
         "faults/server/test_kill.py::test_server_and_database_killed_on_postgresql")),
     "43": ("changing what is published", (
         f"{SURVEYS}::test_a_change_becomes_a_new_version_and_the_old_one_stays",

@@ -146,9 +146,8 @@ def test_every_answer_lies_in_the_lattice_of_released_batches(place: Site, seed:
 
 def test_a_lone_report_changes_nothing(place: Site) -> None:
     """What one request, two requests, or polling told of a single report before batches."""
-    sent: list[Any] = []
-    for i in range(63):
-        sent.append(place.report(i, y=[i % 2], strata={"region": "north", "age": "young"}))
+    north = {"region": "north", "age": "young"}
+    sent: list[Any] = [place.report(i, y=[i % 2], strata=north) for i in range(63)]
     sent.append(place.report(99, y=[1], strata={"region": "south", "age": "old"}))
     for each in sent:
         assert place.send(each).status_code == 201

@@ -39,6 +39,7 @@ from tests.frankly_server.samples import SURVEY, stored
 SYMBOLS = 24
 MAX_ROTATIONS = 2
 MAX_VERSIONS = 4
+STEP = 2
 
 
 @contextmanager
@@ -90,7 +91,7 @@ class Sealed:
     document: SurveyDocument
     body: bytes
     acknowledged: bool = False
-    day: str = ""  # the UTC day on which it was kept
+    day: str = ""  # the UTC day on which it was released; empty while it is pending
 
 
 @dataclass
@@ -104,6 +105,8 @@ class World:
     sealed: list[Sealed] = field(default_factory=list)
     kept: dict[str, Sealed] = field(default_factory=dict)
     rotations: int = 0
+    latest: datetime = NOW
+    releases: int = 1
 
     @classmethod
     def make(cls, folder: Path, template: Path) -> "World":
@@ -122,6 +125,7 @@ class World:
     def move_clock(self, hours: int) -> None:
         """The clock jumps, forwards or back."""
         self.now += timedelta(hours=hours)
+        self.latest = max(self.latest, self.now)
         self.restart()
 
     def publish(self, days: int) -> None:
@@ -132,7 +136,7 @@ class World:
             return
         before = self.versions[-1].digest if self.versions else None
         document = survey(BLOCK, survey_id=SURVEY, version=len(self.versions) + 1, prev=before)
-        document = replace(document, closes=max(self.now, NOW) + timedelta(days=days))
+        document = replace(document, closes=max(self.now, NOW) + timedelta(days=days), release_step=STEP)
         Place(self.services, self.settings).publish(document)
         self.versions.append(document)
 
@@ -163,7 +167,6 @@ class World:
         assert self.tell(report.body) == wanted
         if wanted == "accepted":
             self.kept[report.id] = report
-            report.day = f"{self.now:%Y-%m-%d}"
         if wanted in ("accepted", "duplicate") and not lost:
             report.acknowledged = True
 
@@ -190,6 +193,26 @@ class World:
                 self.tell(report.body)
         self.restart()
 
+    def release(self, *, crashing: bool = False) -> None:
+        """Release what is pending, or die before that is committed."""
+        if crashing:
+            with never_committing(self.services.database), pytest.raises(StoreUnavailable):
+                self.services.releasing.release()
+            self.restart()
+            return
+        n = self.services.releasing.release()
+        self.releases += 1
+        for document in self.versions:
+            pending = [r for r in self.kept.values() if r.document == document and not r.day]
+            if len(pending) >= STEP:
+                n -= len(pending)
+                for report in pending:
+                    report.day = f"{self.now:%Y-%m-%d}"
+            elif self.now >= min(document.closes, document.expires) + timedelta(days=1):
+                for report in pending:  # fewer than a step, when no more can come: deleted, uncounted
+                    del self.kept[report.id]
+        assert n == 0
+
     def check(self) -> None:
         """Every place that holds or counts reports agrees with the model."""
         with self.services.database.reading("check") as tx:
@@ -204,6 +227,9 @@ class World:
             assert tx.counts.recount(SURVEY) == []
         kept = self.kept.values()
         assert sorted(kept_rows) == sorted((r.id, (r.symbol,), r.document.digest) for r in kept)
-        assert counted == {(r.document.digest, r.symbol): 1 for r in kept}
-        assert by_day == {(r.document.digest, r.symbol, r.day): 1 for r in kept}
-        assert all(r.id in self.kept for r in self.sealed if r.acknowledged)
+        assert counted == {(r.document.digest, r.symbol): 1 for r in kept if r.day}
+        assert by_day == {(r.document.digest, r.symbol, r.day): 1 for r in kept if r.day}
+        lost = [r for r in self.sealed if r.acknowledged and r.id not in self.kept]
+        over = {d.digest for d in self.versions if self.latest >= min(d.closes, d.expires) + timedelta(days=1)}
+        assert all(r.document.digest in over for r in lost)
+        assert max(Counter(r.document.digest for r in lost).values(), default=0) < STEP * self.releases

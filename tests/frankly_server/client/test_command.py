@@ -9,7 +9,6 @@ import re
 import pytest
 from frankly_server.cli import front
 
-from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.client.conftest import Served
 
 

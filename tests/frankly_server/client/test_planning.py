@@ -10,7 +10,6 @@ import pytest
 from frankly_server.client import Analyst, Plan, Refused, Unreachable
 from scipy import stats
 
-from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.client.conftest import Served
 from tests.frankly_server.client.test_client import says, stranger
 

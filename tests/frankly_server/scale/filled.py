@@ -13,8 +13,8 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
-from frankly_server.scale import Manifest, Segment
 from frankly_server.analysis import encode
+from frankly_server.scale import Manifest, Segment
 from frankly_server.store import CountKey, Database, PairKey, ReportRow
 
 from tests.frankly_protocol.samples import survey

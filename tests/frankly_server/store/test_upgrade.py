@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From live counts to batches: every report counts once, also those of a server of the release before that still runs."""
+"""From live counts to batches: every report counts once, also those of an old server that still runs."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ STRATA = ("", '{"region":"north"}')
 
 
 def old_server_keeps(connection: Connection, row: ReportRow) -> int:
-    """What the release before ran for a report, in its own words: the row, then a live count; how many were counted."""
+    """What the release before ran for a report: the row, then a live count; return how many were counted."""
     values = {"survey": bytes.fromhex(row.survey), "id": bytes.fromhex(row.id), "strata": row.strata,
               "document": bytes.fromhex(row.document.removeprefix("sha256:")), "symbols": symbols_text(row.symbols)}  # fmt: skip
     new = connection.execute(
@@ -35,6 +35,11 @@ def old_server_keeps(connection: Connection, row: ReportRow) -> int:
     return len(new)
 
 
+def add_token(connection: Connection, found: str, *, spent: bool) -> None:
+    values = {"survey": bytes.fromhex(SURVEY), "hash": bytes.fromhex(found), "spent": spent}
+    connection.execute(text("INSERT INTO tokens (survey, hash, spent) VALUES (:survey, :hash, :spent)"), values)
+
+
 def old_tables(database: Database) -> list[int]:
     with database.engine.connect() as connection:
         return [connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one() for name in sorted(SUPERSEDED)]
@@ -51,17 +56,13 @@ def test_old_reports_and_those_of_an_old_server_are_counted_once(fresh_database:
     downgrade(database, BEFORE)
     with database.engine.begin() as connection:
         assert sum(old_server_keeps(connection, row) for row in rows[:25]) == 25
-        connection.exec_driver_sql(
-            f"INSERT INTO tokens (survey, hash, spent) VALUES ({_hex(database, SURVEY)}, {_hex(database, '11' * 32)}, true)"
-        )
+        add_token(connection, "11" * 32, spent=True)
     assert old_tables(database)[0] == 2
     upgrade(database)
     # It still runs, stores reports, hears of copies, and spends a token; what it counts is dropped.
     with database.engine.begin() as connection:
         assert sum(old_server_keeps(connection, row) for row in rows[20:]) == 15
-        connection.exec_driver_sql(
-            f"INSERT INTO tokens (survey, hash, spent) VALUES ({_hex(database, SURVEY)}, {_hex(database, '22' * 32)}, false)"
-        )
+        add_token(connection, "22" * 32, spent=False)
         connection.exec_driver_sql("UPDATE tokens SET spent = true WHERE NOT spent")
     assert old_tables(database) == [0, 0, 0]
     with database.reading("look") as tx:
@@ -99,7 +100,3 @@ def test_going_back_keeps_reports_and_released_counts(fresh_database: Database) 
     release(database, document)
     with database.reading("look") as tx:
         assert kept(tx, document.digest, len(drawn)) == (told, pairs(drawn, rows))
-
-
-def _hex(database: Database, value: str) -> str:
-    return f"'\\x{value}'" if database.engine.dialect.name == "postgresql" else f"x'{value}'"

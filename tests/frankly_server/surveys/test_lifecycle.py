@@ -9,8 +9,7 @@ import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_server.intake import Intake
-from frankly_server.intake import Releasing
+from frankly_server.intake import Intake, Releasing
 from frankly_server.intake.admission import PAUSE_S, Paused
 from frankly_server.services import Services
 from frankly_server.settings import Settings
