@@ -21,7 +21,7 @@ AT = NOW.timestamp() * 1000
 SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # What a page loads, gzip -9 of each file, in bytes: as docs/browser.md tells it. A larger bundle has to be argued for.
-LIMITS = {"core": 19_400, "core and all that a survey may ask for": 27_200, "index": 28_900, "element": 33_600}
+LIMITS = {"core": 19_400, "core and all that a survey may ask for": 27_300, "index": 29_000, "element": 33_700}
 LATER = {f"{name}.js" for name in "log rare tokens memory respondents budget beside verifier".split()}
 
 ENTRIES = ("index.js", "core.js", "explain.js", "texts.js", "element.js")

@@ -23,6 +23,7 @@ from frankly_protocol.clock import SystemClock, format_time
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
+from frankly_server.surveys.definition import RELEASE_STEP
 from pydantic import SecretStr
 
 from tests.frankly_server.samples import stored
@@ -233,11 +234,14 @@ def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> b
 def check_kept(server: Running, devices: Devices) -> None:
     """Every acknowledged report is there as it was sent, nothing is there twice, and the counts are a recount."""
     services = server.services()
+    services.releasing.release()
     with services.database.reading("check") as tx:
         rows = list(stored(tx, server.survey))
         kept = {row.id: row.symbols for row in rows}
         assert len(kept) == len(rows)
         assert tx.counts.recount(server.survey) == []
+        pending = len(rows) - tx.releases.number(server.survey)
+        assert 0 <= pending < RELEASE_STEP  # all are of one cell
     services.close()
     lost = {i for i, symbols in devices.acknowledged.items() if kept.get(i) != symbols}
     assert not lost

@@ -17,8 +17,13 @@ STRATA = ("", '{"region":"north"}')
 
 def old_server_keeps(connection: Connection, row: ReportRow) -> int:
     """What the release before ran for a report: the row, then a live count; return how many were counted."""
-    values = {"survey": bytes.fromhex(row.survey), "id": bytes.fromhex(row.id), "strata": row.strata,
-              "document": bytes.fromhex(row.document.removeprefix("sha256:")), "symbols": symbols_text(row.symbols)}  # fmt: skip
+    values = {
+        "survey": bytes.fromhex(row.survey),
+        "id": bytes.fromhex(row.id),
+        "document": bytes.fromhex(row.document.removeprefix("sha256:")),
+        "symbols": symbols_text(row.symbols),
+        "strata": row.strata,
+    }
     new = connection.execute(
         text(
             "INSERT INTO reports (survey, id, document, symbols, strata) "

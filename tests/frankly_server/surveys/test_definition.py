@@ -207,3 +207,30 @@ def test_priors_that_cannot_be_used(name: str) -> None:
 def test_small_cells_of_public_data_are_accepted() -> None:
     block = parse_value(value({(*JOINT, 1, 2): "4", ("blocks", 1, "prior", "public"): "true"})).blocks[1]
     assert asked_of(block, "blocks[1]").prior.joint[1][2] == 4
+
+
+def _crossed(n: int) -> list[dict[str, object]]:
+    """Two public questions with n choices each."""
+    choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(n)]
+    return [{"id": name, "text": {"en": f"{name}?"}, "choices": choices} for name in ("region", "age")]
+
+
+def test_crossed_public_questions_with_small_cells_are_refused_unless_the_admin_insists() -> None:
+    assert parse_value(value({("strata",): _crossed(4)})).step == 10  # 16 cells of 62 reports, steps of 10
+    assert parse_value(value({("strata",): _crossed(5)[:1], ("expected_reports",): "50"})).strata
+    for changes in (
+        {("strata",): _crossed(5)},
+        {("strata",): _crossed(4), ("expected_reports",): "799"},
+        {("strata",): _crossed(4), ("release_step",): "13"},
+    ):
+        with pytest.raises(InvalidInput, match="accept_small_cells") as refused:
+            parse_value(value(changes))
+        assert (refused.value.code, refused.value.field) == ("definition_invalid", "strata")
+        assert parse_value(value({**changes, ("accept_small_cells",): "true"})).strata
+    assert parse_value(value({("strata",): _crossed(4), ("expected_reports",): "800"})).strata
+
+
+def test_the_step_is_ten_or_the_minimum_if_that_is_less() -> None:
+    assert parse_value(value()).step == 10
+    assert parse_value(value({("min_reports",): "7"})).step == 7
+    assert parse_value(value({("release_step",): "50"})).step == 50

@@ -11,7 +11,7 @@ from frankly_server.surveys import editing, files
 from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
-from frankly_server.surveys.live import live, needed, shown
+from frankly_server.surveys.live import band, live, needed, waiting
 from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, numbers
 from frankly_server.surveys.protecting import Protection, protect
 
@@ -149,18 +149,29 @@ def test_the_frontier_goes_from_narrow_margins_to_more_information() -> None:
     assert told == sorted(told)
 
 
-def test_small_numbers_are_not_shown() -> None:
-    assert [shown(n) for n in (0, 1, 9, 10, 5000)] == [0, None, None, 10, 5000]
+def test_live_numbers_are_told_in_bands() -> None:
+    told = {0: "none", 1: "fewer than 10", 9: "fewer than 10", 10: "10 to 19", 19: "10 to 19", 20: "20 to 49",
+            99: "50 to 99", 100: "100 to 199", 4999: "2,000 to 4,999", 10_000: "10,000 to 19,999"}  # fmt: skip
+    assert {n: band(n) for n in told} == told
+
+
+def test_reports_expected_to_wait_are_half_a_step_in_each_cell() -> None:
+    assert [waiting([], 10), waiting([2], 10), waiting([5, 7], 10), waiting([3], 5)] == [5, 10, 175, 7]
+
+
+def test_released_reports_are_told_exactly_and_what_waits_in_bands() -> None:
     found = parse_value(draft())
     document = draft_document(found, draft_blocks(found), PLACE)
-    told = live(
-        [(document, 9)], {("2026-06-01", "closed"): 6, ("2026-06-02", "closed"): 6, ("2026-06-02", "y_type"): 3}, 0.03
-    )
-    assert (told.n, told.versions[0].n, told.refusals) == (None, None, {"closed": 12, "y_type": None})
+    now = datetime(2026, 6, 3, 7, 30, tzinfo=UTC)
+    refused = {("2026-06-01", "closed"): 6, ("2026-06-02", "closed"): 6, ("2026-06-02", "y_type"): 3}
+    told = live([(document, 0)], 9, refused, 0.03, now)
+    assert (told.n, told.accepted, told.pending, told.versions[0].n) == (0, "fewer than 10", "fewer than 10", 0)
+    assert told.refusals == {"closed": "10 to 19", "y_type": "fewer than 10"}
+    assert told.versions[0].next_release == datetime(2026, 6, 4, tzinfo=UTC)
     assert told.outlook[0].margin is None
     p = math.e / (1 + math.e)
     wanted = (1.959964 / (2 * (2 * p - 1) * 0.03)) ** 2
     assert needed(document, 0.03) == math.ceil(wanted)
-    told = live([(document, 1000)], {}, 0.03)
+    told = live([(document, 1000)], 1000, {}, 0.03, now)
     assert told.outlook[0].more == math.ceil(wanted) - 1000
-    assert live([(document, 5000)], {}, 0.03).outlook[0].more == 0
+    assert live([(document, 5000)], 5000, {}, 0.03, now).outlook[0].more == 0

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Releases happen at published times alone, whatever comes in, and end what a closed document leaves."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from frankly_protocol.clock import Clock
+from frankly_protocol.documents import SurveyDocument
+from frankly_server.intake import Intake, Releasing
+from frankly_server.store import Database
+from frankly_server.surveys.lifecycle import Lifecycle
+from frankly_server.times import next_release
+
+from tests.frankly_protocol.samples import NOW, question, survey
+from tests.frankly_server.samples import SURVEY, put, report
+
+
+class Moving(Clock):
+    """A clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def at(day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime:
+    return datetime(2026, 6, day, hour, minute, second, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("every", "now", "expected"),
+    [
+        ("day", at(1, 12), at(2)),
+        ("day", at(2), at(3)),
+        ("day", at(1, 23, 59, 59), at(2)),
+        ("day", at(30, 1), datetime(2026, 7, 1, tzinfo=UTC)),
+        ("hour", at(1, 12, 30), at(1, 13)),
+        ("hour", at(1, 13), at(1, 14)),
+        ("hour", at(1, 23, 1), at(2)),
+    ],
+)
+def test_published_times(every: str, now: datetime, expected: datetime) -> None:
+    assert next_release(every, now) == expected
+
+
+def filled(database: Database, clock: Clock, every: str, n: int = 25) -> SurveyDocument:
+    asked = replace(survey(), release_every=every, strata=(question("region", "north", "south"),))
+    document = put(database, asked)
+    send(database, clock, document, n, "north")
+    return document
+
+
+def send(database: Database, clock: Clock, document: SurveyDocument, n: int, region: str) -> None:
+    intake = Intake(database, clock)
+    for _ in range(n):
+        sent = report(document, strata={"region": region}).to_bytes(document.report_length)
+        assert intake.accept(SURVEY, sent).status == "accepted"
+
+
+def number(database: Database) -> int:
+    with database.reading("look") as tx:
+        return tx.releases.number(SURVEY)
+
+
+@pytest.mark.parametrize(("every", "due"), [("day", at(2)), ("hour", at(1, 13))])
+def test_nothing_but_a_published_time_releases(database: Database, every: str, due: datetime) -> None:
+    clock = Moving()
+    document = filled(database, clock, every)
+    releasing = Releasing(database, clock)
+    for minutes in range(0, 60, 7):  # the thread looks again and again, and reports come in
+        clock.at = NOW + timedelta(minutes=minutes)
+        send(database, clock, document, 3, "north")
+        releasing.release_due(clock.at - timedelta(minutes=7), clock.at)
+        assert number(database) == 0
+    clock.at = due - timedelta(microseconds=1)
+    releasing.release_due(NOW, clock.at)
+    assert number(database) == 0
+    clock.at = due + timedelta(seconds=3)
+    releasing.release_due(due - timedelta(seconds=7), clock.at)
+    assert number(database) == 25 + 27
+    with database.reading("look") as tx:
+        assert {batch.released for batch in tx.releases.of_document(document.digest)} == {
+            f"{clock.at:%Y-%m-%dT%H:%M:%SZ}"
+        }
+    send(database, clock, document, 30, "north")
+    releasing.release_due(due + timedelta(seconds=3), due + timedelta(minutes=59))
+    assert number(database) == 52
+
+
+def test_what_is_left_is_released_one_period_after_closing(database: Database) -> None:
+    clock = Moving()
+    document = filled(database, clock, "day", n=document_step())
+    send(database, clock, document, 6, "south")
+    clock.at = document.closes + timedelta(hours=23)
+    releasing = Releasing(database, clock)
+    assert releasing.release() == 10
+    with database.reading("look") as tx:
+        assert tx.reports.accepted(SURVEY) == 16
+    clock.at = document.closes + timedelta(days=1)
+    assert releasing.release() == 0
+    with database.reading("look") as tx:
+        assert tx.reports.accepted(SURVEY) == 10  # six are fewer than a step: deleted, uncounted
+
+
+def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Database) -> None:
+    clock = Moving()
+    document = filled(database, clock, "day", n=7)
+    send(database, clock, document, 6, "south")
+    releasing = Releasing(database, clock)
+    assert releasing.release() == 0
+    Lifecycle(database).move(SURVEY, "close")
+    assert releasing.release() == 13
+    with database.reading("look") as tx:
+        assert [(batch.stratum, batch.n) for batch in tx.releases.of_document(document.digest)] == [("", 13)]
+        assert tx.counts.recount(SURVEY) == []
+
+
+def test_the_thread_starts_once_and_ends(sqlite: Database) -> None:
+    releasing = Releasing(sqlite, Moving())
+    releasing.wake()
+    releasing.wake()
+    releasing.stop()
+
+
+def document_step() -> int:
+    return survey().release_step
