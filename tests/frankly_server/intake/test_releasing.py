@@ -70,7 +70,7 @@ def test_nothing_but_a_published_time_releases(database: Database, every: str, d
     clock = Moving()
     document = filled(database, clock, every)
     releasing = Releasing(database, clock)
-    for minutes in range(0, 60, 7):  # the thread looks again and again, and reports come in
+    for minutes in range(7, 60, 7):  # the thread looks again and again, and reports come in
         clock.at = NOW + timedelta(minutes=minutes)
         send(database, clock, document, 3, "north")
         releasing.release_due(clock.at - timedelta(minutes=7), clock.at)
@@ -80,14 +80,14 @@ def test_nothing_but_a_published_time_releases(database: Database, every: str, d
     assert number(database) == 0
     clock.at = due + timedelta(seconds=3)
     releasing.release_due(due - timedelta(seconds=7), clock.at)
-    assert number(database) == 25 + 27
+    assert number(database) == 25 + 24
     with database.reading("look") as tx:
         assert {batch.released for batch in tx.releases.of_document(document.digest)} == {
             f"{clock.at:%Y-%m-%dT%H:%M:%SZ}"
         }
     send(database, clock, document, 30, "north")
     releasing.release_due(due + timedelta(seconds=3), due + timedelta(minutes=59))
-    assert number(database) == 52
+    assert number(database) == 49
 
 
 def test_what_is_left_is_released_one_period_after_closing(database: Database) -> None:
