@@ -21,9 +21,7 @@ Tallies = dict[Key, Counter[tuple[int, ...]]]
 
 def received(tx: Transaction, row: DocumentRow) -> Received:
     """Return a document with the counts of each block by itself: symbols, or pairs of positions of large sets."""
-    found = Received.of(
-        row.envelope, {}, max((batch.release for batch in tx.releases.of_document(row.digest)), default=0)
-    )
+    found = Received.of(row.envelope, {}, tx.batches.newest(row.digest))
     layout = Layout.of(found.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
@@ -83,7 +81,7 @@ def again(tx: Transaction, row: DocumentRow, found: Received, wanted: Iterable[B
     """
     single = [(i,) for i in range(len(found.document.blocks))]
     cells = _from_reports(tx, row, found, [*single, *wanted], found.release)
-    days = {batch.release: batch.released[:10] for batch in tx.releases.of_document(row.digest)}
+    days = {batch.release: batch.released[:10] for batch in tx.batches.of_document(row.digest)}
     periods = {release: request.span.period(day, request.period) for release, day in days.items()}
     dated = _from_reports(tx, row, found, single, found.release, periods) if request.is_dated else {}
     return found.with_cells(cells).with_cells(dated)

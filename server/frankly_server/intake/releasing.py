@@ -97,5 +97,5 @@ def _close_if_met(tx: Transaction, survey: str) -> None:
     """Close a survey whose stop rule is met by its released reports."""
     standing = tx.standings.get(survey)
     stop = standing.stop_reports
-    if standing.state == "open" and stop is not None and tx.releases.number(survey) >= stop:
+    if standing.state == "open" and stop is not None and tx.batches.number(survey) >= stop:
         tx.standings.put(survey, replace(standing, state="closed"))

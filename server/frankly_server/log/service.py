@@ -201,7 +201,7 @@ class LogService:
 
 def _reports(tx: Transaction, digest: str) -> int:
     """Return how many released reports a document has."""
-    return sum(batch.n for batch in tx.releases.of_document(digest))
+    return sum(batch.n for batch in tx.batches.of_document(digest))
 
 
 def _is_of(signature: NoteSignature, name: str, hint: bytes) -> bool:

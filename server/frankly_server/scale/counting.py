@@ -17,7 +17,7 @@ from frankly_server.scale import engines
 from frankly_server.scale.columns import symbols_of
 from frankly_server.scale.engines import ALONE, Engine
 from frankly_server.scale.manifest import ExportBroken, Exported, Manifest
-from frankly_server.store import Alike, Batch, CountKey, Database, DocumentRow, Layout, PairKey
+from frankly_server.store import Alike, CountKey, Database, DocumentRow, Layout, PairKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ class _Reading:
         return _Whole(self._counted)
 
     @cached_property
-    def releases(self) -> "_Releases":
-        return _Releases()
+    def batches(self) -> "_Batches":
+        return _Batches()
 
 
 class _Documents:
@@ -158,11 +158,11 @@ class _Whole:
             yield Alike(0, symbols_of(mechanisms, layout, values), stratum, n)
 
 
-class _Releases:
+class _Batches:
     """Exports name no release."""
 
-    def of_document(self, _digest: str) -> Sequence[Batch]:
-        return ()
+    def newest(self, _digest: str) -> int:
+        return 0
 
 
 class _Counts:

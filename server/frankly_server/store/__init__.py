@@ -8,13 +8,14 @@ from frankly_server.store.backup import BackupBroken, Contents
 from frankly_server.store.backup import restore as restore_backup
 from frankly_server.store.backup import save as save_backup
 from frankly_server.store.backup import verify as read_back
+from frankly_server.store.batches import Batch
 from frankly_server.store.counts import CountKey, DayKey, Difference, PairKey
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.log import LogEntry
 from frankly_server.store.migrate import downgrade, upgrade
-from frankly_server.store.releases import NOT_TOLD, Batch
+from frankly_server.store.releases import NOT_TOLD
 from frankly_server.store.reports import ReportRow
 from frankly_server.store.statistics import NO_NUMBER, Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow

@@ -15,6 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from frankly_server.store.accounts import Accounts
 from frankly_server.store.api_keys import ApiKeys
 from frankly_server.store.audit import AuditTrail
+from frankly_server.store.batches import Batches
 from frankly_server.store.counts import Counts
 from frankly_server.store.days import Days
 from frankly_server.store.documents import Documents
@@ -68,6 +69,11 @@ class Transaction:
     def releases(self) -> Releases:
         """Pending reports into batches."""
         return Releases(self._connection)
+
+    @cached_property
+    def batches(self) -> Batches:
+        """What was released, and when."""
+        return Batches(self._connection)
 
     @cached_property
     def whole(self) -> Whole:

@@ -2,7 +2,7 @@
 """Randomised reports: one row per (survey, id), the first one kept; pending until a release counts it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from frankly_protocol.report import SymbolJson
@@ -54,13 +54,6 @@ class Reports:
         """Return the stored reports with these ids, pending or released."""
         found = select(*_COLUMNS).where(reports.c.survey == survey_id, reports.c.id.in_(ids))
         return {row.id: _row(*row) for row in self._connection.execute(found)} if ids else {}
-
-    def released(self, survey_id: str) -> Iterator[tuple[ReportRow, int]]:
-        """Yield every released report of a survey with its release; for checks, never for estimates."""
-        wanted = (reports.c.survey == survey_id) & reports.c.release.is_not(None)
-        every = select(*_COLUMNS, reports.c.release).where(wanted).execution_options(yield_per=1000)
-        for *row, release in self._connection.execute(every):
-            yield _row(*row), release
 
     def accepted(self, survey_id: str) -> int:
         """Return how many reports a survey has, pending ones included: never tell it but in bands."""

@@ -130,7 +130,7 @@ def require_taking(tx: Transaction, survey: str) -> StandingRow:
     standing = tx.standings.get(survey)
     if standing.state in ("closed", "archived"):
         raise InvalidInput(Problem.CLOSED, _CLOSED, "survey")
-    if standing.stop_reports is not None and tx.releases.number(survey) >= standing.stop_reports:
+    if standing.stop_reports is not None and tx.batches.number(survey) >= standing.stop_reports:
         raise InvalidInput(Problem.CLOSED, _MET.format(standing.stop_reports), "survey")
     return standing
 

@@ -208,7 +208,7 @@ class Surveys:
             reports = tx.reports.erase(row.id)
             for version in tx.documents.versions(row.id):
                 tx.counts.erase(version.digest)
-                tx.releases.erase(version.digest)
+                tx.batches.erase(version.digest)
             tx.days.erase(row.id)
         self._database.forget_deleted()
         return Erased(row.id, row.name, reports)

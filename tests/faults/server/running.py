@@ -240,7 +240,7 @@ def check_kept(server: Running, devices: Devices) -> None:
         kept = {row.id: row.symbols for row in rows}
         assert len(kept) == len(rows)
         assert tx.counts.recount(server.survey) == []
-        pending = len(rows) - tx.releases.number(server.survey)
+        pending = len(rows) - tx.batches.number(server.survey)
         assert 0 <= pending < RELEASE_STEP  # all are of one cell
     services.close()
     lost = {i for i, symbols in devices.acknowledged.items() if kept.get(i) != symbols}

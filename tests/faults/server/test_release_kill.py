@@ -66,7 +66,7 @@ def test_releases_killed_while_reports_come_in(
         server.end()
     services = server.services()
     with services.database.reading("look") as tx:
-        released = tx.releases.number(server.survey)
+        released = tx.batches.number(server.survey)
     services.close()
     assert released > 0
     check_kept(server, devices)

@@ -70,7 +70,7 @@ def test_erased_reports_are_gone_from_the_file_too(ready: Frankly, survey_file: 
     with database.reading("look") as tx:
         assert not list(stored(tx, survey))
         assert not tx.counts.of_document(digest)
-        assert not tx.releases.of_document(digest)
+        assert not tx.batches.of_document(digest)
         assert not tx.days.of_survey(survey)
         assert tx.documents.versions(survey)
     database.close()

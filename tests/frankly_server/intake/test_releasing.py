@@ -62,7 +62,7 @@ def send(database: Database, clock: Clock, document: SurveyDocument, n: int, reg
 
 def number(database: Database) -> int:
     with database.reading("look") as tx:
-        return tx.releases.number(SURVEY)
+        return tx.batches.number(SURVEY)
 
 
 @pytest.mark.parametrize(("every", "due"), [("day", at(2)), ("hour", at(1, 13))])
@@ -82,7 +82,7 @@ def test_nothing_but_a_published_time_releases(database: Database, every: str, d
     releasing.release_due(due - timedelta(seconds=7), clock.at)
     assert number(database) == 25 + 24
     with database.reading("look") as tx:
-        assert {batch.released for batch in tx.releases.of_document(document.digest)} == {
+        assert {batch.released for batch in tx.batches.of_document(document.digest)} == {
             f"{clock.at:%Y-%m-%dT%H:%M:%SZ}"
         }
     send(database, clock, document, 30, "north")
@@ -114,7 +114,7 @@ def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Dat
     Lifecycle(database).move(SURVEY, "close")
     assert releasing.release() == 13
     with database.reading("look") as tx:
-        assert [(batch.stratum, batch.n) for batch in tx.releases.of_document(document.digest)] == [("", 13)]
+        assert [(batch.stratum, batch.n) for batch in tx.batches.of_document(document.digest)] == [("", 13)]
         assert tx.counts.recount(SURVEY) == []
 
 

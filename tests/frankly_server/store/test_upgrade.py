@@ -76,7 +76,7 @@ def test_old_reports_and_those_of_an_old_server_are_counted_once(fresh_database:
     assert release(database, document, step=5) == 40
     with database.reading("look") as tx:
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
-        assert [(batch.release, batch.n) for batch in tx.releases.of_document(document.digest)] == [(1, 20), (1, 20)]
+        assert [(batch.release, batch.n) for batch in tx.batches.of_document(document.digest)] == [(1, 20), (1, 20)]
         assert tx.counts.recount(SURVEY) == []
     assert spent(database) == 2
     with database.engine.connect() as connection:
