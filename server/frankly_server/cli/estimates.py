@@ -7,16 +7,18 @@ from typing import Any, BinaryIO
 
 import click
 from frankly_protocol.canonical import parse_json
+from frankly_protocol.clock import format_time
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
 from frankly_server.analysis.request import PERCENT, WEIGHTS
-from frankly_server.cli.console import json_option, results, table, write_json
+from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.opening import open_services
 from frankly_server.client import Analyst, Estimate, Estimates
 from frankly_server.estimate.margins import METHODS
 from frankly_server.plots import percent
+from frankly_server.times import next_release
 
 MAX_RESULT_BYTES = 64 * 2**20
 _NO_END = "no end"
@@ -113,6 +115,10 @@ def _local(survey: str, language: str | None, asked: dict[str, Any]) -> Estimate
     with open_services() as services:
         ids = {line.name: line.survey_id for line in services.surveys.list()}
         body = services.analysis.estimates(ids.get(survey, survey), **asked)
+        now, versions = services.surveys.now(), services.surveys.versions(body["survey"])
+    times = [next_release(each.release_every, now) for each in versions]
+    words = "What came in since the last release is not counted; the next release is at"
+    remarks().print(f"{words} {format_time(min(times))}.", markup=False)
     return Estimates.from_json(body, language)
 
 

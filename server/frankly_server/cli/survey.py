@@ -17,6 +17,7 @@ from frankly_server.cli.opening import open_services
 from frankly_server.surveys import Published, PublishedBlock, files
 from frankly_server.surveys.definition import file_schema
 from frankly_server.surveys.drafting import Progress as Report
+from frankly_server.surveys.live import waiting
 from frankly_server.surveys.whole_report import cost_words, report_json, telling_rows
 
 MAX_FILE_BYTES = 8 * 2**20
@@ -71,10 +72,17 @@ def publish(name: str, as_json: bool) -> None:
     """Design, certify and sign the survey called NAME; the same definition is published once only."""
     with open_services() as services, _progress() as report:
         found = services.surveys.publish(name, report)
+        draft = services.surveys.draft(name)
     if as_json:
         write_json(_published(found))
-    else:
-        _show(found)
+        return
+    _show(found)
+    pending = waiting([len(question.choices) for question in draft.strata], draft.step)
+    remarks().print(
+        f"Reports are released for counting every {draft.release_every} (UTC), {draft.step} or more with the same public "
+        f"answers at a time: about {pending} are expected to wait at any time.",
+        markup=False,
+    )
 
 
 @survey.command()

@@ -148,7 +148,10 @@ class Admissions:
 
 
 def refusal_of(tx: Transaction, survey: str) -> InvalidInput:
-    """Return why a survey that is not open takes no reports."""
-    if tx.standings.get(survey).state == "paused":
-        return Paused()
-    return InvalidInput(Problem.CLOSED, "the survey has been closed; do not send again")
+    """Return why a report is neither stored nor was before.
+
+    If the survey is open, it was opened again just now, or a copy was erased just now: sent later, the report is stored.
+    """
+    if tx.standings.get(survey).state in ("closed", "archived"):
+        return InvalidInput(Problem.CLOSED, "the survey has been closed; do not send again")
+    return Paused()

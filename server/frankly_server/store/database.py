@@ -209,7 +209,7 @@ class Database:
             driver.autocommit = True
             try:
                 driver.execute("SET statement_timeout = 0")
-                driver.execute("VACUUM reports, tokens")
+                driver.execute("VACUUM (SKIP_LOCKED) reports, tokens")  # whoever else releases does it then
                 driver.execute("SET statement_timeout = '30s'")
             finally:
                 driver.autocommit = False

@@ -10,7 +10,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.intake import Intake, Releasing
-from frankly_server.intake.admission import PAUSE_S, Paused
+from frankly_server.intake.admission import PAUSE_S, Paused, refusal_of
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
@@ -208,3 +208,14 @@ def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url
     assert row.detail.startswith("budget: the whole report tells more than the budget of 1 nats")
     assert services.surveys.versions(made.survey_id) == []
     services.close()
+
+
+@pytest.mark.parametrize(("state", "code"), [("open", "too_early"), ("paused", "too_early"), ("closed", "closed")])
+def test_only_a_closed_survey_tells_devices_to_give_up(
+    database: Database, document: SurveyDocument, state: str, code: str
+) -> None:
+    """A report that is neither stored nor was before, as when a copy is erased meanwhile, is kept by its device."""
+    if state != "open":
+        Lifecycle(database).move(SURVEY, {"paused": "pause", "closed": "close"}[state])
+    with database.reading("look") as tx:
+        assert refusal_of(tx, SURVEY).code == code

@@ -14,6 +14,7 @@ from frankly_server.estimate.margins import DEFAULT
 from frankly_server.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
+from frankly_server.surveys.live import waiting
 from frankly_server.surveys.preview import (
     Alternative,
     LevelRow,
@@ -75,8 +76,10 @@ def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = 
     block = _definition(survey)
     found = alternatives(block, people=people)
     axis = Axis(f"margin at {usual(people):,} answers, ± points", lambda points: f"{points:.3g}")
+    cells = [len(question.choices) for question in survey.definition.strata]
     return show("margins.html", survey, "margins", refused, block=block, found=found, reports=numbers(people),
                 usual=usual(people), people=people, levels=by_level(block, people=people),
+                waiting=waiting(cells, survey.definition.step),
                 level_plot=lambda rows: _level_plot(rows, axis), **_frontier(block, found, people, axis))  # fmt: skip
 
 
