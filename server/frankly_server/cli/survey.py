@@ -79,8 +79,8 @@ def publish(name: str, as_json: bool) -> None:
     _show(found)
     pending = waiting([len(question.choices) for question in draft.strata], draft.step)
     remarks().print(
-        f"Reports are released for counting every {draft.release_every} (UTC), {draft.step} or more with the same public "
-        f"answers at a time: about {pending} are expected to wait at any time.",
+        f"Reports are released for counting every {draft.release_every} (UTC), {draft.step} or more with the same "
+        f"public answers at a time: about {pending} are expected to wait at any time.",
         markup=False,
     )
 

@@ -150,7 +150,7 @@ class Admissions:
 def refusal_of(tx: Transaction, survey: str) -> InvalidInput:
     """Return why a report is neither stored nor was before.
 
-    If the survey is open, it was opened again just now, or a copy was erased just now: sent later, the report is stored.
+    If the survey is open, it was paused or a copy was erased just now: sent later, the report is stored.
     """
     if tx.standings.get(survey).state in ("closed", "archived"):
         return InvalidInput(Problem.CLOSED, "the survey has been closed; do not send again")

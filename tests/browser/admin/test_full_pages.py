@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
-from frankly_server.intake import Intake
+from frankly_server.intake import Intake, Releasing
 from frankly_server.surveys import editing, files
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.protecting import Protection, protect
@@ -42,6 +42,7 @@ def survey(desk: Desk) -> str:
             reports.append(_report(document, (smokes, drinks), strata, draw))
         assert {getattr(found, "status", found) for found in intake.accept_batch(published.survey_id, reports)} == {
             "accepted"}  # fmt: skip
+        Releasing(services.database, FixedClock(services.surveys.now() + timedelta(days=day))).release()
     desk.open("/admin/sign-in")
     desk.sign_in("ada@example.org", PASSWORD)
     return published.survey_id
