@@ -36,7 +36,10 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _estimates_wait(desk)
     _answer(desk, link, snippets[1:])
     desk.follow(page.get_by_role("link", name="Intake"))
-    assert page.locator(".big").inner_text() == str(ANSWERS)
+    assert page.locator(".big").inner_text() == "10 to 19"
+    assert "0 of them are released" in page.locator("main").inner_text()
+    assert desk.services.releasing.release() >= 6
+    desk.follow(page.get_by_role("link", name="Look again"))
     assert "more answers for ±3%" in page.locator("main").inner_text()
     desk.check("intake")
     _run(desk)
