@@ -48,7 +48,8 @@ class Reports:
 
     def take_back(self, survey_id: str, ids: Sequence[str]) -> None:
         """Delete reports that this transaction inserted."""
-        self._connection.execute(delete(reports).where(reports.c.survey == survey_id, reports.c.id.in_(ids)))
+        if ids:
+            self._connection.execute(delete(reports).where(reports.c.survey == survey_id, reports.c.id.in_(ids)))
 
     def get_many(self, survey_id: str, ids: Sequence[str]) -> dict[str, ReportRow]:
         """Return the stored reports with these ids, pending or released."""
