@@ -41,12 +41,19 @@ class Releasing:
     def release(self, every: str | None = None, survey: str | None = None) -> int:
         """Release the pending reports of all documents, or of those of one period or survey; return how many.
 
-        Raises StoreUnavailable; what was released before stays released.
+        Raises StoreUnavailable or DocumentRejected for a document that cannot be released, after all others.
         """
         with self._database.reading("list documents") as tx:
             rows = tx.documents.all() if survey is None else tx.documents.versions(survey)
-        n = sum(self._release(row) for row in rows if every in (None, self._rule(row).every))
+        n, failed = 0, None
+        for row in rows:
+            try:
+                n += self._release(row) if every in (None, self._rule(row).every) else 0
+            except FranklyError as error:  # of one document: the others are released all the same
+                failed = error
         self._database.forget_deleted()
+        if failed is not None:
+            raise failed
         return n
 
     def wake(self) -> None:

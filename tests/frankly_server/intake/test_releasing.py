@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import FranklyError
 from frankly_server.intake import Intake, Releasing
 from frankly_server.store import Database
+from frankly_server.store.schema import documents
 from frankly_server.surveys.lifecycle import Lifecycle
 from frankly_server.times import next_release
 
@@ -116,6 +118,18 @@ def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Dat
     with database.reading("look") as tx:
         assert [(batch.stratum, batch.n) for batch in tx.batches.of_document(document.digest)] == [("", 13)]
         assert tx.counts.recount(SURVEY) == []
+
+
+def test_a_document_that_cannot_be_read_holds_up_no_other(database: Database) -> None:
+    clock = Moving()
+    put(database, replace(survey(survey_id="00" * 16)))  # listed before the other
+    filled(database, clock, "day")
+    with database.engine.begin() as connection:
+        broken = connection.execute(documents.update().where(documents.c.survey == "00" * 16).values(envelope=b"{}"))
+        assert broken.rowcount == 1
+    with pytest.raises(FranklyError):
+        Releasing(database, clock).release()
+    assert number(database) == 25
 
 
 def test_the_thread_starts_once_and_ends(sqlite: Database) -> None:

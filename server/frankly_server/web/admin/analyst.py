@@ -15,6 +15,8 @@ from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
 from frankly_server.formats import to_csv, to_parquet
 from frankly_server.services import Services
+from frankly_server.surveys.live import band
+from frankly_server.times import next_release
 from frankly_server.web import reading
 from frankly_server.web.admin.asked import LEVELS, METHOD_WORDS, PERCENT_WORDS, PRODUCTS, Asked
 from frankly_server.web.admin.sections import Names, names_of, sections_of
@@ -67,10 +69,12 @@ def _page(services: Services, survey: Opened, asked: Asked, refused: InvalidInpu
         if refused is not None:
             raise
         return _page(services, survey, Asked(), error)
-    names = names_of(documents)
+    names, now = names_of(documents), services.surveys.now()
+    pending = band(max(0, services.intake.accepted(survey.id) - answer["n"]))
+    next_time = min(next_release(document.release_every, now) for document in documents)
     return show(
         "estimates.html", survey, "estimates", refused, found=sections_of(answer, asked, names),
-        n=answer["n"], asked=asked, choices=_choices(documents, names), flag_words=flag_words,
+        n=answer["n"], pending=pending, next_release=next_time, asked=asked, choices=_choices(documents, names), flag_words=flag_words,
         notes=answer["notes"], url=services.settings.public_url, flags=_flags(answer),
     )  # fmt: skip
 

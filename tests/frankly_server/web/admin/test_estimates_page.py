@@ -284,3 +284,12 @@ def test_viewers_read_and_analysts_download(answered: Office) -> None:
     viewer = answered.client("viewer")
     assert "Downloads are for analysts" in page(answered, viewer).text
     assert viewer.get(f"/admin/surveys/{answered.survey}/estimates/download").status_code == 403
+
+
+def test_the_page_says_how_many_wait_in_bands_and_until_when(answered: Office, analyst: FlaskClient) -> None:
+    assert "wait for a release" not in page(answered, analyst).text
+    digest = answered.services.surveys.versions(answered.survey)[-1].digest
+    one = {"v": 1, "doc": digest, "y": [1, 2], "strata": {"region": "north"}, "token": None}
+    answered.services.intake.accept_batch(answered.survey, [one | {"id": f"{N + i:032x}"} for i in range(12)])
+    text = page(answered, analyst).text
+    assert f"{N} answers are released, 10 to 19 wait for a release (the next is at 2026-06-02 00:00 UTC)" in text
