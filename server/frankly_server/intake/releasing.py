@@ -67,10 +67,16 @@ class Releasing:
         self._stopped.set()
 
     def release_due(self, since: datetime, now: datetime) -> None:
-        """Release what has a published time after `since` and up to `now`."""
+        """Release what has a published time after `since` and up to `now`; what fails is logged and waits."""
         for every in PERIOD:
-            if next_release(every, since) <= now:
+            if next_release(every, since) > now:
+                continue
+            try:
                 self.release(every)
+            except FranklyError as error:
+                _log.warning("release failed", error=error.code)
+            except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell
+                _log.error("release broken", error=type(error).__name__)
 
     def _release(self, row: DocumentRow) -> int:
         rule, now = self._rule(row), self._clock.now()
@@ -91,12 +97,7 @@ class Releasing:
         seen = self._clock.now()
         while not self._stopped.wait(_LOOK_S):
             now = self._clock.now()
-            try:
-                self.release_due(seen, now)
-            except FranklyError as error:  # a database that is down comes back, and the next time comes
-                _log.warning("release failed", error=error.code)
-            except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell, and the next round may go well
-                _log.error("release broken", error=type(error).__name__)
+            self.release_due(seen, now)
             seen = now
 
 

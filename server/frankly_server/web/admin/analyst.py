@@ -74,8 +74,8 @@ def _page(services: Services, survey: Opened, asked: Asked, refused: InvalidInpu
     next_time = min(next_release(document.release_every, now) for document in documents)
     return show(
         "estimates.html", survey, "estimates", refused, found=sections_of(answer, asked, names),
-        n=answer["n"], pending=pending, next_release=next_time, asked=asked, choices=_choices(documents, names), flag_words=flag_words,
-        notes=answer["notes"], url=services.settings.public_url, flags=_flags(answer),
+        n=answer["n"], pending=pending, next_release=next_time, asked=asked, choices=_choices(documents, names),
+        flag_words=flag_words, notes=answer["notes"], url=services.settings.public_url, flags=_flags(answer),
     )  # fmt: skip
 
 
