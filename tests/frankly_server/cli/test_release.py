@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly release`, and the servers that release by themselves."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from frankly_server.cli.production import Production
+from frankly_server.cli.serving import Server
+from frankly_server.intake import Releasing
+from frankly_server.store import Database
+
+from tests.frankly_server.cli.conftest import Frankly
+from tests.frankly_server.samples import row
+
+
+def test_release_says_when_and_releases_now(ready: Frankly, survey_file: Path, home: Path) -> None:
+    assert ready("survey", "apply", str(survey_file)).code == 0
+    survey = ready("survey", "publish", "habits", "--json").json["survey"]
+    database = Database(f"sqlite:///{home / 'frankly.db'}")
+    with database.transaction("fill") as tx:
+        (document,) = tx.documents.versions(survey)
+        tx.reports.add([replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(30)])
+    told = ready("release", "--json")
+    assert (told.code, told.json["released"]) == (0, None)
+    assert told.json["next"]["day"].endswith("T00:00:00Z")
+    assert told.json["next"]["hour"].endswith(":00:00Z")
+    with database.reading("look") as tx:
+        assert tx.batches.number(survey) == 0
+    assert ready("release", "nobody", "--now", "--json").problem["code"] == "survey_unknown"
+    assert ready("release", "habits", "--now", "--json").json["released"] == 30
+    assert "0 report(s) were released." in ready("release", "--now").err
+    with database.reading("look") as tx:
+        assert tx.batches.number(survey) == 30
+        assert tx.counts.recount(survey) == []
+    database.close()
+
+
+def test_servers_release_by_themselves(ready: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[Releasing] = []
+    monkeypatch.setattr(Releasing, "wake", lambda self: woken.append(self))
+    monkeypatch.setattr(Server, "run", lambda _self: None)
+    assert ready("serve", "--port", "0", "--json").code == 0
+    assert len(woken) == 1
+    started: list[str] = []
+    Production(
+        None, host="127.0.0.1", port=0, threads=1, ready=lambda _port: None, started=lambda: started.append("worker")
+    ).cfg.post_worker_init(None)
+    assert started == ["worker"]
