@@ -38,8 +38,18 @@ def test_release_says_when_and_releases_now(ready: Frankly, survey_file: Path, h
 
 def test_servers_release_by_themselves(ready: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
     woken: list[Releasing] = []
-    monkeypatch.setattr(Releasing, "wake", lambda self: woken.append(self))
-    monkeypatch.setattr(Server, "run", lambda _self: None)
+
+    def wake(releasing: Releasing) -> None:
+        woken.append(releasing)
+
+    run = Server.run
+
+    def run_and_stop(server: Server) -> None:
+        server.stop()
+        run(server)
+
+    monkeypatch.setattr(Releasing, "wake", wake)
+    monkeypatch.setattr(Server, "run", run_and_stop)
     assert ready("serve", "--port", "0", "--json").code == 0
     assert len(woken) == 1
     started: list[str] = []
