@@ -14,9 +14,11 @@ import pytest
 
 from tests.faults.server.running import Devices, Running, check_kept
 
-# Releases again and again, and says so after each: a kill then meets it at work.
+# Releases again and again, and says so after each: a kill then meets it at work. The pause leaves reports room on SQLite,
+# which has one writer at a time.
 RELEASER = """
 import sys
+import time
 from frankly_protocol.clock import SystemClock
 from frankly_server.intake import Releasing
 from frankly_server.store import Database, StoreUnavailable
@@ -27,6 +29,7 @@ while True:
         print(releasing.release(), flush=True)
     except StoreUnavailable:
         print("busy", flush=True)
+    time.sleep(0.02)
 """
 
 
