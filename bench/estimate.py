@@ -14,13 +14,14 @@ error: unbiased beside unbiased. Products that may not leave [0, 1] are both bia
 """
 
 import argparse
+import math
 from dataclasses import asdict
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
-from _estimate import demands, grid, shipped
+from _estimate import demands, grid, shipped, sums
 from _estimate.coverage import GUARANTEED, JOINT, POINTWISE, Cell, measure
 from _estimate.designs import SIZES, TRUTHS, cases
 from _estimate.products import errors
@@ -61,7 +62,11 @@ def main() -> None:
     figures = list(demands.figures(held))
     for name in dict.fromkeys(each.demand for each in figures):
         seen[f"shipped_{name}"] = [max(each.figure for each in figures if each.demand == name)]
-    missed = [asdict(each) for each in figures if each.figure > demands.limit(each.demand)]
+    if held:
+        seen["shipped_cells"] = [len(held)]
+        wide = [each for each in figures if each.demand == "score_width_anywhere"]
+        seen["shipped_cells_of_wide_scores"] = [sum(each.figure > demands.LIMITS["score_width"] for each in wide)]
+    missed = [asdict(each) for each in figures if each.figure > demands.LIMITS.get(each.demand, math.inf)]
     more: dict[str, Any] = {"part": bool(chosen.part)} | ({"coverage": _rows(cells)} if cells else {})
     more |= {"shipped": demands.rows(held), "missed": missed} if held else {}
     if cells and not chosen.json:
@@ -73,7 +78,7 @@ def result(seen: Seen, more: dict[str, Any]) -> Result:
     """Return what was measured, with what is asked of it; other figures are told only."""
     most = {name: limit for start, limit in MOST.items() for name in seen if name.startswith(start)}
     most |= {name: LIMIT for name in seen if name.startswith("coverage_")}
-    most |= {name: demands.limit(name.removeprefix("shipped_")) for name in seen if name.startswith("shipped_")}
+    most |= {f"shipped_{name}": limit for name, limit in demands.LIMITS.items() if f"shipped_{name}" in seen}
     errors_of = [name for name in seen if name.startswith("mse_ratio_")]
     most |= {name: limit for end, limit in MOST_ERROR.items() for name in errors_of if name.endswith(end)}
     rivals = [name for name in seen if name.startswith("ratio_") and name not in most]
@@ -95,8 +100,13 @@ def _grid(runs: int) -> list[grid.Held]:
         shipped.Shipped(case.name, case.mechanism, None, (case.mechanism.answers,), shipped.USUAL) for case in cases()
     ]
     every = [*designs, *shipped.surveys(), *twelve]
-    held = [cell for i, each in enumerate(every) for cell in grid.cells(each, runs, seed=1000 * i)]
-    return held + list(grid.pooled(designs, runs, seed=5))
+    held = [
+        cell
+        for i, each in enumerate(every)
+        for made in (grid.cells, sums.ratios)
+        for cell in made(each, runs, seed=1000 * i)
+    ]
+    return held + list(sums.pooled(designs, runs, seed=5))
 
 
 def _rows(cells: list[Cell]) -> list[dict[str, Any]]:

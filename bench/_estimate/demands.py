@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 
 from _estimate.grid import Held
+from _estimate.guaranteed import OF_TWO
+from _estimate.linear import FloatArray
 
-LEAST = {"score": 0.93, "kl": 0.95, "exact": 0.95, "chebyshev": 0.95}
+LEAST = {"score": 0.93, "kl": 0.95, "exact": 0.95, "sequence": 0.95, "chebyshev": 0.95, "simultaneous": 0.95}
 RUNS = 4000
 """Of these many runs is the Monte Carlo error that enumerated cells are judged by."""
-ERRORS, WIDTH, KL_WIDTH, GOOD = 3.5, 1.2, 1.5, 0.94
+ERRORS, GOOD, KL_SIZE = 3.5, 0.94, 500
+LIMITS = {f"{method}_errors_below": ERRORS for method in LEAST} | {"score_width": 1.2, "kl_width_500": 1.5}
+"""The most that a figure may be.
+
+Widths are beside `clt` of the same score, in cells where it covers at least 94%. `score_width` leaves out those where
+it covers less as soon as two respondents answer differently; `score_width_anywhere`, without a limit, does not. `kl`
+of a set is about a single bit; `kl_width_500_shown`, without a limit, is beside the `clt` that looks at all bits.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,39 +41,40 @@ class Found:
 def figures(cells: Sequence[Held]) -> Iterator[Found]:
     """Yield, per cell and demand, the figure of the worst target; a demand holds if all are at most its limit."""
     for cell in cells:
-        where = (cell.design, cell.kind, cell.truth, cell.n)
-        for method, least in LEAST.items():
-            runs = RUNS if cell.exactly else cell.runs
-            short = (least - cell.coverage.get(method, np.array([np.nan]))) / (least * (1 - least) / runs) ** 0.5
-            if not np.isnan(short).all():
-                t = int(np.nanargmax(short))
-                yield Found(f"{method}_errors_below", float(short[t]), float(cell.coverage[method][t]), *where, t)
-        good = cell.coverage["clt"] >= GOOD
-        wide = np.where(good, cell.width["score"], np.nan)
-        if not np.isnan(wide).all():
-            t = int(np.nanargmax(wide))
-            yield Found("score_width", float(wide[t]), float(cell.coverage["clt"][t]), *where, t)
-        if cell.n == 500 and "kl" in cell.width and cell.two.any():
-            wide = np.where(good & cell.two, cell.width["kl"], np.nan)
-            if not np.isnan(wide).all():
-                t = int(np.nanargmax(wide))
-                yield Found("kl_width_500", float(wide[t]), float(cell.coverage["clt"][t]), *where, t)
+        for demand, each in _figures(cell):
+            if not np.isnan(each).all():
+                t = int(np.nanargmax(each))
+                method = demand.removesuffix("_errors_below") if demand in LIMITS else "clt"
+                covered = float(cell.coverage[method if method in cell.coverage else "clt"][t])
+                yield Found(demand, float(each[t]), covered, cell.design, cell.kind, cell.truth, cell.n, t)
 
 
-def limit(demand: str) -> float:
-    """Return the most that a figure may be."""
-    return ERRORS if demand.endswith("_below") else WIDTH if demand == "score_width" else KL_WIDTH
+def _figures(cell: Held) -> Iterator[tuple[str, FloatArray]]:
+    runs = RUNS if cell.exactly else cell.runs
+    for method, least in LEAST.items():
+        if method in cell.coverage:
+            yield f"{method}_errors_below", (least - cell.coverage[method]) / (least * (1 - least) / runs) ** 0.5
+    if "clt" not in cell.width:
+        return
+    good, beside = cell.coverage["clt"] >= GOOD, cell.beside("clt", "score")
+    yield "score_width_anywhere", np.where(good, beside, np.nan)
+    yield "score_width", np.where(good if cell.nearby is None else good & (cell.nearby >= GOOD), beside, np.nan)
+    if cell.n == KL_SIZE and "kl" in cell.width:
+        yield "kl_width_500_shown", np.where(good & cell.two, cell.beside("clt", "kl"), np.nan)
+        good = cell.coverage[OF_TWO] >= GOOD
+        yield "kl_width_500", np.where(good & cell.two, cell.beside(OF_TWO, "kl"), np.nan)
 
 
 def rows(cells: Sequence[Held]) -> list[dict[str, Any]]:
-    """Return, by design, kind and n, the least coverage over truths and targets, and the largest width of `score`."""
-    found: dict[tuple[str, str, int], list[Held]] = {}
+    """Return, by design, the least coverage over kinds, truths, sizes and targets, and the largest width of `score`."""
+    found: dict[str, list[Held]] = {}
     for cell in cells:
-        found.setdefault((cell.design, cell.kind, cell.n), []).append(cell)
+        found.setdefault(cell.design, []).append(cell)
     return [
-        {"design": design, "kind": kind, "n": n, "cells": len(here)}
-        | {m: _least([cell.coverage[m] for cell in here if m in cell.coverage]) for m in ("score", "clt", *LEAST)}
-        for (design, kind, n), here in found.items()
+        {"design": design, "cells": len(here)}
+        | {m: _least([cell.coverage[m] for cell in here if m in cell.coverage]) for m in ("clt", *LEAST)}
+        | {"score_width": max((f.figure for f in figures(here) if f.demand == "score_width"), default=None)}
+        for design, here in found.items()
     ]
 
 

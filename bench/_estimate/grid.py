@@ -2,7 +2,7 @@
 """Coverage and width over the grid: designs, kinds of targets, truths and numbers of reports."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isnan, prod
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from _estimate.designs import Case, case_of
-from _estimate.guaranteed import all_at_once, hold, of_two
+from _estimate.guaranteed import OF_TWO, all_at_once, hold, of_two
 from _estimate.linear import Both, FloatArray, IntArray, Linear, Surveys, product_margins
 from _estimate.shipped import Shipped, truths
 
@@ -27,6 +27,8 @@ CHECKED = 2
 """Surveys of each cell whose margins the product computes too."""
 CLOSE, NEAR_END = 1e-6, 5e-3
 """Of an interval's width: how far ends may be from the product's; how near an end holding or not is left open."""
+ASKED = 1.2
+"""Of the width of `clt`: neighbouring truths are looked at from here."""
 MOVED = 2
 """Respondents who answer differently in a neighbouring truth."""
 
@@ -36,7 +38,7 @@ class Held:
     """How often intervals held in one cell, by method and target (nan: not there), and their mean widths.
 
     exactly : enumerated, without Monte Carlo error. two : scores take two values. nearby : the least coverage of `clt`
-    at the truths that differ from this one by 2 respondents; filled in where it is asked for.
+    at the truths that differ from this one by 2 respondents, where `score` is much wider.
     """
 
     design: str
@@ -49,6 +51,11 @@ class Held:
     width: Mapping[str, FloatArray]
     two: Bools
     nearby: FloatArray | None = None
+
+    def beside(self, other: str, method: str) -> FloatArray:
+        """Return the mean widths of a method over those of another; nan where that has none."""
+        widths = self.width[other]
+        return np.asarray(np.where(widths > 0, self.width[method] / np.where(widths > 0, widths, 1.0), np.nan))
 
 
 class Differs(AssertionError):
@@ -98,7 +105,10 @@ def cell(linear: Linear, named: tuple[str, str, str], p: FloatArray, n: int, run
     if named[1] == "shares":
         at_once = all_at_once(linear, counts, surveys.value - theta)
         coverage["simultaneous"] = np.full(len(theta), np.average(at_once, weights=weights))
-    return Held(*named, n, runs, weights is not None, coverage, widths(surveys.ends, weights), linear.two)
+    found = Held(*named, n, runs, weights is not None, coverage, widths(surveys.ends, weights), linear.two)
+    if np.any(found.beside("clt", "score") > ASKED):
+        found = replace(found, nearby=nearby(linear, p, n, runs, seed))
+    return found
 
 
 def draws(case: Case, p: FloatArray, n: int, runs: int, seed: int) -> tuple[IntArray, FloatArray | None]:
@@ -136,7 +146,7 @@ def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> Float
 def _guaranteed(linear: Linear, surveys: Surveys, counts: IntArray, theta: FloatArray) -> dict[str, FloatArray]:
     """Return, per survey and target, 1 if `kl`, `exact` and `sequence` hold the truth; ends are added to `surveys`."""
     n, nothing = int(counts[0].sum()), np.full(surveys.value.shape, np.nan)
-    ends = {method: (nothing.copy(), nothing.copy()) for method in ("kl", "exact", "sequence")}
+    ends = {method: (nothing.copy(), nothing.copy()) for method in ("kl", "exact", "sequence", OF_TWO)}
     chosen = np.unique(np.linspace(0, len(theta) - 1, MOST_BOUNDS).astype(int))
     for t in (int(t) for t in chosen if linear.two[t]):
         found = of_two(linear.scores[t], linear.W[t], surveys.value[:, t], linear.in_high(counts, t), n)

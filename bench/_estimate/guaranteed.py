@@ -12,18 +12,22 @@ from dataclasses import replace
 import numpy as np
 from frankly_server.estimate import chernoff, intervals
 from frankly_server.estimate.margins import normal_quantile
-from frankly_server.estimate.scores import Score
+from frankly_server.estimate.scores import Score, TwoValues
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from _estimate.linear import LEVEL, Both, FloatArray, IntArray, Linear
+from _estimate.linear import LEVEL, Both, FloatArray, IntArray, Linear, Z
 
+OF_TWO = "clt of two values"
 TILTS = np.geomspace(2.0**-10, 2.0**6, 129)
 """λ times the range: the best of these is within a thousandth of the best of all."""
 
 
 def of_two(score: Score, w: FloatArray, value: FloatArray, in_high: IntArray, n: int) -> dict[str, Both]:
-    """Return the ends for surveys with so many reports in the upper group; `value` is what they estimate."""
+    """Return the ends for surveys with so many reports in the upper group; `value` is what they estimate.
+
+    Among them those of `clt` for the score of two values itself, which for sets is that of a single bit.
+    """
     assert score.two is not None  # noqa: S101 - the caller's
     counts, places = np.unique(in_high, return_inverse=True)
     found: dict[str, list[chernoff.Ends]] = {"kl": [], "exact": [], "sequence": []}
@@ -34,9 +38,16 @@ def of_two(score: Score, w: FloatArray, value: FloatArray, in_high: IntArray, n:
         found["sequence"].append(chernoff.within(intervals.sequence_of_two(two, n, LEVEL), w))
     every = {method: np.array(each)[np.ravel(places)].T for method, each in found.items()}
     ends: dict[str, Both] = {method: (low, high) for method, (low, high) in every.items()}
-    return {
-        method: _shown((low, high), value, w) if score.of_bit else (low, high) for method, (low, high) in ends.items()
-    }
+    if score.of_bit:
+        ends = {method: _shown(each, value, w) for method, each in ends.items()}
+    return ends | {OF_TWO: _normal(score.two, in_high, n)}
+
+
+def _normal(two: TwoValues, in_high: IntArray, n: int) -> Both:
+    low, high = (sum(group) / 2 for group in (two.low, two.high))
+    share = in_high / n
+    mean, half = low + (high - low) * share, Z * abs(high - low) * np.sqrt(share * (1 - share) / (n - 1))
+    return mean - half, mean + half
 
 
 def _shown(ends: Both, value: FloatArray, w: FloatArray) -> Both:

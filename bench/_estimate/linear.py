@@ -44,7 +44,7 @@ class Linear:
     """
 
     def __init__(self, case: Case, targets: Targets, prior: tuple[int, ...] | None) -> None:
-        self.case, self.targets, self.prior = case, targets, prior
+        self.case, self.targets, self.prior, self._alone = case, targets, prior, True
         units = [case.counts(row) for row in np.eye(case.law.shape[1], dtype=np.int64)]
         each = [evidence_of(case.mechanism, unit, targets, prior) for unit in units]
         self.known = each[0].known
@@ -64,6 +64,8 @@ class Linear:
         centred = W - W.mean(axis=1, keepdims=True)
         squares = np.sum(centred**2, axis=1)
         self._line = np.sum(centred * self._C, axis=1) / np.where(squares > 0, squares, 1.0)
+        beside = self._C - self._line[:, None] * W
+        self._is_line = np.ptp(beside, axis=1) <= 1e-9 * np.abs(self._C).max(axis=1)
         self.worst = np.sqrt([max(0.0, worst_case_variance(c, w)) for c, w in zip(self._C, W, strict=True)])
 
     def about(self, W: FloatArray) -> "Linear | None":
@@ -71,6 +73,7 @@ class Linear:
         if self._D is None:
             return None
         other = copy(self)
+        other._alone = False  # noqa: SLF001 - of the same class
         other._decode(W, W @ self._D)  # noqa: SLF001 - of the same class
         return other
 
@@ -80,8 +83,8 @@ class Linear:
         rates = counts / n
         value, squares = rates @ self._V.T, rates @ (self._V**2).T
         variance = np.maximum(0.0, squares - value**2) / (n - 1)
-        if self._D is not None:
-            # As the product does: a privacy part that is estimated below 0 counts as 0.
+        if self._D is not None and self._alone:
+            # As the product does for targets, not for their covariances: a privacy part below 0 counts as 0.
             variance += np.maximum(0.0, rates @ self._D.T @ (self.W**2).T - squares) / n
         # Rounding leaves some of a variance of 0.
         error = np.sqrt(np.where(variance < (_VANISHED * self.worst) ** 2, 0.0, variance))
@@ -106,20 +109,21 @@ class Linear:
         return np.asarray(counts @ self._in_high[t])
 
     def _score(self, value: FloatArray, squares: FloatArray, error: FloatArray, rates: FloatArray, n: int) -> Both:
-        """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)} as the roots of a quadratic, joined with m ± z·se."""
-        v, b = (squares, self._line) if self._D is None else self._moved(rates, n)
+        """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)} by its roots, joined with m ± z·se, also at p*."""
+        v, b, there = (squares, self._line, 0.0) if self._D is None else self._moved(rates, n)
         k, here = Z * Z / n, np.maximum(0.0, v - value**2)
         # With θ = m + u: (1 + k)u² − k(b − 2m)u − k·(v − m²) ≤ 0.
         lean = k * (b - 2 * value)
         root = np.sqrt(lean**2 + 4 * (1 + k) * k * here)
-        low = np.minimum(value + (lean - root) / (2 * (1 + k)), value - Z * error)
-        high = np.maximum(value + (lean + root) / (2 * (1 + k)), value + Z * error)
+        least = np.maximum(Z * error, Z * np.sqrt(there / n))
+        low = np.minimum(value + (lean - root) / (2 * (1 + k)), value - least)
+        high = np.maximum(value + (lean + root) / (2 * (1 + k)), value + least)
         most = Z * self.worst / math.sqrt(n)
         flat = high - low <= _VANISHED * most
         return np.where(flat, value - most, low), np.where(flat, value + most, high)
 
-    def _moved(self, rates: FloatArray, n: int) -> Both:
-        """Return the unbiased v, and its covariance with the estimate over the estimate's variance."""
+    def _moved(self, rates: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the unbiased v, its covariance with the estimate over the estimate's variance, and v − θ² at p*."""
         assert self._D is not None  # noqa: S101 - the caller's
         of_c = self._C @ self._D
         p = rates @ self._D.T
@@ -129,7 +133,9 @@ class Linear:
         variance = chances @ (self._V**2).T - mean**2
         together = chances @ (of_c * self._V).T - (near @ self._C.T) * mean
         told = variance > 1e-12 * np.sum(self.W**2, axis=1)
-        return p @ self._C.T, np.where(told, together / np.where(told, variance, 1.0), self._line)
+        slopes = np.where(told, together / np.where(told, variance, 1.0), self._line)
+        there = np.maximum(0.0, near @ self._C.T - mean**2)
+        return p @ self._C.T, slopes, np.where(self._is_line, 0.0, there)
 
 
 def cut(ends: Both, value: FloatArray, least: FloatArray, most: FloatArray) -> Both:

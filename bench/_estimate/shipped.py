@@ -79,12 +79,15 @@ def surveys() -> Iterator[Shipped]:
 
 
 def truths(answers: int, prior: tuple[int, ...] | None) -> dict[str, NDArray[np.float64]]:
-    """Return true shares by name: even, zipf, all on one answer, the design prior, and each answer in turn at 0.2%."""
+    """Return true shares by name: even, zipf, all on one answer, the design prior, and with answers at 0.2%.
+
+    Each answer in turn is that rare beside the others of the design prior, or all others are: up to 8, else 2 of them.
+    """
     even, zipf = np.ones(answers), 1 / np.arange(1, answers + 1)
     base = even if prior is None else np.array(prior, dtype=float)
     found = {"even": even, "zipf": zipf, "point": np.eye(answers)[0], "prior": base}
-    found["all rare"] = np.where(np.arange(answers) == 0, 1 - 0.002 * (answers - 1), 0.002)
     for x in range(answers) if answers <= 8 else (0, answers - 1):
+        found[f"{x} common"] = np.where(np.arange(answers) == x, 1 - 0.002 * (answers - 1), 0.002)
         rest = np.where(np.arange(answers) == x, 0, base)
         found[f"{x} rare"] = 0.998 * rest / rest.sum() + 0.002 * np.eye(answers)[x]
     return {name: p / p.sum() for name, p in found.items()}

@@ -85,7 +85,8 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
 
 
 def _question(question: Question) -> str:
-    rows = [PlotRow(c.row.label, c.row.estimate, c.row.low, c.row.high, c.truth) for c in question.rows]
+    shown = [(c, c.row.estimate) for c in question.rows]
+    rows = [PlotRow(c.row.label, share, c.row.low, c.row.high, c.truth) for c, share in shown if share is not None]
     first = question.rows[0].row
     lines = "".join(
         f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>{c.row.interval}</td>"

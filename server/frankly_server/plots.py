@@ -92,8 +92,10 @@ def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def percent(share: float) -> str:
+def percent(share: float | None) -> str:
     """Return a share as text with a true minus sign: one decimal, two where one would read as nothing."""
+    if share is None:
+        return "unknown"
     decimals = 1 if share == 0 or abs(share) >= 0.001 else 2
     return f"{share * 100:.{decimals}f}%".replace("-", "−")
 

@@ -88,6 +88,8 @@ class Request:
         percent, weights = given.get("percent"), given.get("weights", RESPONDENTS)
         _check_percent(percent, targets)
         _check_weights(weights, census=census)
+        combinations = _combinations(targets) if isinstance(targets, Mapping) else None
+        _check_weights_of_ratios(weights, percent, combinations)
         span, population = Span.read(given.get("since"), given.get("until")), given.get("population")
         if population is not None:
             _check_population(whole(population, "population"), method, is_apart=by is not None or bool(span))
@@ -96,7 +98,7 @@ class Request:
             method=method,
             census=census,
             joint=_joint(targets) if isinstance(targets, list) else None,
-            combinations=_combinations(targets) if isinstance(targets, Mapping) else None,
+            combinations=combinations,
             by=by,
             span=span,
             population=population,
@@ -145,6 +147,15 @@ def _check_weights(weights: Any, *, census: bool) -> None:
         raise InvalidInput(Problem.FIELD_TYPE, f"the weights are {', '.join(WEIGHTS)}", "weights")
     if census and weights != RESPONDENTS:
         words = "in a census every version stands for its own respondents: leave the weights out"
+        raise InvalidInput(Problem.UNSUPPORTED, words, "weights")
+
+
+def _check_weights_of_ratios(weights: str, percent: str | None, combinations: Combinations | None) -> None:
+    """Numerator and denominator would weigh the versions differently, and their ratio be of no group of people."""
+    named = (combinations or {}).values()
+    has_ratio = percent is not None or any(each.over is not None for of in named for each in of.values())
+    if weights == INVERSE_VARIANCE and has_ratio:
+        words = "a ratio or a percentage needs one weight of each version: leave the weights out"
         raise InvalidInput(Problem.UNSUPPORTED, words, "weights")
 
 

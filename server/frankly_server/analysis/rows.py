@@ -49,11 +49,11 @@ def table_json(table: Table, parts: Sequence[Part], request: Request, digests: S
     ratios = iter(_ratios(parts, pooled, [spans for spans in spans_of if len(spans) > 1], request))
     for target, spans in zip(table.targets, spans_of, strict=True):
         is_ratio = target.over is not None
-        row = _ratio_row(pooled, spans, next(ratios), request) if is_ratio else _row(pooled, spans[0], request)
+        row = _ratio_row(pooled, target, spans, next(ratios), request) if is_ratio else _row(pooled, spans[0], request)
         if row is None:
             continue
         places.append(spans[0])
-        row["flags"] = list(dict.fromkeys([*pooled.flags, *_row_flags(table, target, row, _uncut(pooled, spans, row))]))
+        row["flags"] = list(dict.fromkeys([*pooled.flags, *_row_flags(target, row, _uncut(pooled, spans, row))]))
         rows.append(_named(table, target) | row | shared)
     told = [row["choice"] for row in rows]
     return {"rows": rows, "covariance": _covariance(pooled, table, places), **_products(pooled, table, told)}
@@ -79,24 +79,23 @@ def _places(table: Table) -> list[list[int]]:
 
 
 def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
-    value, se = pooled.value[t], pooled.se[t]
-    if value is None or se is None:
+    """Return the row of a target; one whose interval is not known has no ends, and a flag."""
+    value = pooled.value[t]
+    if value is None:
         return None  # not identifiable, as the admin accepted in writing
     method, pair, flags = request.method, pooled.ends[t], ["few_informative"] if pooled.few[t] else []
     if pair is None and pooled.single is not None and method in ("exact", "sequence"):
         method, pair = "kl", pooled.single.margins.kl[t]
         flags.append("exact_not_available")
-    if pair is None:
-        return None
-    low, high = pair
+    low, high = pair or (None, None)
     single = pooled.single
     return {
         "estimate": value,
-        "se": se,
+        "se": pooled.se[t],
         "se_privacy": pooled.se_privacy[t],
         "se_sampling": pooled.se_sampling[t],
         "worst_case_se": pooled.worst_case_se[t],
-        "margin": max(high - value, value - low),
+        "margin": None if pair is None else max(pair[1] - value, value - pair[0]),
         "low": low,
         "high": high,
         "method": method,
@@ -104,7 +103,7 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
         "poisoning_down": pooled.down[t],
         "privacy_cost": None if single is None else single.privacy_cost[t],
         "efficiency": None if single is None else single.efficiency[t],
-        "flags": flags,
+        "flags": [*flags, *(["interval_unknown"] if pair is None else [])],
     }
 
 
@@ -113,7 +112,7 @@ def _ratios(
 ) -> list[Ratio | None]:
     """Return the ratio of every two targets by Fieller's method; by `score` for any method but clt.
 
-    Other methods know no correlation of the two.
+    Other methods know no correlation of the two. None where no covariance or no ratio is known.
     """
     if not spans or pooled.covariance is None:
         return [None] * len(spans)
@@ -126,27 +125,44 @@ def _ratios(
         of_pairs = [covariance[np.ix_(pair, pair)] for pair in spans]
         scales = [np.array([weights[t] or 0.0 for t in pair]) for pair in spans]
         found.append(pairs_of(part.evidence(tuple(chain(*sums))), of_pairs, scales, sampling, request.level))
-    known = [all(pooled.value[t] is not None for t in pair) and pooled.value[pair[1]] != 0 for pair in spans]
     is_score = request.method != "clt"
     return [
-        ratio(pairs, request.level, is_score=is_score) if is_known and None not in pairs else None
-        for pairs, is_known in zip(zip(*found, strict=True), known, strict=True)
+        ratio(pairs, request.level, is_score=is_score)
+        if _quotient(pooled, pair) is not None and None not in pairs
+        else None
+        for pairs, pair in zip(zip(*found, strict=True), spans, strict=True)
     ]
 
 
-def _ratio_row(pooled: Pooled, spans: Sequence[int], found: Ratio | None, request: Request) -> dict[str, Any] | None:
-    """Return the row of a ratio; one that is unbounded has no ends, and a flag."""
-    if found is None:
+def _quotient(pooled: Pooled, spans: Sequence[int]) -> float | None:
+    """Return a/b as estimated, None where b is estimated 0 or one of them cannot be told."""
+    a, b = (pooled.value[t] for t in spans)
+    return None if a is None or not b else a / b
+
+
+def _ratio_row(
+    pooled: Pooled, target: Target, spans: Sequence[int], found: Ratio | None, request: Request
+) -> dict[str, Any] | None:
+    """Return the row of a ratio; one that is unbounded, or whose interval is not known, has no ends, and a flag."""
+    if any(pooled.value[t] is None for t in spans):
         return None
-    low, high = found.ends or (None, None)
-    few = ["few_informative"] if any(pooled.few[t] for t in spans) else []
+    value, ends = (_quotient(pooled, spans), None) if found is None else (found.value, found.ends)
+    low, high = ends or (None, None)
+    # A numerator that is the same whatever people answer needs no reports.
+    few = [pooled.few[t] for t, of in zip(spans, _weights(target), strict=True) if min(of) < max(of)]
+    flags = ["few_informative"] if any(few) else []
+    if ends is None:
+        # A denominator that is estimated 0 lies in every interval of it.
+        flags.append("interval_unknown" if found is None and value is not None else "unbounded")
+    if request.method not in ("clt", DEFAULT):
+        flags.append("score_instead")
     return {
-        "estimate": found.value,
-        "se": found.se,
+        "estimate": value,
+        "se": None if found is None else found.se,
         "se_privacy": None,
         "se_sampling": None,
         "worst_case_se": None,
-        "margin": None if found.ends is None else max(found.ends[1] - found.value, found.value - found.ends[0]),
+        "margin": None if ends is None or value is None else max(ends[1] - value, value - ends[0]),
         "low": low,
         "high": high,
         "method": "clt" if request.method == "clt" else DEFAULT,
@@ -154,7 +170,7 @@ def _ratio_row(pooled: Pooled, spans: Sequence[int], found: Ratio | None, reques
         "poisoning_down": None,
         "privacy_cost": None,
         "efficiency": None,
-        "flags": [*few, *(["unbounded"] if found.ends is None else [])],
+        "flags": flags,
     }
 
 
@@ -165,11 +181,13 @@ def _uncut(pooled: Pooled, spans: Sequence[int], row: Mapping[str, Any]) -> Ends
     return None if row["low"] is None else (row["low"], row["high"])
 
 
-def _row_flags(table: Table, target: Target, row: Mapping[str, Any], ends: Ends | None) -> list[str]:
+def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> list[str]:
     value, possible = row["estimate"], _possible(target)
-    is_share = table.shares or (target.over is not None and possible == (0.0, 1.0))
-    outside = ["outside_unit_interval"] if is_share and not 0 <= value <= 1 else []
-    return [*row["flags"], *outside, *row_flags(value, ends, possible, None)]
+    if possible[0] == possible[1]:  # known without a report
+        return [flag for flag in row["flags"] if flag != "few_informative"]
+    is_share = possible == (0.0, 1.0) and (target.over is not None or set(target.weights) <= {0, 1})
+    outside = ["outside_unit_interval"] if is_share and value is not None and not 0 <= value <= 1 else []
+    return [*row["flags"], *outside, *row_flags(value, ends, possible, None, row["worst_case_se"])]
 
 
 def _possible(target: Target) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from frankly_server.analysis.request import Combination, Request
 from frankly_server.estimate.decoder import Targets, shares
 
 Words = Mapping[str, str]
+Weights = tuple[Fraction, ...]
 _BETWEEN, _AMONG = " × ", " | "
 _ASKED: Final = ","
 """Between the ids of a joint table, and of its cells, in a request."""
@@ -174,10 +175,22 @@ def _combined(cells: Table, combinations: Mapping[str, Combination], field: str)
 
     found = []
     for name, combination in combinations.items():
-        over = None if combination.over is None else weights(combination.over, f"{field}.{name}")
-        label = dict.fromkeys(cells.text, name)
-        found.append(Target(name, label, weights(combination.of, f"{field}.{name}"), over))
+        where = f"{field}.{name}"
+        of, over = weights(combination.of, where), None
+        if combination.over is not None:
+            of, over = _divided(of, weights(combination.over, where), where)
+        found.append(Target(name, dict.fromkeys(cells.text, name), of, over))
     return tuple(found)
+
+
+def _divided(of: Weights, over: Weights, field: str) -> tuple[Weights, Weights | None]:
+    """Return a ratio's weights; a denominator that is the same whatever people answer is a number to divide by."""
+    if any(weight != over[0] for weight in over):
+        return of, over
+    if not over[0]:
+        words = "the denominator is 0 whatever people answer: give a choice of it another number than 0"
+        raise InvalidInput(Problem.TARGETS_INVALID, words, field)
+    return tuple(weight / over[0] for weight in of), None
 
 
 def _key(question: Question) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def homogeneity_of(parts: Sequence[Part], seen: Sequence[Evidence], found: Seque
     """
     known = sorted(set.intersection(*(set(each.known) for each in seen)))
     values = [np.array([float(each.unbiased[t] or 0) for t in known]) for each in found]
-    shares = _common_shares(parts, seen, found)
+    shares = _common_shares(parts, seen)
     covariances = []
     for each in seen:
         places = [each.known.index(t) for t in known]
@@ -61,14 +61,21 @@ def homogeneity_of(parts: Sequence[Part], seen: Sequence[Evidence], found: Seque
 
 
 def _covariance(evidence: Evidence, shares: FloatArray | None) -> FloatArray:
-    """Return the covariance of the estimates of independent draws, at given shares of the answers or as estimated."""
+    """Return the covariance of the estimates of independent draws, at given shares of the answers or as estimated.
+
+    A target that does not vary has none: what rounding leaves of its variance must not count as a difference.
+    """
     if shares is None:
-        return evidence.spread() / (evidence.n - 1)
-    mean = evidence.W @ shares
-    return (evidence.moment_at(shares) - np.outer(mean, mean)) / evidence.n
+        moments, covariance = evidence.moment(), evidence.spread() / (evidence.n - 1)
+    else:
+        mean = evidence.W @ shares
+        moments = evidence.moment_at(shares)
+        covariance = (moments - np.outer(mean, mean)) / evidence.n
+    varies = np.diagonal(covariance) * evidence.n > _CONSTANT * np.diagonal(moments)
+    return np.asarray(np.where(np.outer(varies, varies), covariance, 0.0), dtype=np.float64)
 
 
-def _common_shares(parts: Sequence[Part], seen: Sequence[Evidence], found: Sequence[Estimate]) -> FloatArray | None:
+def _common_shares(parts: Sequence[Part], seen: Sequence[Evidence]) -> FloatArray | None:
     """Return shares of the answers from all versions together; None if their answers are not the same.
 
     With covariances at these shares the test keeps its size at a few hundred reports: estimated covariances are small
@@ -77,9 +84,17 @@ def _common_shares(parts: Sequence[Part], seen: Sequence[Evidence], found: Seque
     shares = [each.shares for each in seen]
     if len({part.asked for part in parts}) > 1 or any(each is None for each in shares):
         return None
-    precisions = [1 / sum(error**2 for error in each.worst_case_se if error is not None) for each in found]
     rows = [[float(share or 0) for share in each or ()] for each in shares]
-    return onto_simplex(np.average(np.array(rows), axis=0, weights=precisions))
+    return onto_simplex(np.average(np.array(rows), axis=0, weights=[each.n / _variance(each) for each in seen]))
+
+
+def _variance(evidence: Evidence) -> float:
+    """Return the variance of one report's shares, all summed, where all answers are equally common.
+
+    It is that of the answers at least, so never 0; neither the targets nor a census matter.
+    """
+    even = np.full(evidence.answers, 1 / evidence.answers)
+    return float(np.trace(evidence.share_moments(even)) - even @ even)
 
 
 def _prior_variances(part: Part) -> list[float | None]:

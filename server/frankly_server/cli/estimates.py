@@ -142,7 +142,8 @@ def _show(found: Estimates) -> None:
 
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
-    numbers = [_NO_END if share is None else percent(share) for share in (row.estimate, row.low, row.high)]
+    no_end = percent(None) if "interval_unknown" in row.flags else _NO_END
+    numbers = [percent(row.estimate), *(no_end if end is None else percent(end) for end in (row.low, row.high))]
     label = f"{row.label} ({row.by})" if row.by else row.label
     return (
         row.question,

@@ -69,11 +69,13 @@ class Estimates:
         return found
 
     def sum(self, question: str, choices: Sequence[str], by: str = "") -> Estimate:
-        """Ask the server for the share of several choices together."""
+        """Ask the server for the share of several choices together, each named once."""
+        _require_different(choices, "choices")
         return self.lincom(question, dict.fromkeys(choices, 1.0), label=" + ".join(choices), by=by)
 
     def diff(self, question: str, choice: str, other: str, by: str = "") -> Estimate:
-        """Ask the server by how much one share exceeds another."""
+        """Ask the server by how much one share exceeds that of another choice."""
+        _require_different((choice, other), "other")
         return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
 
     def lincom(self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = "") -> Estimate:
@@ -82,14 +84,16 @@ class Estimates:
         It has an interval of its own, by the method of these estimates: one made of the rows' intervals would not hold.
         Raises Unreachable or Refused, and InvalidInput(unsupported) for estimates that were not asked of a server.
         """
-        return self._asked(question, label or _formula(weights), _by_id(weights), by)
+        return self._asked(question, label or _formula(weights), _by_id(weights, "weights"), by)
 
     def ratio(self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = "") -> Estimate:
         """Ask the server for Σ of · share / Σ over · share, with Fieller's interval, flagged where it is unbounded.
 
-        Its `method` is clt if that of these estimates is, otherwise score. Raises as `lincom` does.
+        Its `method` is clt if that of these estimates is, otherwise score, flagged `score_instead` where another was
+        asked for. By a denominator that is the same whatever people answer, such as all choices, it is divided, by
+        the method of these estimates. Raises as `lincom` does.
         """
-        combination = {"of": _by_id(of), "over": _by_id(over)}
+        combination = {"of": _by_id(of, "of"), "over": _by_id(over, "over")}
         return self._asked(question, f"({_formula(of)}) / ({_formula(over)})", combination, by)
 
     def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
@@ -97,15 +101,16 @@ class Estimates:
 
         percent : of two questions, "row" for the shares within each choice of the first one, "column" of the second.
         """
+        _require_different(questions, "questions")
         return self._ask(list(questions), percent)
 
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
         rows = self.rows if question is None else self._shown(question, by)
-        if not rows:
+        drawn = [PlotRow(_label(row), row.estimate, row.low, row.high) for row in rows if row.estimate is not None]
+        if not drawn:
             raise InvalidInput(Problem.TARGETS_INVALID, "there are no estimates to plot", "question")
-        label = question or self.title
-        return interval_plot(label, [PlotRow(_label(row), row.estimate, row.low, row.high) for row in rows])
+        return interval_plot(question or self.title, drawn)
 
     def to_csv(self) -> str:
         """Return a header and a line per row, or per question without one: the columns of `?format=csv`."""
@@ -173,7 +178,16 @@ def _id(name: str) -> str:
     return name.replace(" × ", ",")
 
 
-def _by_id(weights: Mapping[str, float]) -> dict[str, float]:
+def _require_different(names: Sequence[str], field: str) -> None:
+    """Raise InvalidInput(targets_invalid) if a name is given twice: it would count once only, or cancel out."""
+    given = [_id(name) for name in names]
+    twice = next((name for name in names if given.count(_id(name)) > 1), None)
+    if twice is not None:
+        raise InvalidInput(Problem.TARGETS_INVALID, f"{twice} is named twice: name each once", field)
+
+
+def _by_id(weights: Mapping[str, float], field: str) -> dict[str, float]:
+    _require_different(tuple(weights), field)
     return {_id(name): weight for name, weight in weights.items()}
 
 
@@ -204,6 +218,8 @@ def _label(row: Estimate) -> str:
 
 def _bar(row: Estimate) -> str:
     """Return a small bar with its whisker as inline SVG; 0% to 100%, ends outside are cut and said in the numbers."""
+    if row.estimate is None:
+        return ""
     share, low, high = (None if v is None else round(100 * min(max(v, 0.0), 1.0), 1)
                         for v in (row.estimate, row.low, row.high))  # fmt: skip
     said, whisker = f"{row.label}: {percent(row.estimate)}", ""

@@ -16,7 +16,8 @@ class Estimate:
     estimate : unbiased, may leave [0, 1]; a ratio is nearly unbiased. se : standard error, made of se_privacy and
     se_sampling (None where the two cannot be told apart); of a ratio by the delta method. low, high : ends of the
     interval at `level` by `method`, which need not be equally far from the estimate. margin : the larger of the two
-    distances; None, as are both ends, where a ratio's interval is unbounded.
+    distances; None, as are both ends, where a ratio's interval is unbounded or the interval is not known, which `flags`
+    say. estimate, se : None for a ratio whose denominator is estimated 0; se also where it is not known.
     epsilon, ceiling : nats as text. documents : digests whose reports count. by : what the estimate is apart by, as
     ``region=north``. worst_case_se : over all truths. poisoning_up, poisoning_down : what 1% of fakes can have done.
     privacy_cost : as much as losing this share of the respondents. efficiency : against the Cramér-Rao bound.
@@ -26,8 +27,8 @@ class Estimate:
     question: str
     choice: str
     label: str
-    estimate: float
-    se: float
+    estimate: float | None
+    se: float | None
     se_privacy: float | None
     se_sampling: float | None
     margin: float | None
@@ -53,7 +54,7 @@ class Estimate:
     @property
     def interval(self) -> str:
         """Both ends as text."""
-        return interval(self.low, self.high)
+        return "interval unknown" if "interval_unknown" in self.flags else interval(self.low, self.high)
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]) -> Self:

@@ -132,7 +132,8 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
 
     Under a truth of value θ each exp(λ Σd)/G(λ, θ)^n is a non-negative supermartingale in n that starts at 1, and so is
     a mixture over λ with fixed weights. It reaches 1/α at any time with chance α at most [Ville 1939]; the interval is
-    where it has not. log G is concave in θ, so this is an interval, and it holds the mean.
+    where it has not. log G is concave in θ, so this is an interval, and it holds the mean if
+    that is possible.
     """
     low, high = score.reach
     if not high > low:
@@ -172,7 +173,7 @@ def _last_below(moments: "Moments", inside: float, outside: float, n: int, exces
 
 def within(ends: Ends, w: FloatArray) -> Ends:
     """Return the part of an interval within the target's range [min w, max w]; all of it if there is none."""
-    low, high = max(ends[0], float(w.min())), min(ends[1], float(w.max()))
+    low, high = max(ends[0], float(w.min())) + 0.0, min(ends[1], float(w.max())) + 0.0  # no -0.0
     return (low, high) if low <= high else ends
 
 

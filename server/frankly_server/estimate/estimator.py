@@ -52,7 +52,7 @@ class Estimate:
     rank : of the mechanism; identifiable : whether every target is. row_flags, per target : not_identifiable,
     outside_unit_interval (shares only); and of the `score` margin, imprecise (above two thirds of the estimate),
     margin_too_wide (beyond the target's whole range, ±100 points of a share), few_informative (fewer than 5 informative
-    reports), reports_do_not_fit (the interval lies outside what is possible).
+    reports), reports_do_not_fit (the estimate is 5 worst-case standard errors beyond what is possible).
     flags : no_reports, one_report, not_identifiable, outside_simplex, privacy_part_negative, sampling_part_negative (a
     part estimated below 0 is shown as 0, or as said above), ill_conditioned, design_prior_replaced,
     reports_do_not_fit (fit_p < 0.001), mle_not_converged.

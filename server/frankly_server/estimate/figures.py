@@ -2,7 +2,7 @@
 """Every figure of an estimate, from the exact moments of its evidence; floats from here on."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -75,7 +75,7 @@ class Figures:
             "rank": found.rank,
             "identifiable": len(found.known) == self.targets,
             "informative": self.informative,
-            "row_flags": tuple(self._row_flags(spreads["unbiased"], spreads["margins"])),
+            "row_flags": tuple(self._row_flags(spreads)),
             "flags": tuple(self.flags),
         }
 
@@ -239,7 +239,8 @@ class Figures:
         total = self._truth_moments @ p - means**2
         openly = W**2 @ p - means**2
         # rounding: shares of exactly 0 or 1 leave a few units of the last place
-        return self._spread([t / o if o > 1e-12 else math.inf for t, o in zip(total, openly, strict=True)])
+        lost = 1e-12 * np.max(W**2, axis=1)
+        return self._spread([t / o if o > r else math.inf for t, o, r in zip(total, openly, lost, strict=True)])
 
     def _efficiency(self) -> Values:
         law = self.found.law()
@@ -258,16 +259,17 @@ class Figures:
             self.flags.append("reports_do_not_fit")
         return fit
 
-    def _row_flags(self, values: Values, margins: Margins) -> Iterator[tuple[str, ...]]:
+    def _row_flags(self, spreads: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         """Yield the flags of each target; those that depend on a margin are of the default one."""
         places = {t: i for i, t in enumerate(self.found.known)}
-        for t, (value, ends) in enumerate(zip(values, margins.uncut, strict=True)):
+        of_targets = zip(spreads["unbiased"], spreads["margins"].uncut, spreads["worst_case_se"], strict=True)
+        for t, (value, ends, worst) in enumerate(of_targets):
             if t not in places:
                 yield ("not_identifiable",)
                 continue
             outside = ["outside_unit_interval"] if self.are_shares and value is not None and not 0 <= value <= 1 else []
             w = self.found.W[places[t]]
-            yield (*outside, *row_flags(value, ends, (float(w.min()), float(w.max())), self.informative[t]))
+            yield (*outside, *row_flags(value, ends, (float(w.min()), float(w.max())), self.informative[t], worst))
 
     def _of_shares(self, p: FloatArray | None) -> Values:
         return (None,) * self.targets if p is None else self._spread(list(self.found.W @ p))

@@ -39,6 +39,10 @@ def homogeneity(values: Sequence[FloatArray], covariances: Sequence[FloatArray])
 
     values : one vector per version. covariances : of each, if the truths are equal.
     """
+    # In units of their errors, so that what is asked with small weights counts too.
+    scale = np.sqrt(np.sum([np.diagonal(C) for C in covariances], axis=0))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, covariances = [x / scale for x in values], [C / np.outer(scale, scale) for C in covariances]
     precisions, ranks = zip(*map(_inverse, covariances), strict=True)
     together, rank = _inverse(np.sum(precisions, axis=0))
     freedom = sum(ranks) - rank

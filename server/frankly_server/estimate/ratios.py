@@ -8,13 +8,11 @@ from math import atan, cos, hypot, pi, sin, sqrt, tan
 import numpy as np
 from numpy.typing import NDArray
 
-from frankly_server.estimate import intervals
 from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.intervals import Variance
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.projection import onto_simplex
-from frankly_server.estimate.target_ends import VANISHED, Local, slope
+from frankly_server.estimate.target_ends import VANISHED, Local, reaches
 from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
 FloatArray = NDArray[np.float64]
@@ -59,15 +57,13 @@ class Pair:
         if not is_score:
             return normal, normal
         value, w, c = float(v @ self.values), v @ self.weights, np.einsum("i,j,ijx->x", v, v, self.linear)
-        grows = slope(w, c, self.local)
-        variance = Variance(float(v @ self.mean @ v) - grows * value, grows, self.sampling)
-        low, high = intervals.score(value, self.n, variance, z)
-        low, high = min(low, value - normal), max(high, value + normal)
-        if high - low <= VANISHED * z * sqrt(max(0.0, float(c.max())) / self.n):
+        below, above = reaches(value, self.n, float(v @ self.mean @ v), w, c, self.local, self.sampling, z)
+        below, above = max(below, normal), max(above, normal)
+        if below + above <= VANISHED * z * sqrt(max(0.0, float(c.max())) / self.n):
             # As for one target: the worst truth counts where all that was estimated vanishes. It varies by c at most.
             worst = z * sqrt(max(0.0, worst_case_variance(c, w, self.sampling)) / self.n)
             return worst, worst
-        return value - low, high - value
+        return below, above
 
 
 def pairs_of(

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from frankly_server.estimate.chernoff import Ends
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.intervals import Variance
 from frankly_server.estimate.margins import Values, normal_quantile
-from frankly_server.estimate.scores import Score
+from frankly_server.estimate.scores import SAME, Score
 from frankly_server.estimate.worst_case import linear_part
 
 FloatArray = NDArray[np.float64]
@@ -22,6 +23,11 @@ IMPRECISE = 2 / 3
 """A margin above this fraction of its estimate."""
 FEW = 5
 """Fewer informative reports than this."""
+FAR = 5
+"""So many worst-case standard errors beyond what is possible an estimate says that the reports do not fit.
+
+It is the same at every level and by every method. Of honest surveys one in millions is that far.
+"""
 _EXACT_FROM = 0.5
 VANISHED = 1e-9
 """Of the worst-case margin: what rounding leaves of a margin that is 0."""
@@ -82,14 +88,18 @@ class TargetEnds:
         shares : unbiased, of all answers, None if not all are identifiable. nearest : the possible ones nearest to
         these. errors, worst : standard errors as estimated and at the worst truth, per target.
         """
-        z, variances = normal_quantile(level), self._variances(shares, nearest, normal_quantile(level))
-        if variances is None:
+        evidence, sampling, z = self._evidence, self._sampling, normal_quantile(level)
+        if shares is None and sampling < 1:
             return [None] * len(self.scores)
+        # n times the variance is Σ p c − sampling·θ²; the sum is estimated without bias.
+        C = linear_part(self._moments, evidence.W, sampling)
+        sums = np.diagonal(evidence.moment()) if shares is None else C @ shares
+        local = None if nearest is None else Local.of(evidence, nearest, z)
         found: Found = []
-        for t, variance in zip(self._evidence.known, variances, strict=True):
-            value, error, largest = float(self._evidence.exact[t] or 0), errors[t] or 0.0, worst[t] or 0.0
-            low, high = intervals.score(value, self._evidence.n, variance, z)
-            low, high = min(low, value - z * error), max(high, value + z * error)
+        for t, w, c, total in zip(evidence.known, evidence.W, C, sums, strict=True):
+            value, error, largest = float(evidence.exact[t] or 0), errors[t] or 0.0, worst[t] or 0.0
+            below, above = reaches(value, evidence.n, float(total), w, c, local, sampling, z)
+            low, high = value - max(below, z * error), value + max(above, z * error)
             if high - low <= VANISHED * z * largest:
                 # All that was estimated vanishes, though some truth may vary.
                 low, high = value - z * largest, value + z * largest
@@ -98,27 +108,6 @@ class TargetEnds:
 
     def _each(self) -> Iterator[tuple[Score, FloatArray]]:
         return zip(self.scores, self._evidence.W, strict=True)
-
-    def _variances(self, shares: FloatArray | None, nearest: FloatArray | None, z: float) -> list[Variance] | None:
-        """Return n times the variance as a function of the true value θ; None if it cannot be told.
-
-        It is Σ_x p_x c_x − sampling·θ² with c from `linear_part`. The sum is estimated without bias, from the shares or
-        from the scores' squares, and moved with θ by `slope`.
-        """
-        evidence, sampling = self._evidence, self._sampling
-        if shares is None and sampling < 1:
-            return None
-        C = linear_part(self._moments, evidence.W, sampling)
-        sums = np.diagonal(evidence.moment()) if shares is None else C @ shares
-        values = [float(evidence.exact[t] or 0) for t in evidence.known]
-        return [
-            Variance(float(total) - slope * value, slope, sampling)
-            for total, slope, value in zip(sums, self._slopes(C, nearest, z), values, strict=True)
-        ]
-
-    def _slopes(self, C: FloatArray, nearest: FloatArray | None, z: float) -> list[float]:
-        local = None if nearest is None else Local.of(self._evidence, nearest, z)
-        return [slope(w, c, local) for w, c in zip(self._evidence.W, C, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +124,24 @@ class Local:
         return cls(p, evidence.share_moments(p))
 
 
+def reaches(
+    value: float, n: int, total: float, w: FloatArray, c: FloatArray, local: Local | None, sampling: float, z: float
+) -> Ends:
+    """Return how far the score interval of a target of weights w reaches below and above its estimate.
+
+    total : an unbiased estimate of Σ_x p_x c_x, which is n times the variance + sampling·θ². It moves with θ by
+    `slope`. Unless c is a straight line in w, where nothing else is needed, an end is at least as far as with the
+    variance at the local shares: answers that nobody has shown yet may vary more than those that were seen.
+    """
+    grows = slope(w, c, local)
+    low, high = intervals.score(value, n, Variance(total - grows * value, grows, sampling), z)
+    below, above = value - low, high - value
+    if local is None or _is_line(w, c):
+        return below, above
+    there = z * sqrt(max(0.0, float(c @ local.p) - sampling * float(w @ local.p) ** 2) / n)
+    return max(below, there), max(above, there)
+
+
 def slope(w: FloatArray, c: FloatArray, local: Local | None) -> float:
     """Return by how much Σ_x p_x c_x grows with the true value of a target of weights w.
 
@@ -147,9 +154,18 @@ def slope(w: FloatArray, c: FloatArray, local: Local | None) -> float:
         variance = float((w - w @ local.p) @ along)
         if variance > _ROUNDED * float(w @ w):
             return float((c - c @ local.p) @ along) / variance
+    return _least_squares(w, c)
+
+
+def _least_squares(w: FloatArray, c: FloatArray) -> float:
     centred = w - w.mean()
     squares = float(centred @ centred)
     return float(centred @ c) / squares if squares > 0 else 0.0
+
+
+def _is_line(w: FloatArray, c: FloatArray) -> bool:
+    beside = c - _least_squares(w, c) * w
+    return float(np.ptp(beside)) <= SAME * float(np.abs(c).max())
 
 
 def cut(ends: Ends, value: float, w: FloatArray) -> Ends:
@@ -167,17 +183,21 @@ def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -
     return chernoff.widened((max(ends[0] + moved, possible[0]), min(ends[1] + moved, possible[1])), value)
 
 
-def row_flags(value: float | None, ends: Ends | None, possible: Ends, informative: int | None) -> list[str]:
-    """Return the flags of one row that depend on the margin that is shown.
+def row_flags(
+    value: float | None, ends: Ends | None, possible: Ends, informative: int | None, worst: float | None
+) -> list[str]:
+    """Return the flags of one row: of the margin that is shown, and of an estimate that no truth explains.
 
-    possible : least and largest value that any shares give the target; its width is 100 points for a share.
+    possible : least and largest value that any shares give the target; its width is 100 points for a share. worst : its
+    worst-case standard error, None if there is none.
     """
     low, high = possible
+    beyond = 0.0 if value is None else max(low - value, value - high)
     margin = 0.0 if value is None or ends is None else max(value - ends[0], ends[1] - value)
     named = {
         "imprecise": value is not None and margin > IMPRECISE * abs(value),
-        "margin_too_wide": margin > high - low,
-        "few_informative": informative is not None and informative < FEW,
-        "reports_do_not_fit": ends is not None and (ends[0] > high or ends[1] < low),
+        "margin_too_wide": margin > high - low > 0,
+        "few_informative": informative is not None and informative < FEW and high > low,
+        "reports_do_not_fit": worst is not None and beyond > max(FAR * worst, VANISHED * (high - low)),
     }
     return [name for name, holds in named.items() if holds]

@@ -155,17 +155,21 @@ class Estimate(Shape):
     choice: str = Field(description="The choice, the cell of a joint table, or the combination's name.")
     label: dict[str, str] = Field(description="By language.")
     by: str = Field(description="What the estimate is apart by, such as `region=north`; empty for all together.")
-    estimate: float = Field(
-        description="Unbiased, but for a ratio; may leave [0, 1], which `flags` then says of a share."
+    estimate: float | None = Field(
+        description="Unbiased, but for a ratio; may leave [0, 1], which `flags` then says of a share. Null for a ratio "
+        "whose denominator is estimated 0."
     )
-    se: float = Field(description="Standard error; of a ratio by the delta method.")
+    se: float | None = Field(
+        description="Standard error; of a ratio by the delta method. Null without an estimate, and where it is not "
+        "known, which `flags` then says."
+    )
     se_privacy: float | None = Field(description="The part that randomising caused; null if it cannot be told apart.")
     se_sampling: float | None = Field(description="The part that asking a sample caused, 0 in a census; null likewise.")
     worst_case_se: float | None = Field(description="The largest standard error that any true shares would give.")
     margin: float | None = Field(description="The larger distance from the estimate to `low` or `high`.")
     low: float | None = Field(
         description="Lower end of the interval at `level`, by `method`; null with `high` and `margin` where a ratio's "
-        "interval is unbounded, which `flags` then says."
+        "interval is unbounded, or where the interval is not known, which `flags` then says."
     )
     high: float | None = Field(description="Upper end.")
     level: float

@@ -20,9 +20,9 @@ from frankly_protocol.trust.merkle import HASH_BYTES, MAX_SIZE
 MAX_NOTE_BYTES = 64 * 2**10
 MAX_SIGNATURES = 64
 LOG, WITNESS = 0x01, 0x04  # signature types of signed-note
-_LINE = re.compile(r"— ([^\s+]{1,255}) ([A-Za-z0-9+/]+={0,2})")
+_LINE = re.compile(r"— ([^\s\ufeff+]{1,255}) ([A-Za-z0-9+/]+={0,2})")
 _SIZE = re.compile(r"0|[1-9][0-9]{0,15}", re.ASCII)
-_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,255}")
+_NAME = re.compile(r"[^\s\ufeff+\x00-\x1f\x7f]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,12 @@ FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
     "ill_conditioned": (FLAT, (150, 150), {}),
     "exact_not_available": (SPARE, (120, 70, 70, 50), {"method": "exact"}),
     "unbounded": (SPARE, (40, 20, 11, 10), {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}}),
+    "score_instead": (
+        SPARE,
+        (120, 70, 70, 50),
+        {"method": "kl", "targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}},
+    ),
+    "interval_unknown": (MIXED, (100, 60, 40), {"census": True, "targets": {"b-0": {"more": {"c0": 1, "c1": -1}}}}),
     "sampling_part_negative": (dense(2, 2, Random(1)), (300, 0), {}),
 }
 
@@ -68,6 +74,65 @@ def test_what_cannot_be_told_apart_has_no_row_and_the_others_are_flagged(sqlite:
     assert [each["choice"] for each in told["rows"]] == ["first more than second"]
     assert told["rows"][0]["estimate"] == pytest.approx(2 * (120 - 80) / 400)
     assert "not_identifiable" in told["rows"][0]["flags"]
+
+
+@pytest.mark.parametrize("asked", [{"census": True}, {"population": 1000}])
+def test_an_estimate_without_an_error_keeps_its_row(sqlite: Database, asked: Asked) -> None:
+    _received(sqlite, MIXED, (100, 60, 40))
+    wanted = {"b-0": {"more": {"c0": 1, "c1": -1}}}
+    found = Analysis(sqlite).estimates(SURVEY, targets=wanted, **asked)
+    (told,) = found["questions"][0]["rows"]
+    assert told["estimate"] == pytest.approx(2 * (100 - 40) / 200)
+    assert [told[name] for name in ("se", "margin", "low", "high")] == [None] * 4
+    assert "interval_unknown" in told["flags"]
+    (bound,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method="kl", **asked)["questions"][0]["rows"]
+    assert bound["low"] < told["estimate"] < bound["high"]
+    assert (bound["se"], "interval_unknown" in bound["flags"]) == (None, False)
+    assert replay(json.loads(encode(found))) == encode(found)
+
+
+HALF = DenseMechanism(4, ((12, 4), (4, 12)))
+"""75 reports of 0 and 25 of 1 decode to exactly 1 and 0."""
+
+
+@pytest.mark.parametrize("method", ["score", "clt"])
+def test_a_ratio_by_an_estimated_zero_keeps_its_row(sqlite: Database, method: str) -> None:
+    _received(sqlite, HALF, (75, 25))
+    wanted = {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}
+    (told,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method=method)["questions"][0]["rows"]
+    assert [told[name] for name in ("estimate", "se", "margin", "low", "high")] == [None] * 5
+    assert "unbounded" in told["flags"]
+    assert "score_instead" not in told["flags"]
+
+
+def test_a_denominator_that_is_always_zero_is_refused(sqlite: Database) -> None:
+    _received(sqlite, HALF, (75, 25))
+    with pytest.raises(InvalidInput, match="denominator is 0") as refused:
+        Analysis(sqlite).estimates(SURVEY, targets={"b-0": {"x": {"of": {"c0": 1}, "over": {"c1": 0}}}})
+    assert refused.value.field == "targets.b-0.x"
+
+
+def test_what_is_known_without_reports_has_no_flag_of_few_and_a_share_is_one_by_any_name(sqlite: Database) -> None:
+    _received(sqlite, dense(2, 2, Random(1)), (300, 0))
+    plain = Analysis(sqlite).estimates(SURVEY)["questions"][0]["rows"]
+    assert all({"few_informative", "outside_unit_interval"} <= set(row["flags"]) for row in plain)
+    everybody = {"c0": 1, "c1": 1}
+    wanted = {
+        "all": everybody,
+        "none": {"c0": 0},
+        "one": {"c1": 1},
+        "part": {"of": {"c1": 3}, "over": {"c0": 3, "c1": 3}},
+    }
+    (told,) = Analysis(sqlite).estimates(SURVEY, targets={"b-0": wanted}, method="kl")["questions"]
+    rows = {row["choice"]: row for row in told["rows"]}
+    of_margin = {"few_informative", "margin_too_wide", "imprecise", "outside_unit_interval"}
+    assert [rows[name]["estimate"] for name in ("all", "none")] == pytest.approx([1, 0])
+    assert not of_margin & {*rows["all"]["flags"], *rows["none"]["flags"]}
+    assert "outside_unit_interval" in rows["one"]["flags"]
+    assert rows["part"] == rows["one"] | {"choice": "part", "label": {"en": "part"}}
+    few = {"b-0": {"inverse": {"of": everybody, "over": {"c0": 1}}}}
+    (inverse,) = Analysis(sqlite).estimates(SURVEY, targets=few)["questions"][0]["rows"]
+    assert "few_informative" in inverse["flags"]  # of its denominator
 
 
 def test_a_search_that_did_not_end_is_flagged_with_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:

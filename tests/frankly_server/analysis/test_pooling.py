@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import exp
 from types import SimpleNamespace
 from typing import Any
@@ -230,3 +231,31 @@ def test_a_target_that_does_not_vary_weighs_by_respondents() -> None:
     assert [each[0] for each in weights] == [0.25, 0.75]
     pooled = pool(parts, Request(weights=INVERSE_VARIANCE))
     assert pooled.value[0] == pytest.approx(1)
+
+
+ONE = Fraction(1)
+CONSTANT: dict[str, Any] = {"everybody": ((ONE,) * 4,), "nobody": ((Fraction(0),) * 4,), "a tenth": ((ONE / 10,) * 4,)}
+
+
+@pytest.mark.parametrize("weights", ["respondents", INVERSE_VARIANCE])
+@pytest.mark.parametrize("name", CONSTANT)
+def test_versions_cannot_differ_in_what_does_not_vary(name: str, weights: str) -> None:
+    """Alone it has no test; beside a share it leaves that one's."""
+    parts = [expected(grr(4, 1), FIRST, 1_000), expected(grr(4, 2), SECOND, 2_000)]
+    alone = pool([replace(each, targets=CONSTANT[name]) for each in parts], Request(weights=weights))
+    assert alone.value == pytest.approx((float(CONSTANT[name][0][0]),))
+    assert (alone.versions_p, "versions_differ" in alone.flags) == (None, False)
+    share = ((ONE, *CONSTANT[name][0][1:]),) if name == "nobody" else ((ONE, *(Fraction(0),) * 3),)
+    beside, only = (
+        pool([replace(each, targets=wanted) for each in parts], Request(weights=weights)).versions_p
+        for wanted in ((*CONSTANT[name], *share), share)
+    )
+    assert beside == pytest.approx(only)
+
+
+def test_a_census_of_open_answers_is_compared() -> None:
+    """No error at all, yet people who are split by chance differ too: Pearson's test of the 2 by 2 table."""
+    openly = DenseMechanism(4, ((16, 0), (0, 16)))
+    pooled = pool([part(openly, [60, 40]), part(openly, [30, 70])], Request(census=True))
+    assert pooled.se == (0, 0)
+    assert pooled.versions_p == pytest.approx(stats.chi2_contingency([[60, 40], [30, 70]], correction=False).pvalue)

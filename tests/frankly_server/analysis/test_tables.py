@@ -115,6 +115,21 @@ def test_percentages_of_a_cross_tab_are_cells_over_their_rows_or_columns(
     assert [line["choice"] for line in lines] == names[percent][1]
 
 
+def test_a_pooled_percentage_lies_between_its_versions_where_every_denominator_is_above_0(sqlite: Database) -> None:
+    first = put(sqlite, survey(ldp_block("affair", "1"), ldp_block("marriage", "2")))
+    blocks = (ldp_block("affair", "2"), ldp_block("marriage", "1"))
+    second = put(sqlite, survey(*blocks, version=2, prev=first.digest))
+    _receive(sqlite, first, {(0, 0): 60, (0, 1): 20, (1, 0): 30, (1, 1): 40})
+    _receive(sqlite, second, {(0, 0): 100, (0, 1): 70, (1, 0): 20, (1, 1): 90})
+    asked: dict[str, Any] = {"targets": ["affair", "marriage"], "percent": "row"}
+    (pooled,) = Analysis(sqlite).estimates(SURVEY, **asked)["questions"]
+    apart = [q["rows"] for q in Analysis(sqlite).estimates(SURVEY, by="version", **asked)["questions"]]
+    assert len(apart) == 2
+    for mean, one, other in zip(pooled["rows"], *apart, strict=True):
+        low, high = sorted((one["estimate"], other["estimate"]))
+        assert low < mean["estimate"] < high
+
+
 def test_a_ratio_without_ends_is_empty_in_every_format(sqlite: Database) -> None:
     document = put(sqlite, survey(ldp_block("affair", "1"), ldp_block("marriage", "2")))
     _receive(sqlite, document, {(0, 0): 50, (0, 1): 6, (1, 0): 15, (1, 1): 2})
@@ -220,6 +235,16 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "percentages of nothing": ({"percent": "all", "targets": ["affair", "marriage"]}, "field_type", "percent"),
     "unknown weights": ({"weights": "votes"}, "field_type", "weights"),
     "weights in a census": ({"weights": "inverse-variance", "census": True}, "unsupported", "weights"),
+    "weights of percentages": (
+        {"weights": "inverse-variance", "percent": "row", "targets": ["affair", "marriage"]},
+        "unsupported",
+        "weights",
+    ),
+    "weights of a ratio": (
+        {"weights": "inverse-variance", "targets": {"affair": {"x": {"of": {"yes": 1}, "over": {"no": 1}}}}},
+        "unsupported",
+        "weights",
+    ),
     "a sequence of everybody": ({"method": "sequence", "census": True}, "unsupported", "method"),
 }
 

@@ -79,6 +79,42 @@ def test_a_ratio_whose_denominator_may_be_none_is_unbounded(found: Estimates) ->
     assert replace(found, rows=(tiny,)).plot("drinks")
 
 
+TWICE = {
+    "other": lambda found: found.diff("drinks", "daily", "daily"),
+    "choices": lambda found: found.sum("drinks", ["daily", "weekly", "daily"]),
+    "weights": lambda found: found.lincom("smokes × drinks", {"yes × daily": 1, "yes,daily": 1}),
+    "over": lambda found: found.ratio("smokes × drinks", {"yes × daily": 1}, {"yes × daily": 1, "yes,daily": 1}),
+    "questions": lambda found: found.crosstab("drinks", "drinks"),
+}
+
+
+@pytest.mark.parametrize("field", TWICE)
+def test_a_name_given_twice_is_refused(found: Estimates, field: str) -> None:
+    with pytest.raises(InvalidInput, match="named twice") as refused:
+        TWICE[field](found)
+    assert refused.value.field == field
+
+
+def test_a_number_that_is_not_known_is_said_to_be(found: Estimates) -> None:
+    known, *_ = found.of("drinks")
+    nothing = replace(known, estimate=None, se=None, low=None, high=None, margin=None, flags=("unbounded",))
+    unknown = replace(known, se=None, low=None, high=None, margin=None, flags=("interval_unknown",))
+    table = replace(found, rows=(nothing, unknown))
+    for text in (str(table), table._repr_html_()):
+        assert "unknown" in text
+        assert "interval unbounded" in text
+        assert "interval unknown" in text
+    assert table.plot().count('class="bar"') == 1
+    with pytest.raises(InvalidInput, match="no estimates to plot"):
+        replace(found, rows=(nothing,)).plot()
+
+
+def test_a_denominator_that_everybody_gives_is_no_ratio(found: Estimates) -> None:
+    part = found.ratio("drinks", {"daily": 1}, dict.fromkeys(("never", "weekly", "daily"), 1))
+    whole = found.sum("drinks", ["daily"])
+    assert (part.low, part.estimate, part.high, part.se) == (whole.low, whole.estimate, whole.high, whole.se)
+
+
 def test_row_percentages_add_up_within_every_row(found: Estimates) -> None:
     table = found.crosstab("smokes", "drinks", percent="row")
     assert [row.choice for row in table][:3] == ["never | no", "weekly | no", "daily | no"]

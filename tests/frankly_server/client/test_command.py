@@ -51,12 +51,18 @@ def test_a_link_says_where_and_what(served: Served, capsys: pytest.CaptureFixtur
 
 
 def test_row_percentages_and_weights(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--crosstab", "smokes", "--crosstab", "drinks", "--percent", "row", "--weights", "inverse-variance"]
+    asked = ["--crosstab", "smokes", "--crosstab", "drinks", "--percent", "row", "--weights", "respondents"]
     assert front.run(["estimates", served.site.survey, "--url", served.url, *asked, "--result"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["percent"], found["weights"]) == ("row", "inverse-variance")
+    assert (found["percent"], found["weights"]) == ("row", "respondents")
     assert [question["id"] for question in found["questions"]] == ["drinks | smokes"]
     assert front.run(["estimates", served.site.survey, "--url", served.url, *asked]) == 0
+    capsys.readouterr()
+    weights = ["--weights", "inverse-variance"]
+    assert front.run(["estimates", served.site.survey, "--url", served.url, *weights, "--result"]) == 0
+    assert json.loads(capsys.readouterr().out)["weights"] == "inverse-variance"
+    assert front.run(["estimates", served.site.survey, "--url", served.url, *asked, *weights]) == 3
+    assert "weights: a ratio or a percentage needs one weight of each version" in capsys.readouterr().err
 
 
 def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:

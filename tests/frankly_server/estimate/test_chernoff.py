@@ -343,6 +343,43 @@ def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
         assert found.envelope[0] * np.exp(found.shift[0]) == pytest.approx(wanted)
 
 
+def test_a_sum_of_negative_scores_has_the_negative_ends_whatever_the_groups_hold() -> None:
+    """Reports of the lower group score −0.2 to 0.1, of the upper one 0.8 to 1.3: each end takes its own outer mean."""
+    low, high, n, count = (-0.2, 0.1), (0.8, 1.3), 40, 13
+    minus_low, minus_high = (-high[1], -high[0]), (-low[1], -low[0])
+    w, other = np.array([low[0], high[1]]), np.array([0.0, 1.0])
+    plain = (Score(0.25, (0, 1), TwoValues((0, 0), (1, 1), 15)), other, 60)
+    turned = (Score(-0.25, (-1, 0), TwoValues((-1, -1), (0, 0), 45)), -other, 60)
+    ends = chernoff.kl_of_sum([(Score(0.4, (low[0], high[1]), TwoValues(low, high, count)), w, n), plain], 0.9)
+    negative = TwoValues(minus_low, minus_high, n - count)
+    mirrored = chernoff.kl_of_sum([(Score(-0.4, (-high[1], -low[0]), negative), -w, n), turned], 0.9)
+    assert ends == pytest.approx((-mirrored[1], -mirrored[0]), abs=1e-9)
+    # The means of the groups' outer values differ by 0.3 to 0.5: the interval is wider than with the middles alone.
+    middles = TwoValues((-0.05, -0.05), (1.05, 1.05), count)
+    narrower = chernoff.kl_of_sum([(Score(0.4, (low[0], high[1]), middles), w, n), plain], 0.9)
+    assert ends[0] < narrower[0] - 0.05
+    assert ends[1] > narrower[1] + 0.05
+
+
+@pytest.mark.parametrize(
+    ("ends", "mean", "wanted"),
+    [
+        ((0.2, 0.4), 0.3, (0.2, 0.4)),
+        ((0.2, 0.4), 0.7, (0.2, 0.7)),
+        ((0.2, 0.4), 0.1, (0.1, 0.4)),
+        ((-0.3, 0.4), 1.2, (0.0, 1.0)),  # cut at what is possible, and the estimate too
+        ((1.1, 1.3), 1.4, (1.1, 1.4)),  # nothing of it is possible
+    ],
+)
+def test_an_interval_from_a_single_bit_holds_the_estimate_that_is_shown(
+    ends: tuple[float, float], mean: float, wanted: tuple[float, float]
+) -> None:
+    w = np.array([0.0, 1.0, 0.0])
+    of_bit, whole = (Score(mean, (-2.0, 3.0), of_bit=flag) for flag in (True, False))
+    assert chernoff.shown(ends, [(of_bit, w)]) == wanted
+    assert chernoff.shown(ends, [(whole, w)]) == (max(ends[0], 0.0), ends[1])
+
+
 def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
     """Over the shares of both parts at once: the largest mean moment at each λ and each sum of true values."""
     sizes, tables, level = (30, 90), (SKEWED, ORDINARY), 0.9

@@ -8,8 +8,9 @@ from math import prod
 
 import numpy as np
 import pytest
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server import rational
+from frankly_server.estimate import estimate
 from frankly_server.estimate.decoder import decoder, shares
 
 from tests.frankly_server.maths import random_mechanism, random_shares
@@ -120,6 +121,20 @@ def test_a_design_prior_that_leaves_reports_without_mass_is_replaced() -> None:
     assert found.fallback
     assert found.rows == ((1, 0), (0, 1))
     assert not decoder(mechanism, shares(2), (1, 1)).fallback
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_product_one_factor_whose_prior_is_replaced_is_enough(order: int) -> None:
+    """One factor's second report needs its second answer: 0 of 8 and 1 of 9 people in the two design priors."""
+    factors = (DenseMechanism(4, ((12, 4), (4, 12))), DenseMechanism(4, ((16, 0), (8, 8))))[::order]
+    everybody = (tuple(map(Fraction, (1, 1, 1, 1))), tuple(map(Fraction, (1, 1, 0, 0))))
+    for without, replaced in ((0, True), (1, False)):
+        prior = (3, without, 5, 0) if order == 1 else (3, 5, without, 0)
+        found = decoder(ProductMechanism(factors), everybody, prior)
+        assert found.fallback is replaced
+        for targets in ("shares", everybody):
+            shown = estimate(ProductMechanism(factors), [5, 6, 7, 8], targets=targets, design_prior=prior)  # type: ignore[arg-type]
+            assert ("design_prior_replaced" in shown.flags) is replaced
 
 
 def test_without_reports_there_is_no_estimate() -> None:

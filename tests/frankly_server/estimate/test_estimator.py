@@ -214,6 +214,20 @@ def test_identifiable_targets_of_a_deficient_mechanism() -> None:
     assert estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]], census=True).covariance is None  # the split is unknown
 
 
+def test_the_covariance_of_what_is_identifiable_has_its_own_places() -> None:
+    """The third of four targets is unknown: its row and column are empty, and the others are those asked for alone."""
+    targets = [[1, 0, 0], [1, 1, 1], [0, 1, 0], [0, 2, 2]]
+    found, alone = (estimate(DEFICIENT, [400, 600], targets=rows) for rows in (targets, [targets[0], targets[3]]))
+    assert found.covariance is not None
+    assert alone.covariance is not None
+    assert found.covariance[2] == tuple(row[2] for row in found.covariance) == (None,) * 4
+    assert found.covariance[1] == pytest.approx((0, 0, None, 0))
+    assert [found.covariance[i][j] for i in (0, 3) for j in (0, 3)] == pytest.approx(
+        [v for r in alone.covariance for v in r]
+    )
+    assert alone.covariance[1][1] == pytest.approx(4 * 0.24 / 0.25 / 999)
+
+
 def test_an_ill_conditioned_mechanism_is_flagged() -> None:
     one = 1 << 48
     nearly = DenseMechanism(48, ((one // 2 + 2**20, one // 2 - 2**20), (one // 2, one // 2)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
 from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of, nothing_yet
@@ -119,6 +119,35 @@ def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -
         np.testing.assert_allclose(cube.sum(axis=others), one_way, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", JOINTS)
+def test_moments_and_spread_of_a_tally_are_means_over_its_reports(name: str) -> None:
+    joint = JOINTS[name]
+    tally = {symbol: 1 + i % 3 for i, symbol in enumerate(law(joint))}
+    single = [evidence_of(joint, {symbol: 1}, shares(joint.answers), None).exact for symbol in tally]
+    d, counts = np.array(single, dtype=float), np.array(list(tally.values()))
+    found = evidence_of(joint, tally, shares(joint.answers), None)
+    np.testing.assert_allclose(found.spread(), np.cov(d.T, fweights=counts, ddof=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.moment(), (d.T * counts) @ d / counts.sum(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) -> None:
+    """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ for p₀ = (5, 6)/11; three reports of two answers leave it a choice."""
+    prior = np.array([[1, 4], [3, 3]])
+    blocks, table = (TABLE, UNARY), prior
+    if axis == 1:
+        blocks, table = (UNARY, TABLE), prior.T  # type: ignore[assignment]
+    tally = {(y, mask): 5 + 3 * y + 2 * mask * (1 + y) for y in range(3) for mask in range(4)}
+    by_report = np.array([sum(n for (y, _), n in tally.items() if y == report) for report in range(3)])
+    Q = np.array(TABLE.weights) / 16
+    D = np.diag(1 / (np.array([5, 6]) / 11 @ Q))
+    wanted = np.linalg.solve(Q @ D @ Q.T, Q @ D) @ by_report / by_report.sum()
+    counts = {symbols if axis == 0 else symbols[::-1]: n for symbols, n in tally.items()}
+    found = evidence_of(Joint(blocks), counts, shares(4), tuple(map(int, table.reshape(-1)))).exact
+    cells = np.array([float(v or 0) for v in found]).reshape(2, 2)
+    np.testing.assert_allclose(cells.sum(axis=1 - axis), wanted, rtol=1e-9)
+
+
 def test_the_whole_estimate_has_every_figure() -> None:
     joint = JOINTS["unary, table"]
     listed = law(joint)
@@ -135,6 +164,15 @@ def test_the_whole_estimate_has_every_figure() -> None:
     assert found.margins.exact is None
     assert found.identifiable
     assert found.rank == 4
+
+
+def test_tables_together_fit_as_their_product_does() -> None:
+    other = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
+    tally = {(y, z): 20 + (7 * y + 5 * z) % 9 for y in range(3) for z in range(4)}
+    joint, both = (estimate(source, tally) for source in (Joint((TABLE, other)), ProductMechanism((TABLE, other))))
+    assert joint.fit_p is not None
+    assert 1e-6 < joint.fit_p < 0.999
+    assert joint.fit_p == pytest.approx(both.fit_p, rel=1e-3)
 
 
 BAD: dict[str, tuple[Any, str, str]] = {

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.estimate.margins import chebyshev_factor, normal_quantile, require_level, times
+from frankly_server.estimate.margins import (
+    METHODS,
+    OF_TWO_ENDS,
+    Margins,
+    chebyshev_factor,
+    normal_quantile,
+    require_level,
+    times,
+)
 from frankly_server.estimate.projection import onto_simplex
 
 
@@ -34,6 +42,14 @@ def test_factors() -> None:
     assert times(2, (0.1, None)) == (0.2, None)
     assert chebyshev_factor(0.75) == 2
     assert chebyshev_factor(0.95) == pytest.approx(sqrt(20))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ends_are_about_the_estimate_by_a_half_width_or_as_they_are(method: str) -> None:
+    fields = {name: (((0.1, 0.7), None) if name in OF_TWO_ENDS else (0.25, None)) for name in (*METHODS, "uncut")}
+    fields["uncut"] = ((-3.0, 4.0), None)
+    found = Margins(**fields).ends(method, (0.5, None))  # type: ignore[arg-type]
+    assert found == (((0.1, 0.7) if method in OF_TWO_ENDS else (0.25, 0.75)), None)
 
 
 @pytest.mark.parametrize(

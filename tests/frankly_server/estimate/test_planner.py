@@ -12,6 +12,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis.planning import plan_json
 from frankly_server.estimate.margins import normal_quantile
 
+from tests.frankly_server.estimate.test_worst_case import grid
+
 WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}  # 1/(2k) = 1 is the worst-case error of one report
 GRR = {"prior": {"joint": [[3, 2, 1]]}, "notion": "ldp", "mechanism": "grr"}
 
@@ -39,6 +41,28 @@ def test_subgroups_and_populations() -> None:
     assert found["margin"] == pytest.approx(normal_quantile(0.95) * (0.75 / 500) ** 0.5)
     assert ask(**WARNER, solve_for="n", margin=0.1, population=1000)["n"] < whole
     assert ask(**WARNER, solve_for="margin", n=400, method="chebyshev")["margin"] == pytest.approx(20**0.5 / 20)
+
+
+@pytest.mark.parametrize(("n", "people", "subgroup"), [(1, 3, 1), (10, 30, 1), (30, 30, 1), (40, 200, 0.25)])
+def test_n_of_a_population_by_hand(n: int, people: int, subgroup: float) -> None:
+    """Warner: ¾ per report for privacy whatever the answers, and ¼·(N − n)/(N − 1) at most for drawing n of N."""
+    inside, whole = n * subgroup, people * subgroup
+    variance = (0.75 + 0.25 * (whole - inside) / (whole - 1)) / inside
+    found = ask(**WARNER, solve_for="margin", n=n, population=people, subgroup=subgroup)
+    assert found["margin"] == pytest.approx(normal_quantile(0.95) * variance**0.5, rel=1e-12)
+
+
+def test_the_margin_is_that_of_the_widest_target_at_its_worst_shares() -> None:
+    weights = np.array([[14, 1, 1], [6, 8, 2], [2, 5, 9]])
+    found = ask(weights=weights.tolist(), bits=4, solve_for="margin", n=100)
+    Q = weights / 16
+    V = np.linalg.inv(Q)
+    shares = grid(3, 60)
+    worst = np.max(shares @ Q @ V**2 - shares**2, axis=0)
+    assert np.ptp(worst) > 0.5
+    np.testing.assert_allclose(np.square(found["margins"]), normal_quantile(0.95) ** 2 * worst / 100, rtol=2e-3)
+    assert found["margin"] == max(found["margins"])
+    assert ask(weights=weights.tolist(), bits=4, solve_for="n", margin=found["margin"] + 1e-9)["n"] == 100
 
 
 def test_the_level_that_a_margin_needs_is_the_least() -> None:

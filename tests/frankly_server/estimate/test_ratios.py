@@ -16,9 +16,11 @@ from frankly_server.analysis.tables import Table, Target
 from frankly_server.estimate import estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.ratios import Pair
 from scipy import stats
 
 from tests.frankly_server.analysis.test_pooling import block_of
+from tests.frankly_server.estimate.test_chernoff import tallies
 from tests.frankly_server.maths import random_mechanism
 
 Z = normal_quantile(0.95)
@@ -99,6 +101,30 @@ def test_what_is_possible_is_not_passed_over(counts: list[int]) -> None:
 def test_a_denominator_of_0_has_no_ratio() -> None:
     """At equal counts the difference of two choices is estimated as 0 exactly."""
     assert table_of(grr(4, 2), [50, 50, 60, 40], ratio_of(4, {0: 1}, {0: 1, 1: -1}), "score") == []
+
+
+def test_a_ratio_is_unbounded_where_the_score_interval_of_its_denominator_holds_0() -> None:
+    """A difference of shares, at all counts of 10 reports; of some of them the normal interval does not hold 0."""
+    mechanism, target, score_alone = grr(3, 4), ratio_of(3, {0: 1}, {1: 1, 2: -1}), 0
+    for counts in map(list, tallies(10, 3)):
+        b = estimate(mechanism, counts, targets=[target.over or ()], methods=())
+        ends, value, half = b.margins.uncut[0], b.unbiased[0], b.margins.clt[0]
+        assert ends is not None
+        if value:
+            holds_0 = ends[0] <= 0 <= ends[1]
+            assert (told(mechanism, counts, target, "score") is None) is holds_0
+            score_alone += holds_0 and abs(value) > (half or 0.0)
+    assert score_alone > 0
+
+
+def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None:
+    """Variances of 1, 2 and 0 without a slope in a's weights, in a census of 25 that are all estimated to be third."""
+    linear, nothing = np.zeros((2, 2, 3)), np.zeros((2, 2))
+    linear[0, 0] = [1.0, 2.0, 0.0]
+    weights = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    pair = Pair(25, np.array([0.0, 1.0]), nothing, weights, linear, nothing, 0.0, None)
+    assert pair.reach(np.array([1.0, 0.0]), Z, is_score=True) == pytest.approx((Z * (2 / 25) ** 0.5,) * 2)
+    assert pair.reach(np.array([1.0, 0.0]), Z, is_score=False) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("n", [50, 100, 500])

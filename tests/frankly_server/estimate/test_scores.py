@@ -13,7 +13,7 @@ from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, Subset
 from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.estimator import evidence_of
-from frankly_server.estimate.scores import SAME, groups_of, listed_score
+from frankly_server.estimate.scores import SAME, ScoreLaw, groups_of, listed_score
 
 from tests.frankly_server.maths import random_mechanism
 
@@ -149,3 +149,11 @@ def test_without_counts_of_single_reports_nothing_is_said_of_them() -> None:
     assert (score.two, score.informative) == (None, None)
     assert score.law is not None
     np.testing.assert_allclose(score.law.chances, [[0.5, 0.5]])
+
+
+def test_the_groups_of_a_negative_score_are_the_negative_groups() -> None:
+    law = ScoreLaw(np.array([0.0, 1.0]), np.array([0.25, 1.5]), np.array([[0.9, 0.1], [0.3, 0.7]]))
+    mirrored = law.mirrored()
+    groups = list(zip(mirrored.low.tolist(), mirrored.high.tolist(), strict=True))
+    assert groups == [(-1.5, -1.0), (-0.25, 0.0)]
+    assert mirrored.chances.tolist() == [[0.1, 0.9], [0.7, 0.3]]

@@ -57,3 +57,24 @@ def test_share_moments_are_those_of_single_reports(mechanism: Any, kind: str) ->
     evidence = evidence_of(mechanism, one(mechanism, symbols[0], 0), targets, None)
     assert evidence.share_moments(p) == pytest.approx(expected)
     assert evidence.moment_at(p) == pytest.approx(evidence.W @ expected @ evidence.W.T)
+
+
+@pytest.mark.parametrize("factors", [1, 2])
+def test_they_are_those_of_the_decoder_for_the_design_prior(factors: int) -> None:
+    """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ in floats: with more reports than answers the prior decides V."""
+    table = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8), (1, 1, 7, 7))[: 4 - factors])
+    mechanism: Any = table if factors == 1 else ProductMechanism((table, WARNER))
+    a = mechanism.answers
+    prior = tuple(range(1, a + 1)) if factors == 1 else (1, 1, 7, 7)
+    Q = np.array([[float(mechanism.probability(y, x)) for y in mechanism.symbols()] for x in range(a)])
+
+    def decoder_of(law: np.ndarray, p0: np.ndarray) -> np.ndarray:
+        D = np.diag(1 / (p0 @ law))
+        return np.asarray(np.linalg.solve(law @ D @ law.T, law @ D))
+
+    V = decoder_of(Q, np.array(prior) / sum(prior))
+    p = np.full(a, 1 / a)
+    evidence = evidence_of(mechanism, [1] * mechanism.reports, (tuple(map(Fraction, range(a))),), prior)
+    np.testing.assert_allclose(evidence.share_moments(p), (V * (p @ Q)) @ V.T, rtol=1e-9, atol=1e-9)
+    even = decoder_of(Q, p)
+    assert np.abs((even * (p @ Q)) @ even.T - (V * (p @ Q)) @ V.T).max() > 1e-3

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.scores import Score
@@ -33,7 +33,7 @@ def decoded(mechanism: DenseMechanism) -> np.ndarray:
 def by_definition(
     mechanism: DenseMechanism, counts: list[int], found: Estimate, t: int, sampling: float
 ) -> tuple[float, float]:
-    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, joined with θ̂ ± z·se."""
+    """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, joined with θ̂ ± z·se, also at p*."""
     n, Q, D = sum(counts), np.array(mechanism.weights) / mechanism.denominator, decoded(mechanism)
     v, w = D[t], np.eye(mechanism.answers)[t]
     value = float(v @ counts / n)
@@ -52,7 +52,8 @@ def by_definition(
     for side in (-1, 1):
         inside = value + side * 1e-9
         ends.append(optimize.brentq(excess, inside, value + side * far) if excess(inside) < 0 else value)
-    se = found.se[t] or 0.0
+    theirs = float(c @ known - sampling * (w @ known) ** 2) / n
+    se = max(found.se[t] or 0.0, max(0.0, theirs) ** 0.5)
     return min(ends[0], value - Z * se), max(ends[1], value + Z * se)
 
 
@@ -78,6 +79,18 @@ def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
                 # As an interval that is outside altogether it is left alone.
                 low, high = min(max(low, 0.0), value), max(min(high, 1.0), value)  # type: ignore[type-var]
             assert found.margins.score[t] == pytest.approx((low, high), abs=1e-6)
+
+
+@pytest.mark.parametrize("counts", [[99, 1], [60, 40]])
+def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int]) -> None:
+    mechanism = DenseMechanism(6, ((60, 4), (4, 60)))
+    found = estimate(mechanism, counts, methods=())
+    (low, high), value, se = found.margins.uncut[1], found.unbiased[1], found.se[1]  # type: ignore[misc]
+    assert value is not None
+    assert se is not None
+    wilson = stats.binomtest(counts[1], 100).proportion_ci(method="wilson")
+    mapped = [(q - 4 / 64) * 64 / 56 for q in (wilson.low, wilson.high)]
+    assert (low, high) == pytest.approx((min(mapped[0], value - Z * se), max(mapped[1], value + Z * se)), abs=1e-12)
 
 
 def test_without_the_shares_the_mean_square_stands_in() -> None:
@@ -197,21 +210,67 @@ ROWS: dict[str, tuple[tuple[float, tuple[float, float], int | None], list[str]]]
     "all that is possible": ((0.9, (-0.2, 1.2), 50), ["imprecise", "margin_too_wide"]),
     "four informative reports": ((0.5, (0.4, 0.6), 4), ["few_informative"]),
     "five": ((0.5, (0.4, 0.6), 5), []),
-    "nothing possible above": ((1.2, (1.01, 1.4), 50), ["reports_do_not_fit"]),
-    "nothing possible below": ((-0.5, (-0.6, -0.2), 50), ["reports_do_not_fit"]),
-    "just possible": ((1.2, (1.0, 1.4), 50), []),
+    "far above what is possible": ((1.51, (1.3, 1.7), 50), ["reports_do_not_fit"]),
+    "far below": ((-0.51, (-0.6, -0.4), 50), ["reports_do_not_fit"]),
+    "not so far": ((1.49, (1.3, 1.7), 50), []),
 }
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_flags_of_a_margin(name: str) -> None:
     (value, ends, informative), wanted = ROWS[name]
-    assert row_flags(value, ends, (0.0, 1.0), informative) == wanted
+    assert row_flags(value, ends, (0.0, 1.0), informative, 0.1) == wanted
 
 
 def test_flags_without_a_margin() -> None:
-    assert row_flags(None, None, (0.0, 1.0), None) == []
-    assert row_flags(0.5, (-3, 3), (float("-inf"), float("inf")), None) == ["imprecise"]
+    assert row_flags(None, None, (0.0, 1.0), None, None) == []
+    assert row_flags(0.5, (-3, 3), (float("-inf"), float("inf")), None, None) == ["imprecise"]
+
+
+def test_the_same_for_everybody_has_no_flags() -> None:
+    assert row_flags(1.0, (1.0 - 1e-16, 1.0), (1.0, 1.0), 0, 0.0) == []
+
+
+def test_honest_surveys_fit() -> None:
+    """16 choices of which 12 are nobody's: a tenth of the intervals of level ½ lie below 0 for each of them."""
+    off = int((1 << 48) / 17.718281828459045)
+    kept = (1 << 48) - 15 * off
+    mechanism = DenseMechanism(48, tuple(tuple(kept if x == y else off for y in range(16)) for x in range(16)))
+    law = np.array(mechanism.weights) / mechanism.denominator
+    rng = np.random.default_rng(8)
+    for counts in rng.multinomial(2000, np.r_[[0.25] * 4, [0.0] * 12] @ law, size=30):
+        found = estimate(mechanism, [int(c) for c in counts], level=0.5, methods=())
+        assert not any("reports_do_not_fit" in flags for flags in found.row_flags)
+
+
+FIRST_RARE = DenseMechanism(10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948)))
+ONE_SIDED = DenseMechanism(4, ((16, 0), (12, 4)))
+
+
+def test_answers_that_nobody_has_shown_are_reckoned_with() -> None:
+    """Two answers whose reports carry large scores are rare: as long as neither came, the variance looks like 0."""
+    law, p = np.array(FIRST_RARE.weights) / 1024, np.array([0.002, 0.55, 0.446, 0.002])
+    rng, held = np.random.default_rng(3), np.zeros(4)
+    for counts in rng.multinomial(50, p @ law, size=300):
+        ends = estimate(FIRST_RARE, [int(c) for c in counts], methods=()).margins.score
+        held += [pair is not None and pair[0] - 1e-9 <= v <= pair[1] + 1e-9 for pair, v in zip(ends, p, strict=True)]
+    assert held.min() >= 0.93 * 300 - 3.5 * (0.93 * 0.07 * 300) ** 0.5
+
+
+@pytest.mark.parametrize("counts", [[100, 0, 0, 0], [90, 10, 0, 0], [90, 9, 1, 0]])
+def test_no_cell_of_a_table_is_certain_where_all_reports_are_alike(counts: list[int]) -> None:
+    table = ProductMechanism((ONE_SIDED, ONE_SIDED))
+    for low, high in estimate(table, counts, methods=()).margins.score:  # type: ignore[misc]
+        assert high - low > 0.05
+
+
+def test_flags_are_of_the_margin_before_it_is_cut() -> None:
+    """Two reports that decode to −½ and 1½: the standard error is 1, so ±196 points, of which 0 to 100% is shown."""
+    found = estimate(DenseMechanism(4, ((12, 4), (4, 12))), [1, 1], methods=())
+    assert found.margins.score == ((0.0, 1.0), (0.0, 1.0))
+    assert found.margins.clt == pytest.approx((Z, Z))
+    for flags in found.row_flags:
+        assert flags == ("imprecise", "margin_too_wide", "few_informative")
 
 
 def test_rows_that_no_truth_gives_are_flagged() -> None:

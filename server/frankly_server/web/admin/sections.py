@@ -173,9 +173,9 @@ def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
     found = []
     for row in group.rows:
         label = names.of(row["label"]) + (f", {group.name}" if group.name else "")
-        if group.product is None:
+        if group.product is None and row["estimate"] is not None:
             found.append((row["choice"], PlotRow(label, row["estimate"], *_ends(group, row))))
-        elif row["choice"] in group.product:
+        elif group.product is not None and row["choice"] in group.product:
             found.append((row["choice"], PlotRow(label, group.product[row["choice"]], *_ends(group, row))))
     return found
 

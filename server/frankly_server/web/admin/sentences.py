@@ -25,6 +25,8 @@ FLAGS: Final = {
     "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each version apart.",
     "exact_not_available": "The method asked for does not exist here: the interval is that of kl, which always holds.",
     "unbounded": "The denominator of this ratio may be zero: its interval has no end, so nothing is known of it.",
+    "interval_unknown": "The estimate has no interval: its error cannot be told where not all shares can be.",
+    "score_instead": "Ratios have no interval by the method asked for: theirs is the usual one, which nearly holds.",
     "mle_not_converged": "The search for the likeliest shares stopped early.",
     "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
     "design_prior_replaced": "The published prior could not be used for decoding; equal shares were.",
@@ -34,7 +36,7 @@ FLAGS: Final = {
 _SPOKEN = 3
 _WARNED: Final = (
     "outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "not_identifiable",
-    "reports_do_not_fit", "unbounded",
+    "reports_do_not_fit", "unbounded", "interval_unknown", "score_instead",
 )  # fmt: skip
 """Flags that are said beside the findings; all of them are explained below the tables."""
 
@@ -52,19 +54,23 @@ def said_of(question: Mapping[str, Any], level: float, language: str, percent: s
 
     percent : "row" or "column" where the shares are within these.
     """
-    rows = sorted(question["rows"], key=lambda row: -row["estimate"])
+    rows = sorted(question["rows"], key=lambda row: math.inf if row["estimate"] is None else -row["estimate"])
     if not rows:
         return Said((), ("Nothing can be told of this question's answers, however many come in.",))
     spoken = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
     whole = "those who answered" if percent is None else "those with the answer after the bar"
     first = [_share(row, language, whole) for row in spoken]
-    findings = (*first, *_ranking(question, level, language), *_versions(rows[0]))
+    findings = (
+        *first,
+        *_ranking(question, level, language),
+        *_versions(rows[0], whole if percent else "all who answered"),
+    )
     return Said(findings, (*_limits(rows), *_flags(rows)))
 
 
 def said_of_groups(groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str) -> tuple[str, ...]:
     """Return how groups (name, question of status ok) differ; their respondents are different people."""
-    told = [(name, {row["choice"]: row for row in group["rows"]}) for name, group in groups]
+    told = [(name, {row["choice"]: row for row in group["rows"] if row["low"] is not None}) for name, group in groups]
     shared = [choice for choice in told[0][1] if all(choice in rows for _, rows in told)] if told else []
     shared = shared[-1:] if len(shared) == 2 else shared  # of two choices one says it all
     compared = [(choice, a, b) for choice in shared for a, b in combinations(told, 2)]
@@ -104,6 +110,8 @@ def flag_words(flag: str) -> str:
 
 def _share(row: Mapping[str, Any], language: str, whole: str) -> str:
     label = _label(row, language)
+    if "interval_unknown" in row["flags"]:
+        return f"{label}: there is an estimate, but how far it may be off cannot be told."
     if row["low"] is None:
         return f"{label}: nothing can be said, for those with the answer after the bar may be none."
     if row["low"] >= 1 or row["high"] <= 0:
@@ -111,8 +119,8 @@ def _share(row: Mapping[str, Any], language: str, whole: str) -> str:
     return f"{label}: {interval_words(row['low'], row['high'])} of {whole}."
 
 
-def _versions(row: Mapping[str, Any]) -> Iterator[str]:
-    """Say whether the versions that are combined differ."""
+def _versions(row: Mapping[str, Any], whole: str) -> Iterator[str]:
+    """Say whether the versions that are combined differ; whole : whose shares these are."""
     p = row["versions_p"]
     if p is None:
         return
@@ -120,7 +128,7 @@ def _versions(row: Mapping[str, Any]) -> Iterator[str]:
     if "versions_differ" in row["flags"]:
         yield (
             f"The versions of the survey differ by more than chance usually does ({chance}): these are the shares of "
-            "all who answered, whichever version; look at each version apart."
+            f"{whole}, whichever version; look at each version apart."
         )
     else:
         yield f"No difference between the versions of the survey can be told from noise ({chance})."

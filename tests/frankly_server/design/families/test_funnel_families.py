@@ -113,10 +113,10 @@ def test_conditional_reporting_is_algorithm_1() -> None:
     assert found == pytest.approx(information, rel=1e-9)
 
 
-def test_conditional_reporting_keeps_alpha_ldp_of_the_secret_and_often_less(full: bool) -> None:
+def test_conditional_reporting_keeps_alpha_ldp_of_the_secret_and_often_less() -> None:
     """Funnel Proposition 1 and the bound before it."""
     rng = random.Random(11)
-    for _ in range(20 if full else 5):
+    for _ in range(20):
         joint = [[rng.randint(1, 60) for _ in range(4)] for _ in range(3)]
         found = ask("conditional-reporting", joint, notion="secret-ldp", alpha="1.5")
         assert found["measures"]["lip"] == pytest.approx(lip_cr(1.5, joint), abs=1e-9)

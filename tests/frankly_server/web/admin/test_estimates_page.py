@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pyarrow.parquet as parquet
 import pytest
 from flask.testing import FlaskClient
+from frankly_server.analysis import Analysis
 
 from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.site import SURVEY
@@ -139,6 +140,32 @@ def test_row_percentages_are_in_the_table_and_in_words(answered: Office, analyst
     assert "Of 5,000 people" not in text
     assert "percent=row" in text
     assert "percent=&#34;row&#34;" in text
+    assert "Bars are ratios of unbiased estimates" in text
+    assert "Bars are unbiased estimates" not in text
+    assert "Ratios have no interval by the method asked for" not in text
+    text = page(answered, analyst, query + "&method=kl").text
+    assert "Ratios have no interval by the method asked for" in text
+    assert "score instead" in text
+
+
+@pytest.mark.parametrize(("flag", "words", "end"), [("unbounded", "unbounded", "no end"),
+                                                    ("interval_unknown", "interval unknown", "unknown")])  # fmt: skip
+def test_a_cell_without_a_number_keeps_its_place(
+    answered: Office, analyst: FlaskClient, monkeypatch: pytest.MonkeyPatch, flag: str, words: str, end: str
+) -> None:
+    plain = Analysis.estimates
+
+    def estimates(*asked: Any, **options: Any) -> dict[str, Any]:
+        answer = plain(*asked, **options)
+        lost: dict[str, Any] = dict.fromkeys(("estimate", "se", "margin", "low", "high"))
+        answer["questions"][0]["rows"][0] |= lost | {"flags": [flag]}
+        return answer
+
+    monkeypatch.setattr(Analysis, "estimates", estimates)
+    text = page(answered, analyst, "?row=smokes&column=drinks&percent=row").text
+    assert f'<td class="n">unknown <small class="ends">{words}</small></td>' in text
+    first = next(each for each in cells(text) if each[0].lower().startswith("never | no"))
+    assert first[1:5] == ["unknown", end, end, "unknown"]
 
 
 @pytest.mark.parametrize("product", ["projected", "mle"])

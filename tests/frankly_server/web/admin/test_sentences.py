@@ -122,6 +122,31 @@ def test_a_share_of_what_may_be_nobody_has_no_number() -> None:
     assert said == ("“yes | often”: between 40% and 60% of those with the answer after the bar.",)
 
 
+def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said() -> None:
+    nothing = row("yes | often", 0, 0) | {
+        "estimate": None,
+        "se": None,
+        "low": None,
+        "high": None,
+        "flags": ["unbounded"],
+    }
+    unknown = row("a", 0.3, 0.1) | {"se": None, "low": None, "high": None, "flags": ["interval_unknown"]}
+    said = said_of({"rows": [nothing, unknown, row("b", 0.5, 0.05)], "covariance": None}, 0.95, "en", "row")
+    assert said.findings[1:] == (
+        "“a”: there is an estimate, but how far it may be off cannot be told.",
+        "“yes | often”: nothing can be said, for those with the answer after the bar may be none.",
+    )
+    assert any("no interval: its error cannot be told" in words for words in said.limits)
+    groups = [(name, {"rows": [unknown], "covariance": None}) for name in ("north", "south")]
+    assert said_of_groups(groups, 0.95, "en") == ()
+
+
+def test_versions_that_differ_are_about_those_of_the_row() -> None:
+    found = [row("yes | often", 0.5, 0.05, versions_p=0.001, flags=["pooled", "versions_differ"])]
+    said = said_of({"rows": found, "covariance": None}, 0.95, "en", "row").findings[-1]
+    assert "the shares of those with the answer after the bar, whichever version" in said
+
+
 def test_what_cannot_be_told_is_said() -> None:
     said = said_of({"rows": [], "covariance": None}, 0.95, "en")
     assert said.findings == ()

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least and the largest value that one report decodes to, by decoding every report alone; and no reports at all."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_server.estimate import Joint, SetCounts, estimate
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import evidence_of
+
+from tests.frankly_server.estimate.test_chernoff import ORDINARY, SKEWED
+
+WARNER = DenseMechanism(4, ((12, 4), (3, 13)))
+
+
+@pytest.mark.parametrize("mechanism", [SKEWED, ORDINARY, ProductMechanism((WARNER, SKEWED))])
+def test_ends_are_those_of_single_reports(mechanism: DenseMechanism | ProductMechanism) -> None:
+    a = mechanism.answers
+    for targets in (shares(a), (tuple(map(Fraction, range(a))), tuple(map(Fraction, range(0, -a, -1))))):
+        alone = []
+        for y in range(mechanism.reports):
+            found = evidence_of(mechanism, [int(i == y) for i in range(mechanism.reports)], targets, None)
+            alone.append([v for v in found.exact if v is not None])
+        wanted = [(min(column), max(column)) for column in zip(*alone, strict=True)]
+        assert evidence_of(mechanism, [1] * mechanism.reports, targets, None).ends() == wanted
+
+
+UNARY = UnaryMechanism(4, 3, 9, 4)
+NOTHING = ((0,) * 3,) * 3
+NO_REPORTS: dict[str, tuple[Any, Any]] = {
+    "table": (SKEWED, [0] * 4),
+    "product": (ProductMechanism((WARNER, WARNER)), [0] * 4),
+    "unary": (UNARY, SetCounts(0, NOTHING)),
+    "subset": (SubsetMechanism(4, 3, 1, 11), SetCounts(0, NOTHING)),
+    "joint": (Joint((WARNER, UNARY)), {}),
+}
+
+
+@pytest.mark.parametrize("kind", NO_REPORTS)
+def test_without_reports_every_kind_has_no_estimates(kind: str) -> None:
+    mechanism, counts = NO_REPORTS[kind]
+    found = estimate(mechanism, counts)
+    nothing = (None,) * mechanism.answers
+    assert (found.n, found.flags, found.identifiable) == (0, ("no_reports",), True)
+    assert found.unbiased == found.se == found.worst_case_se == found.projected == found.mle == nothing
+    assert found.margins.score == found.margins.kl == found.margins.clt == nothing

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be told from sets, against the rank of the whole law."""
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
+from frankly_server.estimate.identifiable import in_words
+
+NAMES = ["never", "some", "often", "always"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "rank"),
+    [
+        (UnaryMechanism(4, 3, 12, 4), 3),
+        (UnaryMechanism(4, 3, 4, 12), 3),
+        (SubsetMechanism(4, 4, 2, 11), 4),
+        (SubsetMechanism(4, 4, 2, 8), 1),  # the truth is in the set as often as any other answer
+    ],
+)
+def test_sets_tell_each_share_or_nothing(mechanism: UnaryMechanism | SubsetMechanism, rank: int) -> None:
+    names = NAMES[: mechanism.answers]
+    Q = [[float(mechanism.probability(y, x)) for y in mechanism.symbols()] for x in range(len(names))]
+    found = in_words(mechanism, names)
+    assert found.rank == rank == np.linalg.matrix_rank(np.array(Q))
+    assert found.can == tuple(f"the share of {words}" for words in (names if rank > 1 else [" + ".join(names)]))
+    assert len(found.cannot) == len(names) - rank

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test of fit with the statistic of scipy's, the Cramér-Rao bound, and the likeliest shares of a few sets."""
+
+import numpy as np
+import pytest
+from frankly_protocol.mechanisms import DenseMechanism, UnaryMechanism
+from frankly_server.estimate import SetCounts, estimate
+from frankly_server.estimate.likelihood import fisher_bound, fit_p
+from scipy import optimize, stats
+
+from tests.frankly_server.estimate.test_worst_case import grid
+
+WIDE = np.array([[70, 20, 9, 0.7, 0.3], [50, 40, 9, 0.4, 0.6], [20, 30, 48, 1.5, 0.5]]) / 100
+INSIDE, EDGE, CORNER = (0.5, 0.3, 0.2), (0.7, 0.3, 0.0), (1.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("p", "freedom"), [(INSIDE, 2), (EDGE, 3), (CORNER, 4)])
+def test_the_fit_is_pearsons(p: tuple[float, ...], freedom: int) -> None:
+    """Five frequencies have 4 degrees of freedom, less one for each share that is not at zero, but for the last."""
+    expected = 10_000 * (np.array(p) @ WIDE)
+    counts = expected + np.array([60, -50, -20, 3, 7])
+    statistic = stats.chisquare(counts, expected).statistic
+    assert fit_p(WIDE, counts, np.array(p), 3) == pytest.approx(stats.chi2.sf(statistic, freedom))
+
+
+@pytest.mark.parametrize(("p", "freedom"), [(INSIDE, 2), (EDGE, 3), (CORNER, 3)])
+def test_reports_expected_less_than_once_are_counted_together(p: tuple[float, ...], freedom: int) -> None:
+    """Two of five, in 100 reports. Shares fitted to all five leave up to 3 degrees of freedom to the four that remain.
+
+    Between that and the ones left by a fit to the four [Chernoff and Lehmann 1954]: the larger, which alarms less.
+    """
+    expected = 100 * (np.array(p) @ WIDE)
+    counts = expected + np.array([6, -5, -2, 0.3, 0.7])
+    merged = [np.append(each[:3], each[3:].sum()) for each in (counts, expected)]
+    found = fit_p(WIDE, counts, np.array(p), 3)
+    assert found == pytest.approx(stats.chi2.sf(stats.chisquare(*merged).statistic, freedom))
+    assert found != pytest.approx(stats.chi2.sf(stats.chisquare(counts, expected).statistic, freedom))
+
+
+def test_a_deficient_mechanism_leaves_more_to_the_fit() -> None:
+    """Two of three answers are reported alike: 4 frequencies, and one parameter, found by a search on a line."""
+    table, counts = DenseMechanism(4, ((9, 4, 2, 1), (2, 5, 4, 5), (2, 5, 4, 5))), np.array([100, 95, 60, 45])
+    lines = np.array(table.weights)[:2] / 16
+
+    def cost(p: float) -> float:
+        return -float(counts @ np.log(np.array([p, 1 - p]) @ lines))
+
+    p = optimize.minimize_scalar(cost, bounds=(0, 1), method="bounded", options={"xatol": 1e-9}).x
+    wanted = stats.chisquare(counts, counts.sum() * (np.array([p, 1 - p]) @ lines), ddof=1).pvalue
+    assert estimate(table, [int(c) for c in counts]).fit_p == pytest.approx(wanted, rel=1e-3)
+
+
+def test_the_bound_is_that_of_free_coordinates() -> None:
+    """With the last share one less the others: (W_free) I⁻¹ (W_free)ᵀ, I the information in the others."""
+    p, W = np.array(INSIDE), np.array([[1.0, 0, 0], [0, 0, 1], [1, -1, 0], [2, 1, 0.5]])
+    free, targets = WIDE[:-1] - WIDE[-1], W[:, :-1] - W[:, -1:]
+    wanted = np.diagonal(targets @ np.linalg.inv((free / (p @ WIDE)) @ free.T) @ targets.T)
+    assert fisher_bound(WIDE, W, p) == pytest.approx(wanted)
+
+
+def test_as_many_kinds_of_sets_as_answers_do_not_make_a_closed_form() -> None:
+    """Three sets have come in, of the eight there are: the unbiased shares are possible, and not the likeliest ones."""
+    mechanism, seen = UnaryMechanism(4, 3, 12, 4), {0b001: 30, 0b011: 30, 0b100: 40}
+    found = estimate(mechanism, SetCounts.of_symbols(3, seen))
+    unbiased, mle = np.array(found.unbiased, dtype=float), np.array(found.mle, dtype=float)
+    chances = np.array([[float(mechanism.probability(y, x)) for y in seen] for x in range(3)])
+    points = np.vstack([grid(3, 100), unbiased])
+    likelihoods = np.log(points @ chances) @ list(seen.values())
+    best = float(np.log(mle @ chances) @ list(seen.values()))
+    assert unbiased.min() > 0.05
+    assert likelihoods.max() <= best + 1e-3
+    assert likelihoods[-1] < best - 1

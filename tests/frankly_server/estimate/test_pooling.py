@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of independent estimates by hand; those of whole versions are in `tests/frankly_server/analysis`."""
+
+from math import hypot
+
+import numpy as np
+import pytest
+from frankly_server.estimate.pooling import combined_ends, homogeneity, weighted_root, weighted_sum
+
+WEIGHTS = ((0.25, 1.0, 0.5), (0.75, -2.0, 0.5))
+VALUES = ((0.2, 3.0, 0.4), (0.6, 1.0, None))
+
+
+def test_lower_ends_come_from_lower_ends_and_upper_ones_from_upper_ones() -> None:
+    ends = (((0.1, 0.6), (2.9, 3.5), (0.0, 1.0)), ((0.58, 0.9), (0.7, 1.1), None))
+    first, second, unknown = combined_ends(WEIGHTS, VALUES, ends)
+    assert first == pytest.approx((0.5 - hypot(0.25 * 0.1, 0.75 * 0.02), 0.5 + hypot(0.25 * 0.4, 0.75 * 0.3)))
+    assert second == pytest.approx((1.0 - hypot(0.1, 2 * 0.3), 1.0 + hypot(0.5, 2 * 0.1)))
+    assert unknown is None
+
+
+def test_errors_of_a_sum_add_in_squares() -> None:
+    assert weighted_sum(WEIGHTS, VALUES) == pytest.approx((0.5, 1.0, None))
+    assert weighted_root(WEIGHTS, VALUES) == pytest.approx((hypot(0.05, 0.45), hypot(3, 2), None))
+
+
+def test_the_test_of_equal_versions_does_not_depend_on_units() -> None:
+    values = [np.array([0.5, 0.1]), np.array([0.5, 0.3])]
+    covariance = np.diag([2e-5, 2e-5])
+    units = np.array([1.0, 1e-6])
+    plain = homogeneity(values, [covariance] * 2)
+    other = homogeneity([units * x for x in values], [covariance * np.outer(units, units)] * 2)
+    assert plain is not None
+    assert other is not None
+    assert other.p == pytest.approx(plain.p, rel=1e-6)
+    assert plain.p < 1e-100
