@@ -100,7 +100,9 @@ def test_what_is_possible_is_not_passed_over(counts: list[int]) -> None:
 
 def test_a_denominator_of_0_has_no_ratio() -> None:
     """At equal counts the difference of two choices is estimated as 0 exactly."""
-    assert table_of(grr(4, 2), [50, 50, 60, 40], ratio_of(4, {0: 1}, {0: 1, 1: -1}), "score") == []
+    [row] = table_of(grr(4, 2), [50, 50, 60, 40], ratio_of(4, {0: 1}, {0: 1, 1: -1}), "score")
+    assert (row["estimate"], row["low"], row["high"]) == (None, None, None)
+    assert "unbounded" in row["flags"]
 
 
 def test_a_ratio_is_unbounded_where_the_score_interval_of_its_denominator_holds_0() -> None:
