@@ -44,6 +44,7 @@ BUILD: dict[str, Callable[[], bool]] = {
 TEST: dict[str, Callable[[], bool]] = BUILD | {
     "chromium": lambda: shutil.which("chromium") is not None,
     "strace": lambda: shutil.which("strace") is not None,
+    "wrk": lambda: shutil.which("wrk") is not None,
     "postgresql": lambda: "FRANKLY_PG_BIN" in os.environ or _has("/usr/lib/postgresql/*/bin/initdb"),
 }
 FULL: dict[str, Callable[[], bool]] = TEST | {

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intake against the limit of its own stack, in the same run: single reports and batches of 500, both databases.
 
-ratio_single_*: durable reports a second over HTTP with 8 connections, ours over a bare Flask route that does one INSERT
-and COMMIT under the same server. ratio_alone_*: the same with one connection. ratio_p99_*: 0.99 quantiles of the
-latencies with 8 connections. ratio_batch_postgresql: rows a second of batches of 500 over HTTP, over COPY in
-transactions of 500 into the same table. ratio_cpu_*: CPU of the server a report, ours over the bare one: this one other
-work on the machine does not change. Trials take turns; each figure is a median.
+Surveys of 1, 4 and 12 blocks by two strata, under the server as it is deployed. Beside it stand two bare Flask routes
+under the same gunicorn that do one INSERT and COMMIT: `plain` first parses and validates the same report in plain
+code, `bare` takes what comes. wrk sends reports under random ids over 1, 8 and 64 connections; with four blocks our own
+client does too.
+
+ratio_DATABASE_BLOCKS_CONNECTIONS_ROUTE: stored reports a second, ours over that route's. p50_…: medians of latencies,
+likewise. ratio_own_…: by our own client. cpu_…_s: CPU of the server a report, which other work on the machine does not
+change. ratio_batch_…: reports a second of batches of 500 over HTTP, over COPY in transactions of 500 into such a table.
+Trials take turns; each figure is a median.
 """
 
 import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
-from _intake import load
+from _intake import load, wrk
 from _intake.copying import Copying
 from _intake.served import Served, bare, ours
 from _runner import Result, Seen, ratios, tell, turns
@@ -23,81 +28,107 @@ from _runner import load as machine_load
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.postgres import PostgresServer, find_binaries
 
-LEAST = {"ratio_single": 0.8, "ratio_batch": 0.5}
-MOST = {"ratio_p99": 3.0}
-SIZE, CONNECTIONS = 500, 8
+KINDS = ("sqlite", "postgresql")
+BLOCKS = {1: "one_by_group", 4: "four_by_group", 12: "twelve_by_group"}
+CONNECTIONS, OWN = (1, 8, 64), (1, 8)
+ASKED, SIZE = 4, 500
+"""Blocks of the survey that limits are about; reports in a batch."""
+LEAST = {"plain": 0.9, "bare": 0.8, "batch": 0.6}
+MOST_P50 = 1.2
+Found = dict[str, list[load.Loaded]]
+Trials = Mapping[str, Callable[[], load.Loaded]]
 
 
 def main() -> None:
     """Measure and tell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    parser.add_argument("--rounds", type=int, default=5, help="trials of each kind")
-    parser.add_argument("--reports", type=int, default=1000, help="single reports in a trial")
+    parser.add_argument("--rounds", type=int, default=7, help="trials of each kind")
+    parser.add_argument("--seconds", type=int, default=2, help="seconds of a trial")
     parser.add_argument("--batches", type=int, default=20, help=f"batches of {SIZE} in a trial")
-    parser.add_argument("--on", choices=("sqlite", "postgresql"), action="append", help="only this database")
+    parser.add_argument("--on", choices=KINDS, action="append", help="only this database; may be repeated")
+    parser.add_argument("--blocks", type=int, choices=BLOCKS, action="append", help="only this survey; may be repeated")
     chosen = parser.parse_args()
     before, seen = machine_load(), Seen()
-    for kind in chosen.on or ("sqlite", "postgresql"):
-        seen |= measure(kind, chosen.rounds, chosen.reports, chosen.batches)
+    for kind in chosen.on or KINDS:
+        for blocks in chosen.blocks or BLOCKS:
+            seen |= measure(kind, blocks, chosen.rounds, chosen.seconds, chosen.batches)
     tell(result(seen), as_json=chosen.json, before=before)
 
 
 def result(seen: Seen) -> Result:
     """Return what was measured, with what is asked of its ratios; other figures are told only."""
-    least = {name: limit for start, limit in LEAST.items() for name in seen if name.startswith(start)}
-    most = {name: limit for start, limit in MOST.items() for name in seen if name.startswith(start)}
+    of_four = [name for name in seen if f"_{ASKED}_" in name]
+    least = {
+        name: LEAST[end] for name in of_four if name.startswith("ratio_") and (end := name.split("_")[-1]) in LEAST
+    }
+    most = {name: MOST_P50 for name in of_four if name.startswith("p50_") and name.endswith("_1_plain")}
     return Result("intake", seen, most, least)
 
 
-def measure(kind: str, rounds: int, reports: int, batches: int) -> Seen:
-    """Measure one kind of database, which is made and removed."""
-    with tempfile.TemporaryDirectory() as folder:
+def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> Seen:
+    """Measure one kind of database, which is made and removed, and one survey."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
         if kind == "sqlite":
-            urls = [f"sqlite:///{home / name}.db" for name in ("ours", "bare")]
-            return _on(kind, urls, home, rounds, reports, batches)
-        server = PostgresServer(find_binaries(None))
-        server.start()
-        try:
-            return _on(kind, [server.create() for _ in range(3)], home, rounds, reports, batches)
-        finally:
-            server.stop()
-
-
-def _on(kind: str, urls: list[str], home: Path, rounds: int, reports: int, batches: int) -> Seen:
-    with ours(home / "ours", urls[0]) as mine, bare(home, urls[1]) as plain:
-        found = _singles(kind, mine, plain, rounds, reports)
-        copying = Copying(urls[2]) if len(urls) > 2 else None
-        found |= _batches(kind, mine, copying, rounds, batches)
-        if copying is not None:
-            copying.close()
+            urls = [f"sqlite:///{home / name}.db" for name in ("ours", "plain", "bare")]
+        else:
+            server = PostgresServer(find_binaries(None))
+            server.start()
+            stack.callback(server.stop)
+            urls = [server.create() for _ in range(4)]
+        for name in ("ours", "plain", "bare"):
+            (home / name).mkdir()
+        mine = stack.enter_context(ours(home / "ours", urls[0], BLOCKS[blocks]))
+        plain = stack.enter_context(bare(home / "plain", urls[1], mine.document, validates=True))
+        taking = stack.enter_context(bare(home / "bare", urls[2], mine.document))
+        found = _singles(f"{kind}_{blocks}", {"ours": mine, "plain": plain, "bare": taking}, blocks, rounds, seconds)
+        if blocks == ASKED:
+            copying = Copying(urls[3], mine.document) if kind == "postgresql" else None
+            found |= _batches(f"{kind}_{blocks}", mine, copying, rounds, batches)
+            if copying is not None:
+                copying.close()
     return found
 
 
-def _singles(kind: str, mine: Served, plain: Served, rounds: int, n: int) -> Seen:
-    def trial(server: Served, connections: int, count: int) -> load.Loaded:
-        return load.run(server, load.singles(server.document, count), connections)
+def _singles(where: str, servers: Mapping[str, Served], blocks: int, rounds: int, seconds: int) -> Seen:
+    seen = Seen()
+    for connections in CONNECTIONS:
+        trials: Trials = {name: _by_wrk(server, connections, seconds) for name, server in servers.items()}
+        seen |= _figures(f"{where}_{connections}", turns(trials, rounds))
+    for connections in OWN if blocks == ASKED else ():
+        # As many as keep it busy as long as wrk.
+        n = max(2 * connections, int(seconds * seen[f"{where}_{connections}_per_s"][0]))
+        trials = {name: _by_us(server, connections, n) for name, server in servers.items()}
+        found = _figures(f"own_{where}_{connections}", turns(trials, rounds))
+        seen |= {name: values for name, values in found.items() if name.startswith("ratio_")}
+    return seen
 
-    pairs = turns({"ours": lambda: trial(mine, CONNECTIONS, n), "bare": lambda: trial(plain, CONNECTIONS, n)}, rounds)
-    alone = turns({"ours": lambda: trial(mine, 1, n // 4), "bare": lambda: trial(plain, 1, n // 4)}, rounds)
 
-    def both(figure: Callable[[load.Loaded], float], found: Mapping[str, list[load.Loaded]]) -> list[float]:
-        return ratios([figure(each) for each in found["ours"]], [figure(each) for each in found["bare"]])
+def _by_wrk(server: Served, connections: int, seconds: int) -> Callable[[], load.Loaded]:
+    return lambda: wrk.run(server, connections, seconds)
 
-    return {
-        f"single_{kind}_per_s": [each.per_s for each in pairs["ours"]],
-        f"bare_{kind}_per_s": [each.per_s for each in pairs["bare"]],
-        f"ratio_single_{kind}": both(lambda each: each.per_s, pairs),
-        f"ratio_alone_{kind}": both(lambda each: each.per_s, alone),
-        f"ratio_p99_{kind}": both(lambda each: each.quantile(0.99), pairs),
-        f"p99_{kind}_s": [each.quantile(0.99) for each in pairs["ours"]],
-        f"ratio_cpu_{kind}": both(lambda each: each.cpu_s, pairs),
-        f"cpu_{kind}_s": [each.cpu_s for each in pairs["ours"]],
+
+def _by_us(server: Served, connections: int, n: int) -> Callable[[], load.Loaded]:
+    return lambda: load.run(server, load.singles(server.document, n), connections)
+
+
+def _figures(where: str, found: Found) -> Seen:
+    mine = found["ours"]
+    seen = {
+        f"{where}_per_s": [each.per_s for each in mine],
+        f"{where}_p50_s": [each.p50_s for each in mine],
+        f"{where}_p99_s": [each.p99_s for each in mine],
+        **{f"cpu_{where}_{name}_s": [each.cpu_s for each in trials] for name, trials in found.items()},
     }
+    for name in ("plain", "bare"):
+        theirs = found[name]
+        seen[f"ratio_{where}_{name}"] = ratios([each.per_s for each in mine], [each.per_s for each in theirs])
+        seen[f"p50_{where}_{name}"] = ratios([each.p50_s for each in mine], [each.p50_s for each in theirs])
+    return seen
 
 
-def _batches(kind: str, mine: Served, copying: Copying | None, rounds: int, n: int) -> Seen:
+def _batches(where: str, mine: Served, copying: Copying | None, rounds: int, n: int) -> Seen:
     def gateway() -> float:
         return SIZE * load.run(mine, load.batches(mine.document, n, SIZE), 1).per_s
 
@@ -105,10 +136,10 @@ def _batches(kind: str, mine: Served, copying: Copying | None, rounds: int, n: i
     if copying is not None:
         trials["copy"] = lambda: copying.per_s(n * SIZE, SIZE)
     found = turns(trials, rounds)
-    figures = {f"batch_{kind}_per_s": found["ours"]}
+    figures = {f"{where}_batch_per_s": found["ours"]}
     if copying is not None:
-        figures["copy_postgresql_per_s"] = found["copy"]
-        figures["ratio_batch_postgresql"] = ratios(found["ours"], found["copy"])
+        figures[f"{where}_copy_per_s"] = found["copy"]
+        figures[f"ratio_{where}_batch"] = ratios(found["ours"], found["copy"])
     return figures
 
 

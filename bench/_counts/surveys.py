@@ -39,15 +39,30 @@ CASES: dict[str, tuple[Mechanism, ...]] = {
     "unary_16": (_unary(16),),
     "unary_64": (_unary(64),),
     "two_of_16": (_table(16), _table(16)),
+    "one_by_group": (_table(5),),
+    "four_by_group": (_table(2), _table(5), _unary(8), _table(4)),
+    "twelve_by_group": (_table(2), _table(5), _unary(8), _table(4)) * 3,
 }
 """Name -> the mechanism of each block."""
+STRATA: dict[str, tuple[int, ...]] = {name: (3, 2) for name in CASES if name.endswith("_by_group")}
+"""Name -> numbers of choices of its strata; of the others there are none."""
 
 
 def published(
     database: Database, name: str, survey_id: str, now: datetime = datetime(2026, 6, 1, tzinfo=UTC)
 ) -> SurveyDocument:
     """Store and return the document of a case, which opens at `now` for thirty days."""
-    document = SurveyDocument(
+    document = made(name, survey_id, now)
+    sealed = Envelope.seal(SURVEY_TYPE, document.payload(), (SigningKey.from_raw(bytes(32)),)).to_bytes()
+    with database.transaction("publish") as tx:
+        tx.surveys.add(SurveyRow(survey_id, f"s-{survey_id}", "{}"))
+        tx.documents.add(DocumentRow(document.digest, survey_id, 1, document.digest, sealed))
+    return document
+
+
+def made(name: str, survey_id: str, now: datetime) -> SurveyDocument:
+    """Return the document of a case."""
+    return SurveyDocument(
         survey=survey_id,
         version=1,
         prev=None,
@@ -60,14 +75,9 @@ def published(
         consent=None,
         collect_url=f"https://collect.example/v1/surveys/{survey_id}/reports",
         min_reports=50,
-        strata=(),
+        strata=tuple(_question(f"z{i}", choices) for i, choices in enumerate(STRATA.get(name, ()))),
         blocks=tuple(_block(f"b{i}", mechanism) for i, mechanism in enumerate(CASES[name])),
     )
-    sealed = Envelope.seal(SURVEY_TYPE, document.payload(), (SigningKey.from_raw(bytes(32)),)).to_bytes()
-    with database.transaction("publish") as tx:
-        tx.surveys.add(SurveyRow(survey_id, f"s-{survey_id}", "{}"))
-        tx.documents.add(DocumentRow(document.digest, survey_id, 1, document.digest, sealed))
-    return document
 
 
 def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
@@ -95,13 +105,14 @@ def layout_before(document: SurveyDocument) -> Layout:
 
 def _block(name: str, mechanism: Mechanism) -> Block:
     factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
-    asked = []
-    for j, factor in enumerate(factors):
-        choices = tuple(Choice(f"c{x}", {"en": f"c{x}"}) for x in range(factor.answers))
-        asked.append(Question(name if j == 0 else f"{name}-{j}", {"en": f"{name}?"}, choices))
+    asked = [_question(name if j == 0 else f"{name}-{j}", factor.answers) for j, factor in enumerate(factors)]
     promise = Promise(Claim("ldp", level_for(Fraction(5))))
     prior = (1,) * mechanism.answers
     return Block(name, tuple(asked), mechanism, (promise,), prior, stated_ceiling(mechanism), "made-up", None)
+
+
+def _question(name: str, choices: int) -> Question:
+    return Question(name, {"en": f"{name}?"}, tuple(Choice(f"c{x}", {"en": f"c{x}"}) for x in range(choices)))
 
 
 def _rotated(symbol: str | int | list[int], mechanism: UnaryMechanism, k: int) -> str:

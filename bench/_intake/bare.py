@@ -1,33 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The honest limit of the stack: a Flask route that does one parameterised INSERT and COMMIT, and nothing else.
+"""The honest limit of the stack: a Flask route that stores a report with one INSERT and COMMIT, and does nothing else.
 
-Same gunicorn with the same options, same table with the same key, same database settings. ``bare.py URL PORT THREADS``.
+Same gunicorn with the same options, a table of the same columns and key, same database settings. With a document it
+first parses and validates a report as plain code would; without one it takes what comes.
+``bare.py URL PORT THREADS [DOCUMENT]``.
 """
 
+import json
+import re
 import sqlite3
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
 from flask import Flask, request
+from frankly_protocol.documents import SurveyDocument
 from frankly_server.cli.production import Production
 
 Row = tuple[bytes, bytes, bytes, str, str]
 Insert = Callable[[Row], None]
-_INTO = "INSERT INTO reports (survey, id, document, symbols, strata) VALUES "
+Read = Callable[[Any], Row]
+TABLE = """CREATE TABLE IF NOT EXISTS bare (
+survey {bytes} NOT NULL, id {bytes} NOT NULL, document {bytes} NOT NULL, symbols TEXT NOT NULL, strata TEXT NOT NULL,
+PRIMARY KEY (survey, id))"""
+_INTO = "INSERT INTO bare (survey, id, document, symbols, strata) VALUES "
+_KEYS = {"v", "doc", "id", "y", "strata", "token"}
+_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
-def application(insert: Insert) -> Flask:
+def application(insert: Insert, read: Callable[[str], Read]) -> Flask:
     """Return the application of one route."""
     app = Flask("bare")
 
     @app.post("/v1/surveys/<survey>/reports")
     def report(survey: str) -> tuple[dict[str, Any], int]:
         body = request.get_json()
-        document, symbols = body["doc"].removeprefix("sha256:"), ",".join(map(str, body["y"]))
-        insert((bytes.fromhex(survey), bytes.fromhex(body["id"]), bytes.fromhex(document), symbols, ""))
+        try:
+            row = read(survey)(body)
+        except (KeyError, TypeError, ValueError):
+            return {"status": "refused"}, 422
+        insert(row)
         return {"status": "accepted", "id": body["id"]}, 201
 
     @app.get("/health/live")
@@ -37,17 +52,72 @@ def application(insert: Insert) -> Flask:
     return app
 
 
+def taking(survey: str) -> Read:
+    """Return what makes a row of a report without a look at it."""
+
+    def read(body: Any) -> Row:
+        symbols = ",".join(map(str, body["y"]))
+        return (
+            bytes.fromhex(survey),
+            bytes.fromhex(body["id"]),
+            _digest(body["doc"]),
+            symbols,
+            json.dumps(body["strata"]),
+        )
+
+    return read
+
+
+def validating(document: SurveyDocument) -> Callable[[str], Read]:
+    """Return what makes rows of this document's reports; KeyError, TypeError or ValueError for any other."""
+    allowed = [_symbols(block.mechanism) for block in document.blocks]
+    strata = {question.id: {choice.id for choice in question.choices} for question in document.strata}
+
+    def read(body: Any) -> Row:
+        if set(body) != _KEYS or body["v"] != 1 or body["token"] is not None or body["doc"] != document.digest:
+            raise ValueError
+        if not _ID.fullmatch(body["id"]) or len(body["y"]) != len(allowed) or set(body["strata"]) != set(strata):
+            raise ValueError
+        if not all(holds(y) for holds, y in zip(allowed, body["y"], strict=True)):
+            raise ValueError
+        if not all(body["strata"][name] in choices for name, choices in strata.items()):
+            raise ValueError
+        return taking(document.survey)(body)
+
+    def of_survey(survey: str) -> Read:
+        if survey != document.survey:
+            raise ValueError("of another survey")
+        return read
+
+    return of_survey
+
+
+def _symbols(mechanism: Any) -> Callable[[Any], bool]:
+    """Return whether a symbol is one of a table's or, as hex, a set of a unary mechanism's answers."""
+    if hasattr(mechanism, "weights"):
+        most = mechanism.reports
+        return lambda y: type(y) is int and 0 <= y < most
+    digits, limit = -(-mechanism.answers // 4), 1 << mechanism.answers
+    return lambda y: isinstance(y, str) and len(y) == digits and int(y, 16) < limit
+
+
+def _digest(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("sha256:"))
+
+
 def inserting(url: str) -> Insert:
-    """Return the insert, with a connection for each thread."""
+    """Make the table and return the insert, with a connection for each thread."""
     return _on_sqlite(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else _on_postgresql(url)
 
 
 def _on_postgresql(url: str) -> Insert:
-    here = threading.local()
+    here, where = threading.local(), url.replace("+psycopg", "")
+    with psycopg.connect(where) as connection:
+        connection.execute(TABLE.format(bytes="BYTEA"))
 
     def insert(row: Row) -> None:
         if not hasattr(here, "connection"):
-            here.connection = psycopg.connect(url.replace("+psycopg", ""))
+            here.connection = psycopg.connect(where)
         here.connection.execute(_INTO + "(%s, %s, %s, %s, %s)", row)
         here.connection.commit()
 
@@ -57,11 +127,17 @@ def _on_postgresql(url: str) -> Insert:
 def _on_sqlite(path: str) -> Insert:
     here, one_writer = threading.local(), threading.Lock()  # SQLite's own waiting sleeps, which would flatter us
 
+    def connected() -> sqlite3.Connection:
+        connection = sqlite3.connect(path, timeout=10)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    connected().execute(TABLE.format(bytes="BLOB") + " WITHOUT ROWID")
+
     def insert(row: Row) -> None:
         if not hasattr(here, "connection"):
-            here.connection = sqlite3.connect(path, timeout=10)
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-                here.connection.execute(f"PRAGMA {pragma}")
+            here.connection = connected()
         with one_writer:
             here.connection.execute(_INTO + "(?, ?, ?, ?, ?)", row)
             here.connection.commit()
@@ -70,5 +146,7 @@ def _on_sqlite(path: str) -> Insert:
 
 
 if __name__ == "__main__":
-    where, port, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    Production(application(inserting(where)), host="127.0.0.1", port=port, threads=threads, ready=lambda _: None).run()
+    where, port, threads, *given = sys.argv[1:]
+    made = validating(SurveyDocument.parse(Path(given[0]).read_bytes())) if given else taking
+    app = application(inserting(where), made)
+    Production(app, host="127.0.0.1", port=int(port), threads=int(threads), ready=lambda _: None).run()

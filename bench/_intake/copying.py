@@ -7,17 +7,19 @@ import time
 import psycopg
 from frankly_protocol.documents import SurveyDocument
 
-from _intake.served import prepared
+from _intake.bare import TABLE
 
 Row = tuple[bytes, bytes, bytes, str, str]
 
 
 class Copying:
-    """Copies rows into the `reports` table of a database of its own."""
+    """Copies rows into a table of the same columns and key, in a database of its own."""
 
-    def __init__(self, url: str) -> None:
-        self._document = prepared(url, "two_tables")
+    def __init__(self, url: str, document: SurveyDocument) -> None:
+        self._document = document
         self._connection = psycopg.connect(url.replace("+psycopg", ""))
+        self._connection.execute(TABLE.format(bytes="BYTEA"))
+        self._connection.commit()
 
     def per_s(self, n: int, size: int) -> float:
         """Return the rows a second of n rows in transactions of `size`."""
@@ -26,7 +28,7 @@ class Copying:
         for at in range(0, n, size):
             with (
                 self._connection.cursor() as cursor,
-                cursor.copy("COPY reports (survey, id, document, symbols, strata) FROM STDIN") as copy,
+                cursor.copy("COPY bare (survey, id, document, symbols, strata) FROM STDIN") as copy,
             ):
                 for row in rows[at : at + size]:
                     copy.write_row(row)

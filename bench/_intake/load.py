@@ -22,15 +22,12 @@ _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a load felt: requests a second, latencies in seconds in order, and the server's CPU seconds a request."""
+    """What a load felt: requests a second, quantiles of the latency in seconds, the server's CPU seconds a request."""
 
     per_s: float
-    latencies: Sequence[float]
+    p50_s: float
+    p99_s: float
     cpu_s: float
-
-    def quantile(self, share: float) -> float:
-        """Return the latency that this share of requests did not exceed."""
-        return self.latencies[min(len(self.latencies) - 1, int(share * len(self.latencies)))]
 
 
 def singles(document: SurveyDocument, n: int) -> list[bytes]:
@@ -50,9 +47,13 @@ def batches(document: SurveyDocument, n: int, size: int) -> list[bytes]:
 
 def bodies(document: SurveyDocument, n: int) -> list[bytes]:
     """Return n reports with ids of their own, as they leave a device: padded to the document's length."""
-    drawn = [row.symbols for row in rows_of(document, min(n, 2000), Random(7))]
+    rng = Random(7)
+    drawn = [row.symbols for row in rows_of(document, min(n, 2000), rng)]
+    strata = [{question.id: rng.choice(question.choices).id for question in document.strata} for _ in drawn]
     return [
-        Report(document.digest, secrets.token_hex(16), drawn[i % len(drawn)]).to_bytes(document.report_length)
+        Report(document.digest, secrets.token_hex(16), drawn[i % len(drawn)], strata[i % len(drawn)]).to_bytes(
+            document.report_length
+        )
         for i in range(n)
     ]
 
@@ -85,7 +86,8 @@ def run(server: Served, requests: Sequence[bytes], connections: int) -> Loaded:
     if failed:
         raise RuntimeError("a request failed") from failed[0]
     every = sorted(latency for found in latencies for latency in found)
-    return Loaded(len(requests) / seconds, every, (server.cpu_s() - cpu) / len(requests))
+    p50, p99 = (every[min(len(every) - 1, int(share * len(every)))] for share in (0.5, 0.99))
+    return Loaded(len(requests) / seconds, p50, p99, (server.cpu_s() - cpu) / len(requests))
 
 
 def _talk(port: int, requests: Sequence[bytes]) -> list[float]:

@@ -90,12 +90,12 @@ def twin(home: Path, first: Served) -> Iterator[Served]:
 
 
 @contextmanager
-def bare(home: Path, url: str) -> Iterator[Served]:
-    """Serve the bare route."""
-    document = prepared(url, "two_tables")
-    port = free_port()
+def bare(home: Path, url: str, document: SurveyDocument, *, validates: bool = False) -> Iterator[Served]:
+    """Serve the bare route; one that `validates` takes this document's reports only."""
+    port, kept = free_port(), home / "document.json"
+    kept.write_bytes(document.payload())
     command = [str(Path(__file__).with_name("bare.py")), url, str(port), str(THREADS)]
-    with _running(command, {}, port, home / "bare.log") as group:
+    with _running([*command, *([str(kept)] if validates else [])], {}, port, home / "bare.log") as group:
         yield Served(port, group, document, url)
 
 

@@ -2,7 +2,9 @@
 """The benches of intake and of a survey that grows, at a few reports: every figure is there, everything was stored."""
 
 import importlib
+import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +17,59 @@ def path(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_intake_on_sqlite() -> None:
-    figures = importlib.import_module("intake").measure("sqlite", 1, 16, 1)
-    for name in ("ratio_single", "ratio_alone", "ratio_p99", "p99", "cpu", "single"):
-        [value] = next(found for figure, found in figures.items() if figure.startswith(f"{name}_sqlite"))
-        assert value >= 0
-    assert figures["batch_sqlite_per_s"][0] > 0
+def test_intake_on_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = importlib.import_module("intake")
+    monkeypatch.setattr(bench, "CONNECTIONS", (1, 2))
+    monkeypatch.setattr(bench, "OWN", (2,))
+    figures = bench.measure("sqlite", 4, 1, 1, 1)
+    for name in ("ratio_sqlite_4_1_plain", "p50_sqlite_4_2_bare", "ratio_own_sqlite_4_2_plain", "sqlite_4_batch_per_s"):
+        [value] = figures[name]
+        assert value > 0
+    assert {f"cpu_sqlite_4_2_{name}_s" for name in ("ours", "plain", "bare")} <= set(figures)
 
 
 @pytest.mark.usefixtures("path")
 def test_what_falls_short_is_told() -> None:
     bench = importlib.import_module("intake")
     given: dict[str, tuple[float, bool]] = {
-        "ratio_single_sqlite": (0.79, False), "ratio_single_postgresql": (0.8, True),
-        "ratio_batch_postgresql": (0.49, False), "ratio_p99_sqlite": (3.1, False), "ratio_p99_postgresql": (3.0, True),
-        "ratio_cpu_sqlite": (9.0, True), "p99_sqlite_s": (9.0, True),
+        "ratio_sqlite_4_64_plain": (0.89, False), "ratio_sqlite_4_1_plain": (0.9, True),
+        "ratio_own_postgresql_4_8_plain": (0.89, False), "ratio_sqlite_12_64_plain": (0.5, True),
+        "ratio_sqlite_4_64_bare": (0.79, False), "ratio_postgresql_4_1_bare": (0.8, True),
+        "ratio_postgresql_4_batch": (0.59, False), "p50_sqlite_4_1_plain": (1.21, False),
+        "p50_postgresql_4_1_plain": (1.2, True), "p50_sqlite_4_8_plain": (9.0, True), "sqlite_4_1_p99_s": (9.0, True),
     }  # fmt: skip
     short = bench.result({name: [value] for name, (value, _) in given.items()}).short
     assert set(short) == {name for name, (_, kept) in given.items() if not kept}
 
 
 @pytest.mark.usefixtures("path")
+def test_the_plain_route_refuses_what_is_no_report() -> None:
+    bare: Any = importlib.import_module("_intake.bare")
+    surveys: Any = importlib.import_module("_counts.surveys")
+    load: Any = importlib.import_module("_intake.load")
+    document = surveys.made("four_by_group", "ab" * 16, datetime(2026, 6, 1, tzinfo=UTC))
+    [good] = [json.loads(body) for body in load.bodies(document, 1)]
+    read = bare.validating(document)(document.survey)
+    assert read(good)[1] == bytes.fromhex(good["id"])
+    others = {
+        "v": 2, "doc": "sha256:" + "0" * 64, "id": "A" * 32, "token": "x", "strata": {"z0": "c0"},
+        "y": [9, *good["y"][1:]],
+    }  # fmt: skip
+    for key, value in others.items():
+        with pytest.raises((KeyError, TypeError, ValueError)):
+            read(good | {key: value})
+    with pytest.raises(ValueError, match="of another survey"):
+        bare.validating(document)("cd" * 16)
+
+
+@pytest.mark.usefixtures("path")
 def test_rows_are_copied(postgres_url: str) -> None:
-    copying: Any = importlib.import_module("_intake.copying").Copying(postgres_url)
+    surveys: Any = importlib.import_module("_counts.surveys")
+    document = surveys.made("four_by_group", "ab" * 16, datetime(2026, 6, 1, tzinfo=UTC))
+    copying: Any = importlib.import_module("_intake.copying").Copying(postgres_url, document)
     assert copying.per_s(10, 5) > 0
     with copying._connection as connection:
-        assert connection.execute("SELECT count(*) FROM reports").fetchone() == (10,)
+        assert connection.execute("SELECT count(*) FROM bare").fetchone() == (10,)
     copying.close()
 
 
