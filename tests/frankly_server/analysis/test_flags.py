@@ -88,7 +88,7 @@ def test_an_estimate_without_an_error_keeps_its_row(sqlite: Database, asked: Ask
     (bound,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method="kl", **asked)["questions"][0]["rows"]
     assert bound["low"] < told["estimate"] < bound["high"]
     assert (bound["se"], "interval_unknown" in bound["flags"]) == (None, False)
-    assert replay(json.loads(encode(found))) == encode(found)
+    assert Analysis(sqlite).replay(json.loads(encode(found))) == encode(found)
 
 
 HALF = DenseMechanism(4, ((12, 4), (4, 12)))
