@@ -17,6 +17,7 @@ NOT_TOLD: Final = ""
 
 _PENDING: Final = "survey = :survey AND document = :document AND release IS NULL"
 _FULL_CELL: Final = "SELECT strata FROM {} GROUP BY strata HAVING count(*) >= :step"
+_REST: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDING})"  # noqa: S608 - parts of ours
 # PostgreSQL keeps rows in the order in which they were written, each with the number of its transaction. All pending
 # rows, released or not, and all tokens spent since are therefore written anew in an order that tells nothing. One
 # statement: a cell is judged by the rows that were moved. SQLite keeps rows in the order of their keys.
@@ -71,11 +72,10 @@ class Releases:
         return bool(self._connection.scalar(locked))
 
     def _release_rest(self, values: dict[str, Any]) -> None:
-        if self._run(f"SELECT count(*) FROM reports WHERE {_PENDING}", values).scalar_one() < values["step"]:  # noqa: S608
-            self._run(f"DELETE FROM reports WHERE {_PENDING}", values)  # noqa: S608
-        else:
-            told = values | {"stratum": NOT_TOLD}
-            self._run(f"UPDATE reports SET release = :release, strata = :stratum WHERE {_PENDING}", told)  # noqa: S608
+        # Each statement counts what it changes: a report that is stored in between stays for the next release.
+        self._run(f"DELETE FROM reports WHERE {_REST} < :step", values)  # noqa: S608
+        told = values | {"stratum": NOT_TOLD}
+        self._run(f"UPDATE reports SET release = :release, strata = :stratum WHERE {_REST} >= :step", told)  # noqa: S608
 
     def _run(self, statement: str, values: dict[str, Any]) -> Any:
         return self._connection.execute(text(statement), values)
