@@ -9,6 +9,7 @@ from frankly_server.cli.production import Production
 from frankly_server.cli.serving import Server
 from frankly_server.intake import Releasing
 from frankly_server.store import Database
+from frankly_server.web import logs
 
 from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.samples import row
@@ -49,6 +50,7 @@ def test_servers_release_by_themselves(ready: Frankly, monkeypatch: pytest.Monke
         run(server)
 
     monkeypatch.setattr(Releasing, "wake", wake)
+    monkeypatch.setattr(logs, "configure", lambda **_: None)  # it would hold this test's stderr for all that follow
     monkeypatch.setattr(Server, "run", run_and_stop)
     assert ready("serve", "--port", "0", "--json").code == 0
     assert len(woken) == 1
