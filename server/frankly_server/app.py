@@ -20,7 +20,6 @@ from frankly_server.web import (
     hosted,
     limits,
     logs,
-    metrics,
     models,
     openapi,
     problems,
@@ -68,8 +67,6 @@ def create_app(settings: Settings, *, clock: Clock | None = None, services: Serv
     openapi.configure(app)
     headers.register(app)
     problems.register(app)
-    metrics.register(app)
-    limits.register(app)
     hosted.open_to_pages(app)
     allowed = limits.Limits(settings)
     app.register_blueprint(public.blueprint(bound, settings, allowed))

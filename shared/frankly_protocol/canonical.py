@@ -8,7 +8,7 @@ Under these limits the form coincides with RFC 8785. No float can appear in anyt
 import hashlib
 import json
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Final
 
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
@@ -77,13 +77,7 @@ def digest(payload: bytes) -> str:
 
 def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
     try:
-        value = json.loads(
-            data.decode("utf-8"),
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_decimal if decimals else _no_fraction,
-            parse_constant=_NotFinite,
-        )
+        value = _DECODERS[decimals].decode(data.decode("utf-8"))
         if b"NaN" in data or b"Infinity" in data:  # the walk costs, and hardly anybody sends these
             _require_finite(value, named=decimals)
         _check(value, max_depth)
@@ -180,6 +174,18 @@ def _check_scalar(value: Any) -> None:
         raise _Bad("only strings, whole numbers, booleans, null, lists and objects are allowed")
     elif abs(value) > MAX_INT:
         raise _Bad("whole numbers must be below 2^53")
+
+
+# Made once: json.loads would make one for every report.
+_DECODERS: Final = {
+    decimals: json.JSONDecoder(
+        object_pairs_hook=_object,
+        parse_int=_integer,
+        parse_float=_decimal if decimals else _no_fraction,
+        parse_constant=_NotFinite,
+    )
+    for decimals in (False, True)
+}
 
 
 def _words(error: Exception) -> str:

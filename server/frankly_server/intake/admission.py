@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
+from operator import attrgetter
 from typing import Any, Final
 
 from frankly_protocol import canonical
@@ -43,7 +44,7 @@ class Admission:
     """The part of an immutable document that intake needs; made once per document and kept.
 
     mechanisms : of each block, which know their symbols. door : judges tokens. strata : allowed
-    choices by public question.
+    choices by public question, in the order of their ids, each as it is stored.
     """
 
     survey: str
@@ -52,7 +53,7 @@ class Admission:
     closes: datetime
     mechanisms: tuple[Mechanism, ...]
     door: TokenDoor
-    strata: Mapping[str, frozenset[str]]
+    strata: Mapping[str, Mapping[str, str]]
 
     @classmethod
     def of(cls, document: SurveyDocument, digest: str) -> "Admission":
@@ -64,7 +65,10 @@ class Admission:
             closes=min(document.closes, document.expires),
             mechanisms=tuple(block.mechanism for block in document.blocks),
             door=TokenDoor.of(document.token),
-            strata={q.id: frozenset(choice.id for choice in q.choices) for q in document.strata},
+            strata={
+                q.id: {choice.id: canonical.dumps({q.id: choice.id}).decode("ascii")[1:-1] for choice in q.choices}
+                for q in sorted(document.strata, key=attrgetter("id"))
+            },
         )
 
     def admit(self, report: Report, now: datetime) -> ReportRow:
@@ -89,13 +93,16 @@ class Admission:
             raise InvalidInput(Problem.CLOSED, f"the survey closed at {format_time(self.closes)}; do not send again")
 
     def _stratum(self, given: Mapping[str, str]) -> str:
-        if set(given) != set(self.strata):
-            names = ", ".join(sorted(self.strata)) or "none"
+        """Return canonical JSON, or nothing if the survey has no public questions."""
+        if given.keys() != self.strata.keys():
+            names = ", ".join(self.strata) or "none"
             raise InvalidInput(Problem.STRATA_INVALID, f"this survey's public questions are: {names}", "strata")
+        stored = []
         for question, choices in self.strata.items():
             if given[question] not in choices:
                 raise InvalidInput(Problem.STRATA_INVALID, "not one of the question's choices", f"strata.{question}")
-        return canonical.dumps(dict(given)).decode("ascii") if given else ""
+            stored.append(choices[given[question]])
+        return f"{{{','.join(stored)}}}" if stored else ""
 
 
 @dataclass(frozen=True, slots=True)

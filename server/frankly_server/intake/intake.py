@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accepting reports: each stored once, as pending, and acknowledged after the commit; a release counts it later."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.intake.admission import Admissions, Admitted, refusal_of
 from frankly_server.intake.refusals import Refusals
 from frankly_server.intake.tokens import spend_all
-from frankly_server.store import NOT_TOLD, Database, ReportRow, StoreUnavailable, Transaction
+from frankly_server.store import NOT_TOLD, Database, ReportRow, StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,8 @@ class Intake:
     def _judged(self, survey_id: str, reports: Iterable[Any]) -> list[Judged]:
         now = self._clock.now()
         found = [self._admissions.admit(survey_id, report, now) for report in reports]
-        stored: Iterator[Judged] = iter(())
-        if admitted := [one for one in found if isinstance(one, Admitted)]:
-            with self._database.transaction("accept reports") as tx:
-                stored = iter(store(tx, survey_id, admitted))
+        admitted = [one for one in found if isinstance(one, Admitted)]
+        stored = iter(store(self._database, survey_id, admitted) if admitted else ())
         judged = [one if isinstance(one, InvalidInput) else next(stored) for one in found]
         if refused := [one for one in judged if isinstance(one, InvalidInput)]:
             self._count(survey_id, now, refused)
@@ -92,30 +90,41 @@ class Intake:
                 self._refusals.add(survey_id, now.date().isoformat(), refused)
 
 
-def store(tx: Transaction, survey: str, admitted: Sequence[Admitted]) -> list[Judged]:
-    """Insert a survey's reports as pending and mark their tokens as spent; return what became of each, in their order.
+def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list[Judged]:
+    """Store a survey's reports as pending, and mark their tokens as spent; return what became of each, in their order.
 
-    A report comes before its token: a copy that is sent at the same time waits for the first, and touches no token.
+    Returns after the commit; raises StoreUnavailable.
     """
     first: dict[str, Admitted] = {}
     for one in admitted:
         first.setdefault(one.row.id, one)
-    new = tx.reports.add([one.row for one in first.values()])
-    refused = spend_all(tx, survey, [(i, one.spend) for i, one in first.items() if i in new and one.spend is not None])
-    tx.reports.take_back(survey, list(refused))
-    kept = tx.reports.get_many(survey, [one.row.id for one in admitted if one.row.id not in new])
-    if len(new) + len(kept) < len(first):  # neither new nor stored before: the survey takes no reports
-        closed = refusal_of(tx, survey)
-        refused |= {i: closed for i in first if i not in new and i not in kept}
-    unsaid = new - refused.keys()
+    spends = [(i, one.spend) for i, one in first.items() if one.spend is not None]
+    rows, refused = [one.row for one in first.values()], dict[str, InvalidInput]()
+    if spends:
+        with database.transaction("accept reports") as tx:
+            # A report comes before its token: a copy sent at the same time waits for the first, and touches no token.
+            new = tx.reports.add(rows)
+            refused = spend_all(tx, survey, [(i, spend) for i, spend in spends if i in new])
+            tx.reports.take_back(survey, list(refused))
+    else:
+        new = database.add_reports(rows)
+    old = first.keys() - new
+    if not (old or refused) and len(first) == len(admitted):
+        return [Outcome("accepted", one.row.id) for one in admitted]
+    kept = dict[str, ReportRow]()
+    if old:
+        with database.reading("stored before") as tx:
+            kept = tx.reports.get_many(survey, list(old))
+            if len(kept) < len(old):  # neither new nor stored before: the survey takes no reports
+                closed = refusal_of(tx, survey)
+                refused |= {i: closed for i in old if i not in kept}
     judged: list[Judged] = []
     for row in (one.row for one in admitted):
-        again = kept.get(row.id, first[row.id].row)
-        if row.id in unsaid:
-            unsaid.remove(row.id)
+        if row.id in new and row.id not in refused:
+            new.remove(row.id)  # a second of this id is a copy of the first
             judged.append(Outcome("accepted", row.id))
         else:
-            judged.append(refused.get(row.id) or _again(row, again))
+            judged.append(refused.get(row.id) or _again(row, kept.get(row.id, first[row.id].row)))
     return judged
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Table, delete, select
 
 from frankly_server.store.schema import batches, counts, counts_by_day, documents, pair_counts
 from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
-from frankly_server.store.upsert import add_to
+from frankly_server.store.upsert import add_to, driver_of
 from frankly_server.store.whole import Alike, Whole
 
 _TABLES: Final = (counts, pair_counts, counts_by_day)
@@ -184,7 +184,7 @@ class Counts:
         for table, found in tally.tables:
             rows = [{**key._asdict(), "n": n} for key, n in sorted(found.items())]
             for start in range(0, len(rows), _CHUNK):
-                add_to(self._connection, table, rows[start : start + _CHUNK])
+                add_to(*driver_of(self._connection), table, rows[start : start + _CHUNK])
 
     def _kept(self, table: Table, kind: Any, *wanted: Any) -> dict[Any, int]:
         columns = [table.c[name] for name in kind._fields]

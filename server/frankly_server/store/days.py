@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, delete, select
 
 from frankly_server.store.schema import day_counts
-from frankly_server.store.upsert import add_to
+from frankly_server.store.upsert import add_to, driver_of
 
 
 class Days:
@@ -19,7 +19,7 @@ class Days:
         """Add to the counters of one day (``YYYY-MM-DD``)."""
         if events:
             rows = [{"survey": survey_id, "day": day, "event": event, "n": n} for event, n in sorted(events.items())]
-            add_to(self._connection, day_counts, rows)
+            add_to(*driver_of(self._connection), day_counts, rows)
 
     def erase(self, survey_id: str) -> int:
         """Delete the counters of a survey; return how many there were."""

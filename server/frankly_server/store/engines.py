@@ -12,7 +12,12 @@ from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 
 from frankly_server.store.errors import UnsafeStore
 
-_WRITES: Final = "frankly_writes"
+_MODE: Final = "frankly_mode"
+_BEGIN: Final = {
+    "sqlite": {"write": "BEGIN IMMEDIATE", "read": "BEGIN"},  # a reader turned writer could find its snapshot stale
+    "postgresql": {"write": "BEGIN", "read": "BEGIN ISOLATION LEVEL REPEATABLE READ"},
+}
+"""How a transaction opens. The drivers open none, so a statement outside of one is a transaction of its own."""
 _POOL = {"pool_size": 16, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
 _BUSY_TIMEOUT_S: Final = 10
 _USED: Final = "frankly_used"
@@ -22,6 +27,7 @@ _POSTGRESQL_SESSION: Final = (
     "SET lock_timeout = '5s'",
     "SET statement_timeout = '30s'",
     "SET idle_in_transaction_session_timeout = '60s'",
+    "SET default_transaction_isolation = 'read committed'",
 )
 _DURABLE: Final = {"fsync": "on", "full_page_writes": "on"}
 
@@ -32,16 +38,19 @@ def make_engine(database_url: str) -> Engine:
     Raises UnsafeStore for other databases and for SQLite without a file.
     """
     url = _parse(database_url)
-    if url.get_backend_name() == "sqlite":
-        return _sqlite(url)
-    return _postgresql(url)
+    engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
+    begin = _BEGIN[engine.dialect.name]
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin[connection.get_execution_options().get(_MODE, "write")])
+
+    return engine
 
 
 def reading(connection: Connection) -> Connection:
     """Return the connection set up for a transaction that only reads and sees one moment of the database."""
-    if connection.dialect.name == "sqlite":
-        return connection.execution_options(**{_WRITES: False})
-    return connection.execution_options(isolation_level="REPEATABLE READ")
+    return connection.execution_options(**{_MODE: "read"})
 
 
 def check_durability(connection: Connection) -> None:
@@ -84,21 +93,15 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions are opened below, not by the driver's guess
+        connection.isolation_level = None  # transactions are opened above, not by the driver's guess
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # IMMEDIATE: a reader that turns writer half-way could find its snapshot stale and fail.
-        writes = connection.get_execution_options().get(_WRITES, True)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 
 
 def _postgresql(url: URL) -> Engine:
-    engine = create_engine(url, isolation_level="READ COMMITTED", connect_args={"connect_timeout": 5}, **_POOL)
+    engine = create_engine(url, connect_args={"connect_timeout": 5, "autocommit": True}, **_POOL)
 
     @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy itself stumbles over another encoding
     def _connect(connection: Any, _record: Any) -> None:
@@ -109,7 +112,6 @@ def _postgresql(url: URL) -> Engine:
         with connection.cursor() as cursor:
             for statement in _POSTGRESQL_SESSION:
                 cursor.execute(statement)
-        connection.commit()
 
     given_up = -math.inf
 

@@ -4,13 +4,15 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 from frankly_protocol.report import SymbolJson
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, Dialect, delete, func, select
 
 from frankly_server.store.partitions import Partitions
 from frankly_server.store.schema import reports
-from frankly_server.store.upsert import add_new
+from frankly_server.store.upsert import add_new, driver_of
 
 _COLUMNS = (reports.c.survey, reports.c.id, reports.c.document, reports.c.symbols, reports.c.strata)
 # One statement, so that no report is stored after the transaction that closes its survey.
@@ -42,9 +44,7 @@ class Reports:
 
     def add(self, rows: Sequence[ReportRow]) -> set[str]:
         """Insert reports with distinct ids as pending; return the ids that were new, of surveys that are open."""
-        # Sorted: two overlapping batches then take their locks in one order and cannot deadlock.
-        values = [_values(row) for row in sorted(rows, key=lambda row: row.id)]
-        return set(add_new(self._connection, reports, values, "id", where=_OPEN))
+        return insert_pending(*driver_of(self._connection), rows)
 
     def take_back(self, survey_id: str, ids: Sequence[str]) -> None:
         """Delete reports that this transaction inserted."""
@@ -53,8 +53,10 @@ class Reports:
 
     def get_many(self, survey_id: str, ids: Sequence[str]) -> dict[str, ReportRow]:
         """Return the stored reports with these ids, pending or released."""
+        if not ids:
+            return {}
         found = select(*_COLUMNS).where(reports.c.survey == survey_id, reports.c.id.in_(ids))
-        return {row.id: _row(*row) for row in self._connection.execute(found)} if ids else {}
+        return {row.id: _row(*row) for row in self._connection.execute(found)}
 
     def accepted(self, survey_id: str) -> int:
         """Return how many reports a survey has, pending ones included: never tell it but in bands."""
@@ -66,6 +68,13 @@ class Reports:
         if (dropped := Partitions(self._connection).empty(survey_id)) is not None:
             return dropped
         return int(self._connection.execute(delete(reports).where(reports.c.survey == survey_id)).rowcount)
+
+
+def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> set[str]:
+    """Insert reports as `Reports.add` does, on a connection of the database's driver."""
+    # Sorted: two overlapping batches then take their locks in one order and cannot deadlock.
+    values = [_values(row) for row in sorted(rows, key=attrgetter("id"))]
+    return set(add_new(driver, dialect, reports, values, "id", where=_OPEN))
 
 
 def symbols_text(symbols: Sequence[SymbolJson]) -> str:

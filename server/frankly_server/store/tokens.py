@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import Connection, insert, select, update
 
 from frankly_server.store.schema import tokens
-from frankly_server.store.upsert import add_new
+from frankly_server.store.upsert import add_new, driver_of
 
 
 class Tokens:
@@ -35,7 +35,7 @@ class Tokens:
     def spend_new(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Enter verified tokens of an outside issuer as spent; return those that had not been."""
         rows = [{"survey": survey, "hash": found, "spent": True} for found in sorted(set(hashes))]
-        return set(add_new(self._connection, tokens, rows, "hash"))
+        return set(add_new(*driver_of(self._connection), tokens, rows, "hash"))
 
     def known(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Return which of these tokens this survey has, spent or not."""

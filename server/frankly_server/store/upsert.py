@@ -6,10 +6,10 @@ row. Statements are made of names of ours alone; values travel as parameters, an
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, String, Table, TypeDecorator
+from sqlalchemy import Connection, Dialect, String, Table, TypeDecorator
 from sqlalchemy.dialects import postgresql, sqlite
 
 Row = Mapping[str, Any]
@@ -24,50 +24,60 @@ def insert_new(dialect: str, table: Table, returning: str) -> Any:
     return insert(table).on_conflict_do_nothing().returning(table.c[returning])
 
 
+def driver_of(connection: Connection) -> tuple[Any, Dialect]:
+    """Return what `add_new` and `add_to` work on."""
+    return connection.connection.driver_connection, connection.dialect
+
+
 def add_new(
-    connection: Connection, table: Table, rows: Sequence[Row], returning: str, where: str = "true"
+    driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row], returning: str, where: str = "true"
 ) -> list[Any]:
     """Insert rows, leaving existing keys as they are; return one column, as it is in Python, of each row that was new.
 
     The rows have the same columns. They should be in the order of their keys: transactions that meet then cannot
     deadlock. where : a condition on each row, called x.
     """
-    tail = f" ON CONFLICT DO NOTHING RETURNING {returning}"
-    back = _back(connection, table, returning)
-    return [back(value) for done in _insert(connection, table, rows, where, tail) for (value,) in done]
+    tail = f" WHERE {where} ON CONFLICT DO NOTHING RETURNING {returning}"
+    back = _back(dialect, table, returning)
+    return [back(value) for done in _insert(driver, dialect, table, rows, tail) for (value,) in done.fetchall()]
 
 
-def add_to(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+def add_to(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row]) -> None:
     """Insert rows in their order; where a key exists, add the new ``n`` to the old."""
     keys = ", ".join(column.name for column in table.primary_key.columns)
-    tail = f" ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
-    for _ in _insert(connection, table, rows, "true", tail):
+    tail = f" WHERE true ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
+    for _ in _insert(driver, dialect, table, rows, tail):
         pass
 
 
-def _insert(connection: Connection, table: Table, rows: Sequence[Row], where: str, tail: str) -> Iterator[Any]:
-    """Run one insert on PostgreSQL, one for every _CHUNK rows on SQLite; yield the results."""
-    names, sqlite = tuple(rows[0]) if rows else (), connection.dialect.name == "sqlite"
+def _insert(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row], tail: str) -> Iterator[Any]:
+    """Run one insert on PostgreSQL, one for every _CHUNK rows on SQLite; yield the driver's cursors."""
+    names, sqlite = tuple(rows[0]) if rows else (), dialect.name == "sqlite"
     size = _CHUNK if sqlite else len(rows) or 1
+    binds = _binds(dialect, table, names)
     for start in range(0, len(rows), size):
-        columns = _columns(connection, table, names, rows[start : start + size])
+        part = rows[start : start + size]
+        columns = [[bind(row[name]) for row in part] for name, bind in binds]
         if sqlite:
             values = tuple(value for row in zip(*columns, strict=True) for value in row)
-            source = _marks(names, len(columns[0]))
+            head = _marks(table, names, len(part))
         else:
-            values, source = tuple(map(array, columns)), _arrays(table, names)
-        statement = f"{_into(table, names)} SELECT * FROM {source} WHERE {where}{tail}"  # noqa: S608 - parts of ours
-        yield connection.exec_driver_sql(statement, values)
+            values, head = tuple(map(array, columns)), _arrays(table, names)
+        yield driver.execute(head + tail, values)
 
 
-def _columns(connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
-    """Return the values of each column as the driver takes them."""
-    dialect, found = connection.dialect, []
-    for name in names:
-        kind = table.columns[name].type
-        bind = kind.process_bind_param if isinstance(kind, TypeDecorator) else None
-        found.append([row[name] if bind is None else bind(row[name], dialect) for row in rows])
-    return found
+@cache
+def _binds(dialect: Dialect, table: Table, names: tuple[str, ...]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Return each name with what makes of its values what the driver takes."""
+    kinds = ((name, table.columns[name].type) for name in names)
+    return tuple(
+        (name, partial(kind.process_bind_param, dialect=dialect) if isinstance(kind, TypeDecorator) else _same)
+        for name, kind in kinds
+    )
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def array(values: Sequence[Any]) -> str:
@@ -80,23 +90,18 @@ def array(values: Sequence[Any]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
-def _back(connection: Connection, table: Table, name: str) -> Callable[[Any], Any]:
-    kind, dialect = table.columns[name].type, connection.dialect
-    if isinstance(kind, TypeDecorator):
-        return lambda value: kind.process_result_value(value, dialect)
-    return lambda value: value
+@cache
+def _back(dialect: Dialect, table: Table, name: str) -> Callable[[Any], Any]:
+    """Return what makes a value of Python's of the driver's."""
+    kind = table.columns[name].type
+    return partial(kind.process_result_value, dialect=dialect) if isinstance(kind, TypeDecorator) else _same
 
 
 @cache
-def _into(table: Table, names: tuple[str, ...]) -> str:
-    return f"INSERT INTO {table.name} ({', '.join(names)})"
-
-
-@cache
-def _marks(names: tuple[str, ...], rows: int) -> str:
+def _marks(table: Table, names: tuple[str, ...], rows: int) -> str:
     named = ", ".join(f"column{i} AS {name}" for i, name in enumerate(names, 1))
     row = f"({', '.join('?' for _ in names)})"
-    return f"(SELECT {named} FROM (VALUES {', '.join([row] * rows)})) AS x"  # noqa: S608 - names of ours
+    return f"{_into(table, names)} (SELECT {named} FROM (VALUES {', '.join([row] * rows)})) AS x"  # noqa: S608
 
 
 @cache
@@ -105,4 +110,9 @@ def _arrays(table: Table, names: tuple[str, ...]) -> str:
     columns = (table.columns[name] for name in names)
     # Text without its length: a cast would cut what is too long, where the column refuses it.
     kinds = ("TEXT" if isinstance(c.type, String) else c.type.compile(dialect) for c in columns)
-    return f"unnest({', '.join(f'%s::{kind}[]' for kind in kinds)}) AS x({', '.join(names)})"
+    unnest = ", ".join(f"%s::{kind}[]" for kind in kinds)
+    return f"{_into(table, names)} unnest({unnest}) AS x({', '.join(names)})"
+
+
+def _into(table: Table, names: tuple[str, ...]) -> str:
+    return f"INSERT INTO {table.name} ({', '.join(names)}) SELECT * FROM"

@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 from flask import Flask, Response, current_app, g, request
 
+from frankly_server.web import metrics
 from frankly_server.web.logs import duration_bucket, method_name
 
 PUBLIC_FOREVER = "public, max-age=31536000, immutable"
@@ -26,21 +27,35 @@ _ALWAYS: Final = {
 
 
 def register(app: Flask) -> None:
-    """Attach the headers and write the log lines."""
+    """Attach the headers, write the log lines and count every request. One function each: every report runs them."""
+    counted = metrics.register(app)
 
     def begin() -> None:
         g.started = time.monotonic()
+        counted.begin()
 
     def finish(response: Response) -> Response:
-        for name, value in _ALWAYS.items():
-            response.headers.setdefault(name, value)  # the admin's pages allow their own style and script
+        headers = response.headers
+        given = {name.lower() for name, _ in headers}  # the admin's pages allow their own style and script
+        headers.extend([(name, value) for name, value in _ALWAYS.items() if name.lower() not in given])
+        headers.extend(g.get("limit_headers", ()))
         if response.status_code == 200 and getattr(_view(), "tagged", False):
             _tag(response)
-        _log(response)
+        route = request.url_rule.rule if request.url_rule else "none"
+        seconds, method = time.monotonic() - g.started, method_name(request.method)
+        counted.answered(route, method, response.status_code, seconds)
+        # Of reports that were stored there is no line: with its time it would say when somebody answered.
+        if request.endpoint != _REPORTS or response.status_code >= 400:
+            _log(response, route, method, seconds)
         return response
+
+    def gone(_error: BaseException | None) -> None:
+        if "started" in g:
+            counted.end()
 
     app.before_request(begin)
     app.after_request(finish)
+    app.teardown_request(gone)
 
 
 def _view() -> object:
@@ -57,17 +72,10 @@ def _tag(response: Response) -> None:
             response.headers.remove(name)
 
 
-def _log(response: Response) -> None:
-    """Write one line: the route's template, never the path that was asked for.
-
-    None for reports that were stored: with its time, a line would say when somebody answered. /metrics counts them.
-    """
-    if request.endpoint == _REPORTS and response.status_code < 400:
-        return
+def _log(response: Response, route: str, method: str, seconds: float) -> None:
+    """Write one line: the route's template, never the path that was asked for."""
     more = {"code": g.problem_code} if "problem_code" in g else {}
     if "error_kind" in g:
         more |= {"error": g.error_kind, "where": g.error_place}
-    route = request.url_rule.rule if request.url_rule else "none"
-    seconds, method = time.monotonic() - g.started, method_name(request.method)
     write = _logger.error if "error" in more else _logger.info
     write("request", route=route, method=method, status=response.status_code, duration=duration_bucket(seconds), **more)

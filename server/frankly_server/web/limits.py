@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from math import ceil, floor
 
-from flask import Flask, Response, g
+from flask import g
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -60,7 +60,7 @@ class Limit:
             raise TooMany(allowance)
 
     def _told(self, allowance: Allowance, about_to_take: int) -> dict[str, str]:
-        """Return what the answer's headers say."""
+        """Return what the answer's headers say, in the words of the IETF draft on RateLimit fields."""
         refused = allowance.wait_s > 0.0
         told = {"RateLimit-Policy": self._policy}
         if refused or self._shown:
@@ -76,13 +76,3 @@ class Limits:
     def __init__(self, settings: Settings, now: Now = time.monotonic) -> None:
         self.reports = Limit("survey", settings.survey_rate_per_s, shown=False, now=now)
         self.questions = Limit("key", settings.key_rate_per_s, shown=True, now=now)
-
-
-def register(app: Flask) -> None:
-    """Put the limit that was asked into the answer's headers, in the words of the IETF draft on RateLimit fields."""
-
-    def finish(response: Response) -> Response:
-        response.headers.update(g.get("limit_headers", {}))
-        return response
-
-    app.after_request(finish)

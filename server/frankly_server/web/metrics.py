@@ -8,19 +8,17 @@ their number is bounded. Counts are of one process: scrape every replica by itse
 import hmac
 import resource
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
 from apiflask import APIBlueprint
-from flask import Flask, Response, current_app, g, has_app_context, request
+from flask import Flask, Response, current_app, has_app_context, request
 from frankly_protocol import __version__
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.settings import Settings
 from frankly_server.web import models, reading
-from frankly_server.web.logs import method_name
 from frankly_server.web.openapi import declare
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -91,27 +89,10 @@ def count_limited(kind: str) -> None:
         current_app.extensions[_NAME].limited(kind)
 
 
-def register(app: Flask) -> None:
-    """Count every request of the application."""
-    found = app.extensions[_NAME] = Metrics()
-
-    def begin() -> None:
-        g.counted_from = time.monotonic()
-        found.begin()
-
-    def finish(response: Response) -> Response:
-        route = request.url_rule.rule if request.url_rule else "none"
-        seconds = time.monotonic() - g.counted_from
-        found.answered(route, method_name(request.method), response.status_code, seconds)
-        return response
-
-    def gone(_error: BaseException | None) -> None:
-        if "counted_from" in g:
-            found.end()
-
-    app.before_request(begin)
-    app.after_request(finish)
-    app.teardown_request(gone)
+def register(app: Flask) -> Metrics:
+    """Give the application counters, and return them."""
+    found: Metrics = app.extensions.setdefault(_NAME, Metrics())
+    return found
 
 
 def add_to(routes: APIBlueprint, settings: Settings) -> None:

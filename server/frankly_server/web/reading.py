@@ -20,6 +20,9 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 def content_type(accepted: Collection[str]) -> str:
     """Return the body's media type, one of `accepted`; UTF-8 is the only charset, and no encoding is undone."""
+    sent = request.content_type
+    if sent in accepted and not request.content_encoding:
+        return sent
     charset = request.mimetype_params.get("charset", "utf-8").lower()
     if request.mimetype not in accepted or charset != "utf-8" or request.content_encoding:
         raise InvalidInput(Problem.CONTENT_TYPE, f"send one of: {', '.join(sorted(accepted))} (UTF-8, not compressed)")
@@ -37,6 +40,8 @@ def query(allowed: Collection[str]) -> dict[str, str]:
 
     Raises InvalidInput: bad_request for an oversized query, field_unknown for a name that means nothing here.
     """
+    if not request.query_string:
+        return {}
     if len(request.query_string) > MAX_QUERY_BYTES or request.query_string.count(b"&") >= MAX_QUERY_FIELDS:
         raise InvalidInput(
             Problem.BAD_REQUEST, f"the query may hold {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES} bytes"
