@@ -2,7 +2,8 @@
 """The application factory: the one place where settings, services, clock and web frame meet."""
 
 import os
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from apiflask import APIFlask
 from flask import Response
@@ -28,6 +29,10 @@ from frankly_server.web import (
 )
 from frankly_server.web.admin import blueprint as admin_pages
 from frankly_server.web.openapi import declare
+from frankly_server.web.receiving import Receiving
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 
 class _NoSession(SecureCookieSessionInterface):
@@ -74,6 +79,9 @@ def create_app(settings: Settings, *, clock: Clock | None = None, services: Serv
     app.register_blueprint(hosted.blueprint(bound))
     app.register_blueprint(admin_pages(bound))
     _add_description(app)
+    app.wsgi_app = Receiving(  # type: ignore[method-assign]  # as Flask's manual says
+        app, bound.intake, allowed.reports, settings.report_limit_bytes
+    )
     return app
 
 
@@ -83,7 +91,13 @@ def wsgi() -> APIFlask:
     settings = Settings.load()
     services = _open(settings, SystemClock())
     app = create_app(settings, services=services)
-    app.before_request(services.releasing.wake)  # in the worker, wherever the application was made
+    answer = app.wsgi_app
+
+    def awake(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        services.releasing.wake()  # in the worker, wherever the application was made
+        return answer(environ, start_response)
+
+    app.wsgi_app = awake  # type: ignore[method-assign]
     return app
 
 

@@ -174,11 +174,15 @@ class Database:
         Raises StoreUnavailable. Reports without tokens need no more, and the usual way costs several times as much.
         """
         with (
-            self._writing,
             self._translated("accept reports"),
             closing(self.engine.raw_connection()) as pooled,
+            self._writing,
         ):
-            return insert_pending(pooled.driver_connection, self.engine.dialect, rows)
+            try:
+                return insert_pending(pooled.driver_connection, self.engine.dialect, rows)
+            except self._driver_error:
+                pooled.invalidate()  # it may be broken, and nothing has looked
+                raise
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:

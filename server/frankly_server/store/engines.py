@@ -18,7 +18,13 @@ _BEGIN: Final = {
     "postgresql": {"write": "BEGIN", "read": "BEGIN ISOLATION LEVEL REPEATABLE READ"},
 }
 """How a transaction opens. The drivers open none, so a statement outside of one is a transaction of its own."""
-_POOL = {"pool_size": 16, "max_overflow": 0, "pool_timeout": 5, "hide_parameters": True}
+_POOL = {
+    "pool_size": 16,
+    "max_overflow": 0,
+    "pool_timeout": 5,
+    "hide_parameters": True,
+    "pool_reset_on_return": None,  # whoever begins a transaction ends it; the drivers begin none
+}
 _BUSY_TIMEOUT_S: Final = 10
 _USED: Final = "frankly_used"
 _FRESH_S: Final = 1.0

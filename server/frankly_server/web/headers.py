@@ -16,8 +16,10 @@ from frankly_server.web.logs import duration_bucket, method_name
 
 PUBLIC_FOREVER = "public, max-age=31536000, immutable"
 _logger: Final = structlog.get_logger("frankly.web")
+STARTED: Final = "frankly.started"
+"""When a request began that was first seen in front of Flask."""
 _REPORTS: Final = "public.report"
-_ALWAYS: Final = {
+ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
@@ -28,16 +30,16 @@ _ALWAYS: Final = {
 
 def register(app: Flask) -> None:
     """Attach the headers, write the log lines and count every request. One function each: every report runs them."""
-    counted = metrics.register(app)
+    counted = metrics.of(app)
 
     def begin() -> None:
-        g.started = time.monotonic()
+        g.started = request.environ.get(STARTED, time.monotonic())
         counted.begin()
 
     def finish(response: Response) -> Response:
         headers = response.headers
         given = {name.lower() for name, _ in headers}  # the admin's pages allow their own style and script
-        headers.extend([(name, value) for name, value in _ALWAYS.items() if name.lower() not in given])
+        headers.extend([(name, value) for name, value in ALWAYS.items() if name.lower() not in given])
         headers.extend(g.get("limit_headers", ()))
         if response.status_code == 200 and getattr(_view(), "tagged", False):
             _tag(response)

@@ -41,6 +41,15 @@ class Limit:
         self._buckets = Buckets(per_s, max(1.0, per_s * _WINDOW_S))
         self._policy = f'"{kind}";q={floor(self._buckets.burst)};w={_WINDOW_S}'
 
+    @property
+    def policy(self) -> dict[str, str]:
+        """What the headers of every answer say."""
+        return {"RateLimit-Policy": self._policy}
+
+    def has_left(self, name: str) -> bool:
+        """Tell whether `check` would raise nothing; takes nothing."""
+        return self._buckets.look(name, self._now()).wait_s == 0.0
+
     def check(self, name: str) -> None:
         """Raise TooMany if nothing is left for this name; takes nothing."""
         self._judge(self._buckets.look(name, self._now()), about_to_take=0)
@@ -62,7 +71,7 @@ class Limit:
     def _told(self, allowance: Allowance, about_to_take: int) -> dict[str, str]:
         """Return what the answer's headers say, in the words of the IETF draft on RateLimit fields."""
         refused = allowance.wait_s > 0.0
-        told = {"RateLimit-Policy": self._policy}
+        told = self.policy
         if refused or self._shown:
             left = 0 if refused else max(0, floor(allowance.left) - about_to_take)
             until = allowance.retry_after_s if refused else ceil(allowance.full_s)

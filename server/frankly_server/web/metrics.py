@@ -89,8 +89,8 @@ def count_limited(kind: str) -> None:
         current_app.extensions[_NAME].limited(kind)
 
 
-def register(app: Flask) -> Metrics:
-    """Give the application counters, and return them."""
+def of(app: Flask) -> Metrics:
+    """Return the counters of an application, which has them from the first call on."""
     found: Metrics = app.extensions.setdefault(_NAME, Metrics())
     return found
 

@@ -4,7 +4,7 @@
 from typing import Any, Final
 
 from apiflask import APIBlueprint
-from flask import Response, json
+from flask import Response, json, request
 from frankly_protocol import canonical
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem, problem_body
@@ -27,6 +27,9 @@ _REPORT_PROBLEMS = (
 
 
 REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"
+FAILED: Final = "frankly.failed"
+"""Where `receiving` leaves the error it met, for the view to raise."""
+_STATUS: Final = {"accepted": 201, "duplicate": 200}
 
 
 def answer(value: Any, status: int = 200) -> Response:
@@ -106,13 +109,21 @@ def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, l
         reading.query(())
         survey = reading.survey_id(survey_id)
         limits.reports.check(survey)
+        if (failed := request.environ.get(FAILED)) is not None:  # in front of Flask
+            raise failed
         if reading.content_type({reading.JSON, reading.BATCH_JSON}) == reading.BATCH_JSON:
             done = _batch(services, settings, survey)
             limits.reports.spend(survey)
             return done
-        outcome = services.intake.accept(survey, reading.body(settings.report_limit_bytes))
+        body, status = receipt(services.intake.accept(survey, reading.body(settings.report_limit_bytes)))
         limits.reports.spend(survey)
-        return answer(_result(outcome), 201 if outcome.status == "accepted" else 200)
+        return Response(body, status=status, content_type=reading.JSON)
+
+
+def receipt(outcome: Outcome) -> tuple[bytes, int]:
+    """Return the answer to a report that is stored, and its status."""
+    # Written out: hex and a word of ours.
+    return f'{{"id": "{outcome.id}", "status": "{outcome.status}"}}'.encode(), _STATUS[outcome.status]
 
 
 def _batch(services: Services, settings: Settings, survey: str) -> Response:

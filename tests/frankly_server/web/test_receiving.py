@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A request is answered the same whether Flask sees it or not: status, headers, body, log, counters, what is kept."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_server.app import create_app
+from frankly_server.store import StoreUnavailable
+from frankly_server.web import limits, metrics
+from frankly_server.web.receiving import Receiving
+
+from tests.frankly_server.web.site import Site, captured_logs, make_site
+from tests.frankly_server.web.test_limits import Hand
+from tests.frankly_server.web.test_reports import BAD_BODIES, BAD_FIELDS, CONTENT_TYPES
+
+
+@dataclass
+class Way:
+    """A site whose requests come in one of the two ways; `by_flask` counts those that Flask answered."""
+
+    site: Site
+    by_flask: int = 0
+
+    @classmethod
+    def make(cls, home: Path, *, plain: bool, **settings: Any) -> "Way":
+        home.mkdir()
+        made = make_site(home, f"sqlite:///{home / 'frankly.db'}")
+        app = create_app(made.settings.model_copy(update=settings), services=made.services)
+        reception = app.wsgi_app
+        assert isinstance(reception, Receiving)
+        way = cls(replace(made, client=app.test_client()))
+        flask = reception._flask
+
+        def counting(environ: Any, start_response: Any) -> Any:
+            way.by_flask += 1
+            return flask(environ, start_response)
+
+        reception._flask = counting
+        if not plain:
+            app.wsgi_app = counting  # type: ignore[method-assign]
+        return way
+
+    def ask(self, request: "Request") -> dict[str, Any]:
+        """Return all that can be seen of the answer, and of what it left behind."""
+        found = metrics.of(self.site.client.application)
+        with captured_logs() as lines:
+            answer = request(self.site)
+        logged = [json.loads(line) for line in lines.getvalue().splitlines()]
+        assert all(line.pop("duration") for line in logged)
+        return {
+            "status": answer.status,
+            "headers": list(answer.headers),
+            "body": answer.data.replace(self.site.survey.encode(), b"S"),
+            "log": logged,
+            "answers": dict(found._answers),
+            "limited": dict(found._limited),
+            "in flight": found._in_flight,
+            "refused": self.site.services.intake.refusals(self.site.survey),
+        }
+
+
+Request = Callable[[Site], Any]
+
+
+class Gone(io.RawIOBase):
+    """A body whose sender has gone."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        self._error = error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, _buffer: Any) -> int:
+        raise self._error
+
+    def read(self, _size: int | None = -1) -> bytes:
+        raise self._error
+
+
+def post(data: Any, **options: Any) -> Request:
+    """A report, given as bytes or as fields to change, and how it is sent."""
+
+    def send(site: Site) -> Any:
+        return site.send(data if isinstance(data, bytes) else site.report(7, **data), **options)
+
+    return send
+
+
+def to(path: str, method: str = "POST") -> Request:
+    def send(site: Site) -> Any:
+        where = path.replace("S", site.survey)
+        return site.client.open(where, method=method, data=json.dumps(site.report(7)), content_type="application/json")
+
+    return send
+
+
+def compact(number: int, token: str | None = None) -> Request:
+    """As our SDKs write it."""
+
+    def send(site: Site) -> Any:
+        return site.send(json.dumps(site.report(number, token=token), separators=(",", ":")).encode() + b" " * 30)
+
+    return send
+
+
+def raw(body: bytes, length: str, **environ: Any) -> Request:
+    def send(site: Site) -> Any:
+        given = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": length}
+        return site.send(b"", environ_overrides={**given, **environ})
+
+    return send
+
+
+# Sent in this order; whether Flask must not, or must, be asked.
+PLAIN: dict[str, Request] = {
+    "a report": post({}),
+    "the same again": post({}),
+    "as SDKs write it": compact(8),
+    "again as SDKs write it": compact(8),
+    "from a page of another origin": post({"id": "a" * 32}, headers={"Origin": "https://pages.example"}),
+    "with an empty query": to("/v1/surveys/S/reports?"),
+    "with headers that say nothing": post(
+        {"id": "b" * 32}, headers={"Cookie": "a=b", "Authorization": "Bearer x", "If-None-Match": "*", "Expect": "x"}
+    ),
+}
+OTHERS: dict[str, Request] = {
+    "another under its id": post({"y": [0, 2]}),
+    **{f"bad field: {name}": post(changes) for name, (changes, *_) in BAD_FIELDS.items()},
+    **{f"bad body: {name}": post(body) for name, (body, *_) in BAD_BODIES.items()},
+    **{f"content type: {kind}": post({}, content_type=kind) for kind in CONTENT_TYPES},
+    "content type in capitals": post({}, content_type="Application/JSON"),
+    "content type with a charset": post({}, content_type="application/json; charset=utf-8"),
+    "a token as SDKs write it": compact(9, token="abc"),
+    "compressed": post({}, headers={"Content-Encoding": "gzip"}),
+    "chunked": post({}, headers={"Transfer-Encoding": "chunked"}),
+    "an upgrade": post({}, headers={"Connection": "Upgrade", "Upgrade": "websocket"}),
+    "a query": to("/v1/surveys/S/reports?x=1"),
+    "a slash more": to("/v1/surveys/S/reports/"),
+    "a line break more": to("/v1/surveys/S/reports%0A"),
+    "in capitals": lambda site: site.client.post(site.reports_path.upper(), json=site.report(7)),
+    "an unknown survey": to(f"/v1/surveys/{'0' * 32}/reports"),
+    "no survey": to("/v1/surveys/x/reports"),
+    "HEAD": to("/v1/surveys/S/reports", "HEAD"),
+    "GET": to("/v1/surveys/S/reports", "GET"),
+    "PUT": to("/v1/surveys/S/reports", "PUT"),
+    "OPTIONS": to("/v1/surveys/S/reports", "OPTIONS"),
+    "a preflight": lambda site: site.client.options(
+        site.reports_path, headers={"Origin": "https://p.example", "Access-Control-Request-Method": "POST"}
+    ),
+    "shorter than it says": raw(b'{"v":1', "600"),
+    "nothing of what it says": raw(b"", "600"),
+    "shorter, from a server that ends it": raw(b'{"v":1', "600", **{"wsgi.input_terminated": True}),
+    **{
+        f"the client goes away: {error.__name__}": raw(
+            b"", "600", **{"wsgi.input": Gone(error), "wsgi.input_terminated": True}
+        )
+        for error in (ConnectionResetError, BrokenPipeError, ValueError)
+    },
+    "no length": raw(b"{}", ""),
+    "a length that is none": raw(b"{}", "-1"),
+    "a length in other digits": raw(b"{}", "²"),
+    "a length of 5,000 digits": raw(b"{}", "1" * 5000),
+    "a batch": lambda site: site.send(
+        {"reports": [site.report(110)]}, content_type="application/vnd.frankly.batch+json"
+    ),
+    "another address": lambda site: site.client.get("/health"),
+}
+
+
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Way, Way]]:
+    """In front of Flask, and by Flask alone; with the same requests so far."""
+    home = tmp_path_factory.mktemp("ways")
+    found = Way.make(home / "plain", plain=True), Way.make(home / "flask", plain=False)
+    yield found
+    for way in found:
+        way.site.services.close()
+
+
+@pytest.mark.parametrize("name", [*PLAIN, *OTHERS])
+def test_both_ways_answer_the_same(ways: tuple[Way, Way], name: str) -> None:
+    request = PLAIN.get(name) or OTHERS[name]
+    first, flask = ways
+    before = first.by_flask
+    told = first.ask(request)
+    assert told == flask.ask(request)
+    assert first.by_flask - before == (name not in PLAIN)
+    assert told["status"][0] == "2" or name not in PLAIN
+
+
+def fails(error: BaseException) -> Request:
+    """A report that is met by an error inside."""
+
+    def send(site: Site) -> Any:
+        def broken(*_: Any) -> Any:
+            raise error
+
+        kept = site.services.intake.accept
+        site.services.intake.accept = broken  # type: ignore[method-assign]
+        try:
+            return site.send(site.report(20))
+        finally:
+            site.services.intake.accept = kept  # type: ignore[method-assign]
+
+    return send
+
+
+class Late:
+    """A body that did not arrive in time."""
+
+    def read(self, *_: Any) -> bytes:
+        raise InvalidInput(Problem.TIMED_OUT, "late")
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (fails(RuntimeError("canary")), 500),
+        (fails(StoreUnavailable("x")), 503),
+        (raw(b"", "6", **{"wsgi.input": Late()}), 408),
+    ],
+)
+def test_what_fails_is_answered_the_same(ways: tuple[Way, Way], request_: Request, status: int) -> None:
+    first, flask = (way.ask(request_) for way in ways)
+    assert first == flask
+    assert first["status"].startswith(str(status))
+    assert "canary" not in str(first["log"])
+
+
+def test_the_limit_is_the_same_and_drawn_on_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand, made = Hand(), limits.Limits
+    monkeypatch.setattr(limits, "Limits", lambda settings: made(settings, now=hand))
+    found = [Way.make(tmp_path / str(plain), plain=plain, survey_rate_per_s=0.3) for plain in (True, False)]
+    statuses = []
+    for number, seconds in ((0, 0), (1, 0), (1, 0), (2, 0), (2, 3), (2, 4), (2, 0), (2, 0)):
+        hand.now += seconds
+        first, flask = (way.ask(lambda site, number=number: site.send(site.report(number))) for way in found)
+        assert first == flask
+        statuses.append(int(first["status"][:3]))
+    assert statuses == [201, 201, 200, 429, 429, 201, 200, 429]
+    for way in found:
+        way.site.services.close()
+
+
+def test_a_slow_refusal_is_logged_with_all_its_time(ways: tuple[Way, Way], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a request waited for before Flask took over counts."""
+    site = ways[0].site
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def slow(*_: Any) -> Any:
+        now[0] += 2.0
+        raise StoreUnavailable("x")
+
+    monkeypatch.setattr(site.services.intake, "accept", slow)
+    with captured_logs() as lines:
+        assert site.send(site.report(30)).status_code == 503
+    assert json.loads(lines.getvalue())["duration"] == "<=3s"
