@@ -8,13 +8,15 @@ client does too.
 
 ratio_DATABASE_BLOCKS_CONNECTIONS_ROUTE: stored reports a second, ours over that route's. p50_…: medians of latencies,
 likewise. ratio_own_…: by our own client. cpu_…_s: CPU of the server a report, which other work on the machine does not
-change. ratio_batch_…: reports a second of batches of 500 over HTTP, over COPY in transactions of 500 into such a table.
+change. ratio_…_released: the ratio to `plain` if every report also pays its share of a release of all of them.
+ratio_batch_…: reports a second of batches of 500 over HTTP, over COPY in transactions of 500 into such a table.
 Trials take turns; each figure is a median.
 """
 
 import argparse
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,6 +26,9 @@ from _intake.copying import Copying
 from _intake.served import Served, bare, ours
 from _runner import Result, Seen, ratios, tell, turns
 from _runner import load as machine_load
+from frankly_protocol.clock import SystemClock
+from frankly_server.intake.releasing import Releasing
+from frankly_server.store import Database
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.postgres import PostgresServer, find_binaries
@@ -33,7 +38,7 @@ BLOCKS = {1: "one_by_group", 4: "four_by_group", 12: "twelve_by_group"}
 CONNECTIONS, OWN = (1, 8, 64), (1, 8)
 ASKED, SIZE = 4, 500
 """Blocks of the survey that limits are about; reports in a batch."""
-LEAST = {"plain": 0.9, "bare": 0.8, "batch": 0.6}
+LEAST = {"plain": 0.9, "bare": 0.8, "batch": 0.6, "released": 0.7}
 MOST_P50 = 1.2
 Found = dict[str, list[load.Loaded]]
 Trials = Mapping[str, Callable[[], load.Loaded]]
@@ -86,6 +91,7 @@ def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> 
         if blocks == ASKED:
             copying = Copying(urls[3], mine.document) if kind == "postgresql" else None
             found |= _batches(f"{kind}_{blocks}", mine, copying, rounds, batches)
+            found |= _with_release(f"{kind}_{blocks}", mine, found)
             if copying is not None:
                 copying.close()
     return found
@@ -125,6 +131,21 @@ def _figures(where: str, found: Found) -> Seen:
         theirs = found[name]
         seen[f"ratio_{where}_{name}"] = ratios([each.per_s for each in mine], [each.per_s for each in theirs])
         seen[f"p50_{where}_{name}"] = ratios([each.p50_s for each in mine], [each.p50_s for each in theirs])
+    return seen
+
+
+def _with_release(where: str, mine: Served, found: Seen) -> Seen:
+    """Release all that was stored, and return what that leaves of each ratio."""
+    database = Database(mine.url)
+    start = time.perf_counter()
+    n = Releasing(database, SystemClock()).release()
+    each_s = (time.perf_counter() - start) / n
+    database.close()
+    seen = Seen({f"{where}_release_per_s": [1 / each_s]})
+    for connections in CONNECTIONS:
+        name = f"{where}_{connections}"
+        pairs = zip(found[f"ratio_{name}_plain"], found[f"{name}_per_s"], strict=True)
+        seen[f"ratio_{name}_released"] = [ratio / (1 + per_s * each_s) for ratio, per_s in pairs]
     return seen
 
 
