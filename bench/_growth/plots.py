@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from frankly_server.reproduce.drawing import drawing
-from frankly_server.reproduce.figure import Figure, Panel, Row
+from papers.drawing import drawing
+from papers.figure import Figure, Panel, Row
 
 _SIZES = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 PANELS = (

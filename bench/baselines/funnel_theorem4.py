@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel's Theorem 4 as printed, a baseline: it lives where `frankly reproduce` draws it too."""
+"""Funnel's Theorem 4 as printed, a baseline: it lives where `python -m papers` draws it too."""
 
 from frankly_server.design import Prior
-from frankly_server.reproduce import channel
-from frankly_server.reproduce.printed.theorem4 import FloatArray, factors, multiplied, side_channel_level
+
+from papers import channel
+from papers.printed.theorem4 import FloatArray, factors, multiplied, side_channel_level
 
 __all__ = ["factors", "information", "multiplied", "side_channel_level"]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift's watchdog as printed, a baseline: it lives where `frankly reproduce` draws it too."""
+"""Lift's watchdog as printed, a baseline: it lives where `python -m papers` draws it too."""
 
-from frankly_server.reproduce.printed.lift import (
+from papers.printed.lift import (
     Printed,
     Risk,
     complete_merging,

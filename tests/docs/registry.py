@@ -78,8 +78,8 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/protocol.md", "frankly/0123456789abcdef"): _shown(
         "tests/vectors/test_vectors.py", "a form; vectors hold its bytes"
     ),
-    ("docs/reproduce.md", "frankly reproduce --list"): _shown(
-        "tests/frankly_server/reproduce/test_command.py", "hours; the test runs the quick form"
+    ("docs/reproduce.md", "python -m papers --list"): _shown(
+        "tests/papers/figures/test_command.py", "hours; the test runs the quick form"
     ),
     ("docs/scaling.md", "FOLDER/manifest.json"): _shown("tests/frankly_server/scale/test_export.py", "names of files"),
     ("docs/sdk.md", "from frankly_sdk import Client"): _run(_SDK),

@@ -62,7 +62,7 @@ Thm 4.5 | The exponential mechanism is the product sanitisation | design/familie
 (4.16) | e^k = 1 + 1/p − m | design/sanitisation.py |
 Thm 4.6 | (1−δ)/(E+m−1) ≤ p ≤ min(1/(m−1), (E+δ)/(1+(m−1)E)) | design/sanitisation.py |
 Thm 4.7 | Bounds of the product's error | design/sanitisation.py |
-Figure 4.1 | Least δ against k; limits 1 and 1/(m−1) | reproduce/thesis.py |
+Figure 4.1 | Least δ against k; limits 1 and 1/(m−1) | papers/thesis.py |
 Thm 4.8 | p = (1−δ)/(E+m−1) errs least of all | design/families/sanitisation.py |
 Lemma 5.1 | Columns are not negative | design/ldp_polytope.py |
 Lemma 5.2 | A tight pair is the column's least and largest entry | design/ldp_polytope.py |
@@ -102,17 +102,17 @@ Thm 6.3 | The optimum on the closure of p00, p11 ≥ ½ | design/families/binary
 Cor 6.3 | The same for π ≥ ½ | design/families/binary.py |
 Thm 6.3 on all of R | There (1, δ) is best where min(π, 1−π) < h | design/families/binary.py | +
 Example 6.1 | All its numbers | design/objectives.py |
-Figure 6.1 | Where (s, s) and (r, ½) err alike | reproduce/thesis.py |
+Figure 6.1 | Where (s, s) and (r, ½) err alike | papers/thesis.py |
 (6.24) | Degree of privacy violation | design/measures/levels.py |
 Thm 6.4 | It is P(1 given report 1) where p00 + p11 > 1 | design/measures/levels.py |
 Cor 6.4 | P(1 given report 0) where p00 + p11 < 1 | design/measures/levels.py |
 (6.28), (6.30) | Warner's parameter for a violation | design/families/randomised_response.py |
 §6.4.2 | Mangat's: (α−π)/(α(1−π)) | design/families/randomised_response.py |
 Thm 6.5 | Mangat is as efficient at least; a bracket and 1/n are missing | | +
-Figure 6.2 | Warner against Mangat; the printed curve, from (6.12), is too low for p_m < ½ | reproduce/thesis.py | +
+Figure 6.2 | Warner against Mangat; the printed curve, from (6.12), is too low for p_m < ½ | papers/thesis.py | +
 Thm 6.6 | Without sampling Mangat errs by (1−π)(1−p_m)/(p_m n) | estimate/figures.py |
 (6.31) | Its largest; Figure 6.3's gap at small p_m is an artefact | estimate/figures.py | +
-Figure 6.3 | No gap for p_m ≤ ½; printed (2p_m−1)²/(4p_m²), 16 at p_m = 1/10 | reproduce/thesis.py | !
+Figure 6.3 | No gap for p_m ≤ ½; printed (2p_m−1)²/(4p_m²), 16 at p_m = 1/10 | papers/thesis.py | !
 §6.5.1 | Without sampling Warner errs by (1/(4(2p_w−1)²) − ¼)/n | estimate/figures.py |
 Def 6.3 | The super-binary Mangat model | design/families/randomised_response.py |
 Thm 6.7 | Its likelihood equations | estimate/likelihood.py |
@@ -139,8 +139,8 @@ Thm 2 | The optimum under LDP of a secret; its a(a−1) dimensions are not neede
 Thm 3 | The optimum under LIP | design/programme.py |
 Lemma 2 | SRLIP ⇒ LIP | design/measures/levels.py |
 Thm 4 | False: factors with ε^j do not give Σε^j-SRLIP | design/sequential.py | +
-Figure 3 | LIP ≥ LDP, little is lost, less at larger ε | reproduce/funnel_optima.py |
-Figure 4 | LDP ≥ ε/2-LIP, likewise | reproduce/funnel_optima.py |
+Figure 3 | LIP ≥ LDP, little is lost, less at larger ε | papers/funnel_optima.py |
+Figure 4 | LDP ≥ ε/2-LIP, likewise | papers/funnel_optima.py |
 Figure 5 | The information of Theorem 4's product | |
 (24) | LIP level of any mechanism | design/measures/levels.py |
 (25), (26) | Of randomised response | design/families/randomised_response.py |
@@ -151,10 +151,10 @@ Algorithm 1 corrected | e^α where e^α0 is printed | design/families/conditiona
 Prop 1 | LIP level of Conditional Reporting, L(α) | design/families/conditional_reporting.py |
 Prop 2 | It is α-LDP of the secret, L(α) ≤ α | design/families/conditional_reporting.py |
 (30), (31) | The formulas of both | design/families/conditional_reporting.py |
-Figure 6 | Its points; "GRR and CR lie between Opt-LIP and OUE" fails | reproduce/funnel_families.py | +
-Figure 7 | The more answers beside secrets, the more CR gains | reproduce/funnel_families.py |
-Figure 8 | Correlations .982, .989, .973 | reproduce/funnel_families.py |
-Figure 9 | α of GRR and CR on Adult | reproduce/funnel_families.py |
+Figure 6 | Its points; "GRR and CR lie between Opt-LIP and OUE" fails | papers/funnel_families.py | +
+Figure 7 | The more answers beside secrets, the more CR gains | papers/funnel_families.py |
+Figure 8 | Correlations .982, .989, .973 | papers/funnel_families.py |
+Figure 9 | α of GRR and CR on Adult | papers/funnel_families.py |
 (43) corrected | δ_xy beside e^α | design/families/conditional_reporting.py | +
 §VI.B information | I(X;Y) averages over S; may exceed Opt-LIP | design/families/conditional_reporting.py | +
 (51) corrected | Unbiased only if the published p_S is the true one | design/families/conditional_reporting.py | +
@@ -194,9 +194,9 @@ Example 5 | Its figures, with the rad of Theorem 1 | design/robust/independent_r
 Table 2 | SRR (42 × 6: .0045); IR .219, .134, .032 for .512, .169, .055 | design/robust/independent_reporting.py | !
 Table 2, PolyOpt | .727, .723, .719 for 2 × 5; .374, .372, .370 for 5 × 2 | design/programme.py |
 Figure 2 | Independent Reporting on Adult | design/robust/independent_reporting.py |
-Figure 3 | NR ≥ PolyOpt ≥ IR and SRR ≥ GRR; IR ≥ SRR on large alphabets | reproduce/robust_utility.py |
-Figure 4 | ε* above ε for NR, at most ε for PolyOpt | reproduce/robust_trust.py |
-Figure 5 | Information under estimate and truth less than 3% apart | reproduce/robust_trust.py |
+Figure 3 | NR ≥ PolyOpt ≥ IR and SRR ≥ GRR; IR ≥ SRR on large alphabets | papers/robust_utility.py |
+Figure 4 | ε* above ε for NR, at most ε for PolyOpt | papers/robust_trust.py |
+Figure 5 | Information under estimate and truth less than 3% apart | papers/robust_trust.py |
 """,
 )
 LIFT = _read(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Funnel, Figures 3, 4 and 6 to 9: what their points are, by formulas and enumerations of this file alone.
 
-`frankly reproduce` makes the figures themselves, on the paper's counts of draws and on Adult.
+`python -m papers` makes the figures themselves, on the paper's counts of draws and on Adult.
 """
 
 import math
@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
-from frankly_server.reproduce.catalogue import FIGURES
-from frankly_server.reproduce.draws import normalised
-from frankly_server.reproduce.funnel_families import CR, GRR, OUE, fitted
-from frankly_server.reproduce.records import read_records
-from frankly_server.reproduce.runner import make
 from numpy.typing import NDArray
 
 from bench._design import adult
+from papers.catalogue import FIGURES
+from papers.draws import normalised
+from papers.funnel_families import CR, GRR, OUE, fitted
+from papers.records import read_records
+from papers.runner import make
 from tests.papers.registry import paper
 from tests.papers.test_funnel import best_information, delta_rows, secret_rows, vertices
 

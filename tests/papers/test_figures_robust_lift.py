@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robust, Figures 3 to 5, and Lift, Figures 9 and 10: their points and orders, on small cases and on the paper's own.
 
-`frankly reproduce` makes the figures themselves.
+`python -m papers` makes the figures themselves.
 """
 
 import math
@@ -15,9 +15,9 @@ from frankly_server.design import Prior
 from frankly_server.design.lift.merging import subset_merging
 from frankly_server.design.lift.subset_rr import subset_random_response
 from frankly_server.design.robust import realised_epsilon
-from frankly_server.reproduce.robust_common import GRR, IR, NR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
 from numpy.typing import NDArray
 
+from papers.robust_common import GRR, IR, NR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
 from tests.frankly_server.design.lift.reference import lifts
 from tests.papers.registry import paper
 from tests.papers.test_lift import adult_prior, drawn, optimum, share_left

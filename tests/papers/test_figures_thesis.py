@@ -6,9 +6,9 @@ from fractions import Fraction
 from itertools import chain, combinations
 
 import pytest
-from frankly_server.reproduce.catalogue import FIGURES
-from frankly_server.reproduce.runner import make
 
+from papers.catalogue import FIGURES
+from papers.runner import make
 from tests.papers.registry import paper
 
 Curves = dict[str, dict[float, float]]

@@ -21,7 +21,7 @@ _TITLE: Final = re.compile(r"<title>(.*?)</title>")
 _GALLERY: Final = "figures.md"
 _HEAD: Final = """# Figures of the papers, made again
 
-Each is written by `frankly reproduce`; [Figures made again](reproduce.md) says how, and what stands beside the paper.
+Each is written by `python -m papers`; [Figures made again](reproduce.md) says how, and what stands beside the paper.
 """
 
 

@@ -38,7 +38,6 @@ _VERBS = {
     "estimate": ("frankly_server.cli.machine:estimate", "Estimate shares from counts (JSON on standard input)."),
     "plan": ("frankly_server.cli.machine:plan", "Plan reports, level or margin (JSON on standard input)."),
     "verify": ("frankly_server.cli.machine:verify", "Verify a claim or a document exactly (JSON on standard input)."),
-    "reproduce": ("frankly_server.cli.reproduce:reproduce", "Make the papers' figures again: numbers and plots."),
     "demo": ("frankly_server.cli.demo:demo", "Run a real survey end to end: affairs, workplace or multi."),
 }
 
@@ -87,13 +86,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(run(arguments))
 
 
-def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code; errors go to stderr, as JSON if --json is among the arguments."""
+def run(arguments: list[str], command: click.Command = cli, name: str = "frankly") -> int:
+    """Run a command line and return its exit code; errors go to stderr, as JSON if --json is among the arguments."""
     as_json = "--json" in arguments
     try:
         # Not click's own main(): that one turns a closed pipe into a failure.
-        with cli.make_context("frankly", arguments) as context:
-            cli.invoke(context)
+        with command.make_context(name, arguments) as context:
+            command.invoke(context)
         sys.stdout.flush()
         return exits.OK
     except click.exceptions.Exit as done:

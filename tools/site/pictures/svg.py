@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Final
 
 from frankly_server.plots import text
-from frankly_server.reproduce.drawing import Axis
+
+from papers.drawing import Axis
 
 INK, SOFT, BLUE, ORANGE, GREEN, PALE = "#16202c", "#56616c", "#0b3c6f", "#b8420f", "#1c7a3d", "#dbe7f3"
 DASHES: Final = ("", "8 4", "2 3", "10 3 2 3", "5 2")

@@ -2,12 +2,12 @@
 """What the papers' texts print in numbers, met within the tolerance of each check; where DESIGN §9 says not, missed."""
 
 import pytest
-from frankly_server.reproduce.catalogue import FIGURES
-from frankly_server.reproduce.figure import Check
-from frankly_server.reproduce.records import read_records
-from frankly_server.reproduce.runner import make
 
 from bench._design import adult
+from papers.catalogue import FIGURES
+from papers.figure import Check
+from papers.records import read_records
+from papers.runner import make
 
 FEW = {"lift-1": (80, 0.5), "lift-2": (12, 0.08), "lift-6": (4, 0.06)}
 """Draws that take half a second, and how much wider the means may then spread."""

@@ -4,9 +4,9 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from frankly_server.reproduce import robust_common as common
-from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run, average
-from frankly_server.reproduce.robust_common import (
+from papers import robust_common as common
+from papers.figure import Check, Figure, Panel, Row, Rows, Run, average
+from papers.robust_common import (
     GRR,
     IR,
     IR_BALL,

@@ -5,9 +5,9 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from frankly_server.reproduce import robust_common as common
-from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run, average
-from frankly_server.reproduce.robust_common import IR, POLYOPT, POLYOPT_PRINTED, QUICKLY, SRR
+from papers import robust_common as common
+from papers.figure import Check, Figure, Panel, Row, Rows, Run, average
+from papers.robust_common import IR, POLYOPT, POLYOPT_PRINTED, QUICKLY, SRR
 
 BETAS = ("0.1", "0.01", "0.001")
 EPSILON = "1.5"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.reproduce.records import COLUMNS, Records, read_records
 
-from tests.frankly_server.reproduce.people import VALUES
+from papers.records import COLUMNS, Records, read_records
+from tests.papers.figures.people import VALUES
 
 HEAD = ",".join(VALUES)
 ROW = ",".join(values[0] for values in VALUES.values())

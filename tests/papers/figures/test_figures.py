@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.reproduce.catalogue import FIGURES, chosen
-from frankly_server.reproduce.runner import COLUMNS, make
 
-from tests.frankly_server.reproduce.conftest import Making
+from papers.catalogue import FIGURES, chosen
+from papers.runner import COLUMNS, make
+from tests.papers.figures.conftest import Making
 
 PRINTED = ", as printed"
 WATCHDOG = {

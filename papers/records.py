@@ -9,7 +9,6 @@ from pathlib import Path
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-
 from frankly_server.design import Prior
 
 COLUMNS = ("education", "marital-status", "occupation", "relationship", "race", "sex", "native-country")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms.expansion import Mechanism, as_dense
-
 from frankly_server.design import Design, DesignRequest, Prior, design
 from frankly_server.design.limits import Limits
-from frankly_server.reproduce.channel import FloatArray
+
+from papers.channel import FloatArray
 
 GAP = 1e-3
 

@@ -8,10 +8,11 @@ from frankly_server.design import Prior
 from frankly_server.design.lift.groups import Partition, Watched
 from frankly_server.design.lift.merging import subsets
 from frankly_server.design.lift.watchdog import complete_merging
-from frankly_server.reproduce import lift_common as common
-from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run
-from frankly_server.reproduce.lift_common import Curves, Told
-from frankly_server.reproduce.printed import lift as printed
+
+from papers import lift_common as common
+from papers.figure import Check, Figure, Panel, Row, Rows, Run
+from papers.lift_common import Curves, Told
+from papers.printed import lift as printed
 
 _PRINTED = ", as printed"
 _CRITERIA: tuple[Fraction | None, ...] = (None, *common.SPLITS)

@@ -6,11 +6,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from frankly_server.reproduce.catalogue import FIGURES
-from frankly_server.reproduce.records import Records, read_records
-from frankly_server.reproduce.runner import Made, make
 
-from tests.frankly_server.reproduce.people import write_people
+from papers.catalogue import FIGURES
+from papers.records import Records, read_records
+from papers.runner import Made, make
+from tests.papers.figures.people import write_people
 
 Making = Callable[[str], Made]
 

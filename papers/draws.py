@@ -8,10 +8,9 @@ import hashlib
 from collections.abc import Iterator
 
 import numpy as np
+from frankly_server.design import Prior
 from numpy.typing import NDArray
 from scipy.special import ndtri
-
-from frankly_server.design import Prior
 
 FloatArray = NDArray[np.float64]
 _TOTAL = 10**9

@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly reproduce` from the command line."""
+"""`python -m papers` from the command line."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from frankly_server.cli import front
 
-from tests.frankly_server.cli.conftest import Frankly, frankly, home
+from papers.__main__ import reproduce
+from tests.frankly_server.cli.conftest import Done
 
-__all__ = ["frankly", "home"]
+Papers = Callable[..., Done]
 
 
-def test_a_figure_is_written_and_told(frankly: Frankly, tmp_path: Path) -> None:
-    done = frankly("reproduce", "thesis-6.1", "--out", tmp_path / "new" / "folder")
+@pytest.fixture
+def papers(capsys: pytest.CaptureFixture[str]) -> Papers:
+    """Run `python -m papers` with some arguments."""
+
+    def run(*arguments: object) -> Done:
+        capsys.readouterr()
+        code = front.run([str(argument) for argument in arguments], reproduce, "python -m papers")
+        output = capsys.readouterr()
+        return Done(code, output.out, output.err)
+
+    return run
+
+
+def test_a_figure_is_written_and_told(papers: Papers, tmp_path: Path) -> None:
+    done = papers("thesis-6.1", "--out", tmp_path / "new" / "folder")
     assert done.code == 0
     assert "g: paper -9.508" in done.out
     names = sorted(file.name for file in (tmp_path / "new" / "folder").iterdir())
@@ -19,8 +35,8 @@ def test_a_figure_is_written_and_told(frankly: Frankly, tmp_path: Path) -> None:
     assert "thesis-6.1: " in done.out
 
 
-def test_a_timed_figure_has_its_seconds_beside_it(frankly: Frankly, tmp_path: Path) -> None:
-    done = frankly("reproduce", "funnel-3", "--quick", "--draws", "1", "--out", tmp_path, "--json")
+def test_a_timed_figure_has_its_seconds_beside_it(papers: Papers, tmp_path: Path) -> None:
+    done = papers("funnel-3", "--quick", "--draws", "1", "--out", tmp_path, "--json")
     assert done.code == 0
     (made,) = done.json["figures"]
     assert [Path(name).name for name in made["files"]] == ["funnel-3.csv", "funnel-3.svg", "funnel-3.seconds.csv"]
@@ -29,19 +45,19 @@ def test_a_timed_figure_has_its_seconds_beside_it(frankly: Frankly, tmp_path: Pa
     assert "funnel-3: ε = 0.5" in done.err
 
 
-def test_a_figure_on_a_file_of_people(frankly: Frankly, tmp_path: Path, people: Path) -> None:
-    done = frankly("reproduce", "lift-7", "--quick", "--adult", people, "--out", tmp_path)
+def test_a_figure_on_a_file_of_people(papers: Papers, tmp_path: Path, people: Path) -> None:
+    done = papers("lift-7", "--quick", "--adult", people, "--out", tmp_path)
     assert done.code == 0
     assert (tmp_path / "lift-7.svg").read_text().startswith("<svg")
 
 
-def test_the_list(frankly: Frankly) -> None:
-    told = frankly("reproduce", "--list", "--json").json["figures"]
+def test_the_list(papers: Papers) -> None:
+    told = papers("--list", "--json").json["figures"]
     assert len(told) == 29
     assert {figure["id"] for figure in told if figure["adult"]} == {
         "funnel-6", "funnel-9", "robust-2", "lift-3", "lift-5", "lift-7", "lift-9", "lift-12",
     }  # fmt: skip
-    assert "thesis-6.3" in frankly("reproduce", "--list").out
+    assert "thesis-6.3" in papers("--list").out
 
 
 @pytest.mark.parametrize(
@@ -56,22 +72,22 @@ def test_the_list(frankly: Frankly) -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused(
-    frankly: Frankly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, problem: str
+    papers: Papers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = frankly("reproduce", *arguments, "--json")
+    done = papers(*arguments, "--json")
     assert (done.code, done.problem["code"]) == (code, problem)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_usual_place_of_the_data_is_looked_at(
-    frankly: Frankly, tmp_path: Path, people: Path, monkeypatch: pytest.MonkeyPatch
+    papers: Papers, tmp_path: Path, people: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, data = tmp_path / "main", tmp_path / "shared" / "data"
     here.mkdir()
     data.mkdir(parents=True)
     monkeypatch.chdir(here)
-    assert frankly("reproduce", "lift-3", "--quick").code == 3
+    assert papers("lift-3", "--quick").code == 3
     (data / "adult.csv").write_bytes(people.read_bytes())
-    assert frankly("reproduce", "lift-3", "--quick").code == 0
+    assert papers("lift-3", "--quick").code == 0
     assert (here / "lift-3.csv").is_file()

@@ -4,7 +4,7 @@
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.reproduce import (
+from papers import (
     funnel_families,
     funnel_optima,
     lift_averages,
@@ -16,7 +16,7 @@ from frankly_server.reproduce import (
     robust_utility,
     thesis,
 )
-from frankly_server.reproduce.figure import Figure
+from papers.figure import Figure
 
 FIGURES: dict[str, Figure] = {
     figure.id: figure

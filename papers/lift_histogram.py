@@ -4,10 +4,10 @@
 from collections.abc import Iterator
 
 import numpy as np
-
 from frankly_server.design.lift.measures import Lifts
-from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run
-from frankly_server.reproduce.lift_common import ANSWERS, SYNTHETIC, synthetic
+
+from papers.figure import Check, Figure, Panel, Row, Rows, Run
+from papers.lift_common import ANSWERS, SYNTHETIC, synthetic
 
 _BINS = 70
 

@@ -5,10 +5,10 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from frankly_server.estimate.worst_case import worst_case_variance
 from numpy.typing import NDArray
 
-from frankly_server.estimate.worst_case import worst_case_variance
-from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run
+from papers.figure import Check, Figure, Panel, Row, Rows, Run
 
 FloatArray = NDArray[np.float64]
 _SHARE_OF_ONES = np.array([0.0, 1.0])

@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import UnaryMechanism
-
 from frankly_server.design import Prior
 from frankly_server.design.families import FAMILIES, Wanted
 from frankly_server.design.promises import pairs
-from frankly_server.reproduce import channel
-from frankly_server.reproduce.draws import jeffreys_priors
-from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run, average
-from frankly_server.reproduce.optimum import most_informative, table_of
+
+from papers import channel
+from papers.draws import jeffreys_priors
+from papers.figure import Check, Figure, Panel, Row, Rows, Run, average
+from papers.optimum import most_informative, table_of
 
 EPSILONS, QUICK = ("0.5", "1", "1.5", "2", "2.5", "3", "3.5", "4"), ("0.5", "4")
 SYNTHETIC, QUICK_SYNTHETIC = ("0.5", "1", "1.5", "2", "2.5", "3"), ("1", "2")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from html import escape
 
 from frankly_server.plots import text
-from frankly_server.reproduce.figure import Figure, Panel, Row
+
+from papers.figure import Figure, Panel, Row
 
 WIDTH, HEIGHT, COLUMNS = 430, 320, 2
 LEFT, RIGHT, TOP, BOTTOM, HEAD, LINE = 66, 14, 34, 44, 44, 18

@@ -8,7 +8,6 @@ from functools import cache, cached_property
 
 import numpy as np
 from frankly_protocol.audit import level_for
-
 from frankly_server.design import Prior, promises
 from frankly_server.design.robust import (
     Ball,
@@ -21,11 +20,12 @@ from frankly_server.design.robust import (
     secret_rr,
 )
 from frankly_server.design.robust.independent_reporting import grr_rows
-from frankly_server.reproduce import channel
-from frankly_server.reproduce.channel import FloatArray
-from frankly_server.reproduce.draws import jeffreys, sample
-from frankly_server.reproduce.figure import Run
-from frankly_server.reproduce.optimum import most_informative, table_of, weights_of
+
+from papers import channel
+from papers.channel import FloatArray
+from papers.draws import jeffreys, sample
+from papers.figure import Run
+from papers.optimum import most_informative, table_of, weights_of
 
 PEOPLE, BETA = 32_561, "0.05"
 SEED = "robust-synthetic"

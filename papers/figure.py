@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
-from frankly_server.reproduce.records import Records
+from papers.records import Records
 
 Kind = Literal["line", "points", "steps", "box"]
 PAPERS = {

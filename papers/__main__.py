@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly reproduce`: the papers' figures, as numbers and as plots, made on this machine."""
+"""`python -m papers`: the papers' figures, as numbers and as plots, made on this machine."""
 
+import logging
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,18 +13,20 @@ from typing import Any
 import click
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-
+from frankly_server.cli import front
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.reproduce.catalogue import FIGURES, chosen
-from frankly_server.reproduce.figure import Check, Figure
-from frankly_server.reproduce.records import Records, read_records
-from frankly_server.reproduce.runner import Made, make
+from frankly_server.web import logs
+
+from papers.catalogue import FIGURES, chosen
+from papers.figure import Check, Figure
+from papers.records import Records, read_records
+from papers.runner import Made, make
 
 USUAL_ADULT = Path("../shared/data/adult.csv")
 _EVERY_S = 10.0
 
 
-@click.command()
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("figure", required=False)
 @click.option("--list", "listing", is_flag=True, help="List every figure and table that can be made.")
 @click.option("--quick", is_flag=True, help="Fewer points and draws: seconds instead of minutes.")
@@ -116,3 +120,8 @@ def _check(check: Check) -> dict[str, Any]:
         "holds": check.holds,
         "expected": check.expected,
     }
+
+
+if __name__ == "__main__":
+    logs.configure(level=logging.CRITICAL)  # messages go to the terminal as text
+    sys.exit(front.run(sys.argv[1:], reproduce, "python -m papers"))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from frankly_protocol.audit import level_for
-
 from frankly_server.design import Prior, objectives
 from frankly_server.design.lift.criteria import Measure, criterion
 from frankly_server.design.lift.groups import Watched
 from frankly_server.design.lift.measures import Lifts
-from frankly_server.reproduce.draws import normalised
-from frankly_server.reproduce.figure import Panel, Row, Run, average
+
+from papers.draws import normalised
+from papers.figure import Panel, Row, Run, average
 
 SECRETS, ANSWERS = 5, 17
 EPSILONS = tuple(f"{k / 4:g}" for k in range(1, 33))

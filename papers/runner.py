@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.reproduce.drawing import drawing
-from frankly_server.reproduce.figure import SECONDS, Check, Figure, Row, Rows, Run
-from frankly_server.reproduce.records import Records
+from papers.drawing import drawing
+from papers.figure import SECONDS, Check, Figure, Row, Rows, Run
+from papers.records import Records
 
 COLUMNS = ("panel", "curve", "x", "y", "low", "high", "least", "most")
 MOST_DRAWS = 10_000

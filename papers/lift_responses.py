@@ -6,15 +6,15 @@ from fractions import Fraction
 from statistics import fmean
 
 from frankly_protocol.audit import level_for
-
 from frankly_server.design import Prior
 from frankly_server.design.lift.merging import subset_merging
 from frankly_server.design.lift.subset_rr import subset_random_response
 from frankly_server.design.promises import two_sided
-from frankly_server.reproduce import lift_common as common
-from frankly_server.reproduce.figure import SECONDS, Check, Figure, Row, Rows, Run
-from frankly_server.reproduce.lift_common import Curves, Told, Weights
-from frankly_server.reproduce.optimum import most_informative, weights_of
+
+from papers import lift_common as common
+from papers.figure import SECONDS, Check, Figure, Row, Rows, Run
+from papers.lift_common import Curves, Told, Weights
+from papers.optimum import most_informative, weights_of
 
 STEPS, QUICK_STEPS = 1000, 10
 _AORR, _SRR, _MERGING = "AORR", "SRR", "subset merging"

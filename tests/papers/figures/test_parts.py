@@ -9,13 +9,14 @@ from itertools import product
 import numpy as np
 import pytest
 from frankly_server.design import Prior, objectives
-from frankly_server.reproduce import channel
-from frankly_server.reproduce.drawing import Axis
-from frankly_server.reproduce.draws import jeffreys, normalised, sample, uniforms
-from frankly_server.reproduce.figure import Check, Row, Rows, average, quartiles
-from frankly_server.reproduce.lift_common import Told
-from frankly_server.reproduce.robust_common import IR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
-from frankly_server.reproduce.thesis import largest_variance, least_delta, open_threshold, printed_threshold
+
+from papers import channel
+from papers.drawing import Axis
+from papers.draws import jeffreys, normalised, sample, uniforms
+from papers.figure import Check, Row, Rows, average, quartiles
+from papers.lift_common import Told
+from papers.robust_common import IR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
+from papers.thesis import largest_variance, least_delta, open_threshold, printed_threshold
 
 RNG = np.random.default_rng(4)
 

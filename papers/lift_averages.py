@@ -7,9 +7,10 @@ from fractions import Fraction
 from frankly_server.design import Prior
 from frankly_server.design.lift.criteria import Measure
 from frankly_server.design.lift.merging import subsets
-from frankly_server.reproduce import lift_common as common
-from frankly_server.reproduce.figure import Check, Figure, Row, Rows, Run
-from frankly_server.reproduce.lift_common import Curves, Told
+
+from papers import lift_common as common
+from papers.figure import Check, Figure, Row, Rows, Run
+from papers.lift_common import Curves, Told
 
 _HALF, _MORE = Fraction(1, 2), Fraction(65, 100)
 

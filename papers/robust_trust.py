@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-
 from frankly_server.design.robust import realised_epsilon
-from frankly_server.reproduce import channel
-from frankly_server.reproduce import robust_common as common
-from frankly_server.reproduce.figure import Check, Figure, Panel, Row, Rows, Run, quartiles
-from frankly_server.reproduce.robust_common import IR, NR, POLYOPT, QUICKLY, SRR
-from frankly_server.reproduce.robust_utility import EPSILONS
+
+from papers import channel
+from papers import robust_common as common
+from papers.figure import Check, Figure, Panel, Row, Rows, Run, quartiles
+from papers.robust_common import IR, NR, POLYOPT, QUICKLY, SRR
+from papers.robust_utility import EPSILONS
 
 QUICK = ("0.075", "1.5")
 _EPSILON = "1.5"

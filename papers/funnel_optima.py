@@ -7,15 +7,15 @@ from math import prod
 from statistics import fmean
 
 import numpy as np
-
 from frankly_server.design import Prior
 from frankly_server.design.promises import promise, side_channels
 from frankly_server.design.sequential import best_product
-from frankly_server.reproduce import channel
-from frankly_server.reproduce.draws import normalised
-from frankly_server.reproduce.figure import SECONDS, Check, Figure, Panel, Row, Rows, Run, average
-from frankly_server.reproduce.optimum import most_informative
-from frankly_server.reproduce.printed import theorem4
+
+from papers import channel
+from papers.draws import normalised
+from papers.figure import SECONDS, Check, Figure, Panel, Row, Rows, Run, average
+from papers.optimum import most_informative
+from papers.printed import theorem4
 
 EPSILONS, QUICK = ("0.5", "1", "1.5", "2"), ("0.5", "2")
 ATTRIBUTES, QUICK_ATTRIBUTES = (3, 3, 4), (2, 2, 2)

@@ -11,11 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 from frankly_protocol.audit import level_for
-from numpy.typing import NDArray
-
 from frankly_server.design import Prior
 from frankly_server.design.lift.criteria import criterion
 from frankly_server.design.lift.groups import Partition, Watched
+from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 Risk = Callable[[float, float], float]
