@@ -47,11 +47,13 @@ def never_committing(database: Database) -> Iterator[None]:
     """Let SQLite do everything but commit, whichever way reports are kept: what was written goes with the process."""
     touched: list[Any] = []
 
-    def judge(action: int, what: str | None, *_more: str | None) -> int:
-        commits = action == sqlite3.SQLITE_TRANSACTION and what == "COMMIT"
-        return sqlite3.SQLITE_DENY if commits else sqlite3.SQLITE_OK
-
     def watch(connection: Any, *_more: Any) -> None:
+        def judge(action: int, what: str | None, *_more: str | None) -> int:
+            commits = action == sqlite3.SQLITE_TRANSACTION and what == "COMMIT"
+            # A statement outside of a transaction commits by itself.
+            commits |= action == sqlite3.SQLITE_INSERT and not connection.in_transaction
+            return sqlite3.SQLITE_DENY if commits else sqlite3.SQLITE_OK
+
         connection.set_authorizer(judge)
         touched.append(connection)
 

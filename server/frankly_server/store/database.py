@@ -174,9 +174,9 @@ class Database:
         Raises StoreUnavailable. Reports without tokens need no more, and the usual way costs several times as much.
         """
         with (
+            self._writing,
             self._translated("accept reports"),
             closing(self.engine.raw_connection()) as pooled,
-            self._writing,
         ):
             try:
                 return insert_pending(pooled.driver_connection, self.engine.dialect, rows)
