@@ -12,8 +12,9 @@ COPY LICENSE LICENSE
 COPY migrations migrations
 COPY client_sdk/browser/src client_sdk/browser/src
 COPY shared shared
+COPY analyst analyst
 COPY server server
-RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps -w wheels ./shared ./server \
+RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps -w wheels ./shared ./analyst ./server \
     && python3 -m venv --without-pip /opt/frankly \
     && python3 -m pip --python /opt/frankly/bin/python install --no-index --no-deps wheels/*.whl
 

@@ -26,7 +26,7 @@ if sys.version_info < (3, 11):  # noqa: UP036  this file may be read by an older
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-OWN = ("shared", "client_sdk", "server")
+OWN = ("shared", "client_sdk", "analyst", "server")
 
 
 def _has(*paths: str) -> bool:

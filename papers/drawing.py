@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from frankly_server.plots import text
+from frankly_analyst.plots import text
 
 from papers.figure import Figure, Panel, Row
 

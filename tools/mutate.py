@@ -55,7 +55,7 @@ def passes(copy: Path, module: str) -> bool:
     Raises RuntimeError if pytest itself fails.
     """
     tests = [str(TESTS / f"{name}.py") for name in NEAREST[module].split()]
-    sources = os.pathsep.join(map(str, (copy, ROOT / "shared", ROOT / "client_sdk")))
+    sources = os.pathsep.join(map(str, (copy, ROOT / "shared", ROOT / "client_sdk", ROOT / "analyst")))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(  # noqa: S603 - our own tests

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from frankly_server.client import Analyst, Estimates
-from frankly_server.plots import percent
+from frankly_analyst import Analyst, Estimates
+from frankly_analyst.plots import percent
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table

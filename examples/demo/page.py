@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from frankly_server.plots import PlotRow, interval_plot, percent
+from frankly_analyst.plots import PlotRow, interval_plot, percent
 
 from examples.demo.results import Question
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from frankly_server.client import Estimate
+from frankly_analyst import Estimate
 
 from examples.demo.people import Person, counts, joint_counts
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from frankly_server.plots import WIDTH, percent, text
+from frankly_analyst.plots import WIDTH, percent, text
 
 _LEFT, _RIGHT, _PANEL, _LABEL, _BOTTOM = 46, 12, 96, 22, 26
 

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 LOCKS = ["build", "runtime", "demo", "test"]
-PACKAGES = ["shared", "client_sdk", "server"]
+PACKAGES = ["shared", "client_sdk", "analyst", "server"]
 
 
 def _pins(root: Path, lock: str) -> dict[tuple[str, str], list[str]]:
@@ -54,15 +54,16 @@ def test_every_declared_dependency_is_locked(root: Path, package: str) -> None:
     locked = {name: Requirement(name + pin).specifier for name, pin in _pins(root, "runtime")}
     for text in project["project"]["dependencies"]:
         wanted = Requirement(text)
-        if wanted.name == "frankly-protocol":
+        if wanted.name.startswith("frankly-"):
             continue
         [exact] = locked[canonicalize_name(wanted.name)]
         assert wanted.specifier.contains(exact.version), text
 
 
-def test_three_packages_one_version(root: Path) -> None:
+def test_all_packages_have_one_version(root: Path) -> None:
     projects = [tomllib.loads((root / package / "pyproject.toml").read_text())["project"] for package in PACKAGES]
     [version] = {project["version"] for project in projects}
-    for project in projects[1:]:
-        assert f"frankly-protocol=={version}" in project["dependencies"]
+    for project in projects:
+        own = {line for line in project["dependencies"] if line.startswith("frankly-")}
+        assert own <= {f"frankly-protocol=={version}", f"frankly-analyst=={version}"}
     assert f'__version__ = "{version}"' in (root / "shared/frankly_protocol/__init__.py").read_text()

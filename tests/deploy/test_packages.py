@@ -26,14 +26,24 @@ def _pip(*arguments: str) -> str:
     return done.stdout
 
 
-def test_the_sdk_brings_requests_and_cryptography_and_no_more(root: Path, tmp_path: Path) -> None:
+OF_THE_ANALYST = {"certifi", "charset-normalizer", "frankly-analyst", "idna", "requests", "urllib3"}
+
+
+@pytest.mark.parametrize(
+    ("folders", "package", "allowed"),
+    [(("shared", "client_sdk"), "frankly_sdk", OF_THE_SDK), (("analyst",), "frankly_analyst", OF_THE_ANALYST)],
+)
+def test_a_client_brings_its_few_dependencies_and_no_more(
+    root: Path, tmp_path: Path, folders: tuple[str, ...], package: str, allowed: set[str]
+) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
     python = tmp_path / "empty/bin/python"
-    sources = [str(shutil.copytree(root / name, tmp_path / name)) for name in ("shared", "client_sdk")]
+    sources = [str(shutil.copytree(root / name, tmp_path / name)) for name in folders]
     _pip("--python", str(python), "install", "--no-input", "--no-compile", *sources)
     listed = json.loads(_pip("--python", str(python), "list", "--format=json"))
-    assert {item["name"].lower().replace("_", "-") for item in listed} <= OF_THE_SDK
-    loaded = "import sys, frankly_sdk; print({'numpy', 'flask', 'frankly_server'} & set(sys.modules) or 'nothing else')"
+    assert {item["name"].lower().replace("_", "-") for item in listed} <= allowed
+    heavy = "{'numpy', 'flask', 'frankly_server', 'pandas'}"
+    loaded = f"import sys, {package}; print({heavy} & set(sys.modules) or 'nothing else')"
     done = subprocess.run([str(python), "-c", loaded], check=True, capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout == "nothing else\n"
 

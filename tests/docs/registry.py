@@ -66,7 +66,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/design.md", '$ echo \'{"weights"'): _run(_HERE),
     ("docs/design.md", "from fractions import Fraction"): _run(_DESIGN),
     ("docs/estimates.md", "GET /v1/surveys/ID/estimates?"): _made(_HERE),
-    ("docs/estimates.md", "from frankly_server.client import Analyst"): _run(_GUIDES),
+    ("docs/estimates.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
     ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
     ("docs/estimates.md", 'echo \'{"prior"'): _run(_HERE),
     ("docs/operations.md", 'umask 077\necho "POSTGRES_PASSWORD='): _run(_FIRST),

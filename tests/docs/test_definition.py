@@ -98,7 +98,10 @@ def of_a_notebook(path: Path) -> Iterator[str]:
 SOURCES: Final = (
     (("*.md", "docs/**/*.md", "examples/**/*.md"), of_a_page),
     (("docs/*.json", "server/**/*.yaml", "examples/**/*.yaml"), lambda path: iter([path.read_text(encoding="utf-8")])),
-    (tuple(f"{folder}/**/*.py" for folder in ("shared", "client_sdk", "server", "examples", "tools")), of_python),
+    (
+        tuple(f"{folder}/**/*.py" for folder in ("shared", "client_sdk", "analyst", "server", "examples", "tools")),
+        of_python,
+    ),
     (("client_sdk/browser/src/*.js", "client_sdk/browser/*.d.ts", "examples/**/*.js"), of_javascript),
     (("server/**/*.html", "examples/**/*.html", "tools/site/theme/*.html"), of_a_template),
     (("examples/**/*.ipynb",), of_a_notebook),

@@ -18,8 +18,13 @@ from frankly_protocol import __version__
 from tools.release.__main__ import PROJECTS, build, checksums
 from tools.release.sbom import bill_of_materials
 
-PACKAGES = {"frankly_protocol": "shared", "frankly_sdk": "client_sdk", "frankly_server": "server"}
-PLACES = ("server", "migrations", "client_sdk", "shared")
+PACKAGES = {
+    "frankly_protocol": "shared",
+    "frankly_sdk": "client_sdk",
+    "frankly_analyst": "analyst",
+    "frankly_server": "server",
+}
+PLACES = ("server", "migrations", "client_sdk", "analyst", "shared")
 
 
 def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
@@ -96,7 +101,7 @@ def test_versions_agree_wherever_one_is_written(root: Path) -> None:
 
 
 SNIPPET = """\
-import frankly_server.app, frankly_server.client
+import frankly_server.app, frankly_analyst
 from frankly_protocol.audit import Claim
 from frankly_sdk import Client, Policy
 
@@ -127,18 +132,18 @@ def test_archives_install_in_an_empty_environment(
     listed = {
         one["name"].replace("_", "-"): one["version"] for one in json.loads(_pip(python, "list", "--format=json"))
     }
-    assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "server")} == {__version__}
+    assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "analyst", "server")} == {__version__}
     _pip(python, "check")
     [site] = (tmp_path / "empty/lib").glob("python3*/site-packages")
     kept = [*site.glob("frankly_*.dist-info/licenses/LICENSE")]
-    assert [file.read_bytes() for file in kept] == 3 * [(root / "LICENSE").read_bytes()]
+    assert [file.read_bytes() for file in kept] == 4 * [(root / "LICENSE").read_bytes()]
     told = [
         subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
         for command in (
             [
                 python,
                 "-c",
-                "import frankly_sdk, frankly_server.app, frankly_server.client; print(frankly_sdk.__file__)",
+                "import frankly_sdk, frankly_server.app, frankly_analyst; print(frankly_sdk.__file__)",
             ],
             [python.with_name("frankly"), "--version"],
             [python.with_name("frankly"), "survey", "template", "health"],

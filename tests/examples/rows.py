@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An estimate as the analyst's client would give it."""
 
-from frankly_server.client import Estimate
+from frankly_analyst import Estimate
 
 
 def estimate(question: str) -> Estimate:

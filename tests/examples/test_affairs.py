@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import comb
 
 import pytest
-from frankly_server.client import Estimate
+from frankly_analyst import Estimate
 
 from examples.affairs.data import PILOT, counts, people, split
 from examples.demo.results import Compared, Question, compare, verdict

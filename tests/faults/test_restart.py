@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from frankly_server.client import Analyst
+from frankly_analyst import Analyst
 
 from examples.affairs.data import split
 from examples.demo.respondents import answer_all

@@ -10,6 +10,8 @@ from typing import Any
 import requests
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from frankly_analyst.analyst import _read
+from frankly_analyst.errors import Refused, Unreachable
 from frankly_protocol import canonical
 from frankly_protocol.audit import parse_epsilon
 from frankly_protocol.documents import SurveyDocument
@@ -35,8 +37,6 @@ from frankly_sdk._trusted import accept_survey
 from frankly_sdk.delivery import _judge, _retry_after
 from frankly_sdk.link import SurveyLink
 from frankly_sdk.transport import Reply
-from frankly_server.client.analyst import _read
-from frankly_server.client.errors import Refused, Unreachable
 
 from tests.frankly_protocol.every_kind import DATA, KINDS
 from tests.frankly_protocol.samples import NOW, PUBLISHER, keys_document, lip_block, sealed, sealed_keys, survey

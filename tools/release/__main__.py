@@ -12,7 +12,7 @@ from typing import Final
 from tools.release.sbom import bill_of_materials
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PROJECTS: Final = ("shared", "client_sdk", "server")
+PROJECTS: Final = ("shared", "client_sdk", "analyst", "server")
 EPOCH: Final = "1577836800"
 """Seconds: 2020-01-01, the time every file in an archive has. It says nothing about when it was built, on purpose."""
 

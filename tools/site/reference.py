@@ -14,7 +14,7 @@ PAGE: Final = ROOT / "docs" / "api.md"
 MODULES: Final = {
     "frankly_sdk": "On the device.",
     "frankly_sdk.testing": "For the tests of apps: a server, a network and a clock that are played.",
-    "frankly_server.client": "For analysts: estimates over HTTP.",
+    "frankly_analyst": "For analysts: estimates over HTTP.",
     "frankly_server.design": "The design engine; [Designing a mechanism](design.md) has examples.",
     "frankly_server.estimate": "The mathematics of estimates; see [Estimates](estimates.md).",
     "frankly_protocol.audit": "The exact verifier of every privacy notion.",

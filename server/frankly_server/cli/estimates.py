@@ -6,6 +6,8 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import click
+from frankly_analyst import Analyst, AnalystError, Estimate, Estimates
+from frankly_analyst.plots import percent
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.clock import format_time
 from frankly_protocol.errors import FranklyError, InvalidInput
@@ -15,9 +17,7 @@ from frankly_server.analysis import encode
 from frankly_server.analysis.request import PERCENT, WEIGHTS
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.opening import open_services
-from frankly_server.client import Analyst, Estimate, Estimates
 from frankly_server.estimate.margins import METHODS
-from frankly_server.plots import percent
 from frankly_server.times import next_release
 
 MAX_RESULT_BYTES = 64 * 2**20
@@ -85,11 +85,8 @@ def estimates(
         "percent": percent,
         "weights": weights,
     }
-    if link or url:
-        analyst = _remote(link, survey, url, key)
-        found = analyst.estimates(link["survey"] if link else survey, language=language, **asked)
-    else:
-        found = _local(survey, language, asked)
+    remote = link or url
+    found = _remote(link, survey, url, key, language, asked) if remote else _local(survey, language, asked)
     if result:
         click.echo(encode(found.body), nl=False)
         return
@@ -101,13 +98,24 @@ def estimates(
         _show(found)
 
 
-def _remote(link: re.Match[str] | None, survey: str, url: str | None, key: str | None) -> Analyst:
-    """Return the client of the server that the link or --url names."""
+def _remote(
+    link: re.Match[str] | None,
+    survey: str,
+    url: str | None,
+    key: str | None,
+    language: str | None,
+    asked: dict[str, Any],
+) -> Estimates:
+    """Return the estimates of the server that the link or --url names. Raises FranklyError."""
     if not key:
         raise InvalidInput(Problem.USAGE, "an API key is needed: set FRANKLY_API_KEY, or use --key", "key")
     if link is None and not _ID.fullmatch(survey):
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "give the survey's link, or its id of 32 hex digits", "SURVEY")
-    return Analyst(url or (link["url"] if link else ""), key)
+    try:
+        analyst = Analyst(url or (link["url"] if link else ""), key)
+        return analyst.estimates(link["survey"] if link else survey, language=language, **asked)
+    except AnalystError as error:
+        raise FranklyError(error.detail, code=error.code, field=error.field) from None
 
 
 def _local(survey: str, language: str | None, asked: dict[str, Any]) -> Estimates:

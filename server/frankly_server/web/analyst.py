@@ -6,6 +6,7 @@ from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_analyst.formats import to_csv
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -14,7 +15,7 @@ from frankly_server.analysis import encode
 from frankly_server.analysis.planning import plan_within
 from frankly_server.analysis.request import PERCENT, RESPONDENTS, WEIGHTS
 from frankly_server.estimate.margins import METHODS
-from frankly_server.formats import to_csv, to_parquet
+from frankly_server.parquet import to_parquet
 from frankly_server.services import Services
 from frankly_server.web import auth, models, reading
 from frankly_server.web.limits import Limits

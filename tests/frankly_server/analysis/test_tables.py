@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
+from frankly_analyst.formats import COLUMNS, to_csv
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode
 from frankly_server.analysis.result import NOTES
 from frankly_server.estimate.margins import METHODS
-from frankly_server.formats import COLUMNS, to_csv, to_parquet
+from frankly_server.parquet import to_parquet
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import ldp_block, question, survey

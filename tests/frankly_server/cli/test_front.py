@@ -14,7 +14,6 @@ import pytest
 from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.cli import exits, front
-from frankly_server.client import Refused, Unreachable
 from frankly_server.store import StoreUnavailable, UnsafeStore
 
 from tests.frankly_server.cli.conftest import Frankly
@@ -24,13 +23,13 @@ EXITS: dict[str, tuple[FranklyError, int]] = {
     "bad input": (InvalidInput(Problem.PRIOR_SUM, "x", "prior"), 3),
     "an unsafe setting": (UnsafeStore("x"), 3),
     "a key file": (InvalidInput(Problem.KEY_FILE, "x"), 3),
-    "refused by the server": (Refused("x", code="forbidden", status=403), 3),
+    "refused by the server": (FranklyError("x", code="forbidden"), 3),
     "answers unchanged": (InvalidInput(Problem.IDENTITY_MECHANISM, "x"), 4),
     "over budget": (InvalidInput(Problem.BUDGET_EXCEEDED, "x"), 4),
     "not certified": (InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, "x"), 4),
     "cells that could expose people": (InvalidInput(Problem.PRIOR_SMALL_CELLS, "x"), 4),
     "a document that breaks its promise": (DocumentRejected("privacy", "x"), 4),
-    "no answer": (Unreachable("x"), 5),
+    "no answer": (FranklyError("x", code="network"), 5),
     "database down": (StoreUnavailable("x"), 5),
     "a signature": (DocumentRejected("signature", "x"), 6),
     "a document that is not canonical": (DocumentRejected("canonical", "x"), 6),

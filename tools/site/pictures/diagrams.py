@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from frankly_server.plots import text
+from frankly_analyst.plots import text
 
 from tools.site.pictures.svg import BLUE, INK, ORANGE, PALE, picture
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from frankly_analyst.plots import percent, text
 from frankly_protocol.canonical import parse_json
 from frankly_server.design.interface import design_json
-from frankly_server.plots import percent, text
 
 from examples.demo.surveys import SURVEYS
 from tools.site.pictures.svg import BLUE, INK, Curve, Words, chart, line, picture

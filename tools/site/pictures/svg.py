@@ -7,7 +7,7 @@ from html import escape
 from itertools import pairwise
 from typing import Final
 
-from frankly_server.plots import text
+from frankly_analyst.plots import text
 
 from papers.drawing import Axis
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_analyst.formats import to_csv
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -13,7 +14,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis import encode
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
-from frankly_server.formats import to_csv, to_parquet
+from frankly_server.parquet import to_parquet
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
 from frankly_server.times import next_release

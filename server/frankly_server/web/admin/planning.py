@@ -6,12 +6,12 @@ from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response, request
+from frankly_analyst.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
 from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.estimate.margins import DEFAULT
-from frankly_server.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.live import waiting

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from frankly_analyst.plots import PlotRow, interval_plot
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.periods import DAYS, PERIODS
-from frankly_server.plots import PlotRow, interval_plot
 from frankly_server.trends import Point, Trend, trend_plot
 from frankly_server.web import reading
 from frankly_server.web.admin.asked import PERCENT_WORDS, Asked

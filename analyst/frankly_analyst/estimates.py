@@ -7,12 +7,10 @@ from html import escape
 from importlib import import_module
 from typing import Any, Self
 
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
-
-from frankly_server import formats
-from frankly_server.client.rows import Estimate
-from frankly_server.plots import PlotRow, interval_plot, percent
+from frankly_analyst import formats
+from frankly_analyst.errors import InvalidRequest
+from frankly_analyst.plots import PlotRow, interval_plot, percent
+from frankly_analyst.rows import Estimate
 
 Ask = Callable[[Any, str | None], "Estimates"]
 """Other targets of the same survey, by the same method, level, groups and days; with percentages of a table or None."""
@@ -62,10 +60,10 @@ class Estimates:
         return len(self.rows)
 
     def of(self, question: str, by: str = "") -> tuple[Estimate, ...]:
-        """Return the rows of one question. Raises InvalidInput(targets_invalid) if there are none."""
+        """Return the rows of one question. Raises InvalidRequest(targets_invalid) if there are none."""
         found = tuple(row for row in self.rows if (row.question, row.by) == (question, by))
         if not found:
-            raise InvalidInput(Problem.TARGETS_INVALID, "there are no estimates of this question", "question")
+            raise InvalidRequest("there are no estimates of this question", code="targets_invalid", field="question")
         return found
 
     def sum(self, question: str, choices: Sequence[str], by: str = "") -> Estimate:
@@ -82,7 +80,7 @@ class Estimates:
         """Ask the server for Σ weight · share over choices of one question, or over cells of a joint table, "a × b".
 
         It has an interval of its own, by the method of these estimates: one made of the rows' intervals would not hold.
-        Raises Unreachable or Refused, and InvalidInput(unsupported) for estimates that were not asked of a server.
+        Raises Unreachable or Refused, and InvalidRequest(unsupported) for estimates that were not asked of a server.
         """
         return self._asked(question, label or _formula(weights), _by_id(weights, "weights"), by)
 
@@ -109,7 +107,7 @@ class Estimates:
         rows = self.rows if question is None else self._shown(question, by)
         drawn = [PlotRow(_label(row), row.estimate, row.low, row.high) for row in rows if row.estimate is not None]
         if not drawn:
-            raise InvalidInput(Problem.TARGETS_INVALID, "there are no estimates to plot", "question")
+            raise InvalidRequest("there are no estimates to plot", code="targets_invalid", field="question")
         return interval_plot(question or self.title, drawn)
 
     def to_csv(self) -> str:
@@ -117,11 +115,11 @@ class Estimates:
         return formats.to_csv(self.body, self.language).decode()
 
     def to_pandas(self) -> Any:
-        """Return the lines of `to_csv` as a pandas DataFrame. Raises InvalidInput(unsupported) without pandas."""
+        """Return the lines of `to_csv` as a pandas DataFrame. Raises InvalidRequest(unsupported) without pandas."""
         return _needed("pandas").DataFrame(formats.lines(self.body, self.language), columns=list(formats.COLUMNS))
 
     def to_arrow(self) -> Any:
-        """Return the lines of `to_csv` as a pyarrow Table. Raises InvalidInput(unsupported) without pyarrow."""
+        """Return the lines of `to_csv` as a pyarrow Table. Raises InvalidRequest(unsupported) without pyarrow."""
         return formats.to_arrow(_needed("pyarrow"), self.body, self.language)
 
     def _repr_html_(self) -> str:
@@ -162,7 +160,7 @@ class Estimates:
 
     def _ask(self, targets: Any, percent: str | None = None) -> "Estimates":
         if self.ask is None:
-            raise InvalidInput(Problem.UNSUPPORTED, "these estimates were not asked of a server", "targets")
+            raise InvalidRequest("these estimates were not asked of a server", code="unsupported", field="targets")
         return self.ask(targets, percent)
 
     def _asked(self, question: str, label: str, combination: Mapping[str, Any], by: str) -> Estimate:
@@ -179,11 +177,11 @@ def _id(name: str) -> str:
 
 
 def _require_different(names: Sequence[str], field: str) -> None:
-    """Raise InvalidInput(targets_invalid) if a name is given twice: it would count once only, or cancel out."""
+    """Raise InvalidRequest(targets_invalid) if a name is given twice: it would count once only, or cancel out."""
     given = [_id(name) for name in names]
     twice = next((name for name in names if given.count(_id(name)) > 1), None)
     if twice is not None:
-        raise InvalidInput(Problem.TARGETS_INVALID, f"{twice} is named twice: name each once", field)
+        raise InvalidRequest(f"{twice} is named twice: name each once", code="targets_invalid", field=field)
 
 
 def _by_id(weights: Mapping[str, float], field: str) -> dict[str, float]:
@@ -195,7 +193,9 @@ def _needed(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise InvalidInput(Problem.UNSUPPORTED, f"this needs {module}: pip install {module}, or use to_csv()") from None
+        raise InvalidRequest(
+            f"this needs {module}: pip install {module}, or use to_csv()", code="unsupported"
+        ) from None
 
 
 def _formula(weights: Mapping[str, float]) -> str:

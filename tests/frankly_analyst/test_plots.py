@@ -4,7 +4,7 @@
 from xml.etree import ElementTree
 
 import pytest
-from frankly_server.plots import LEFT, RIGHT, WIDTH, PlotRow, interval_plot, percent
+from frankly_analyst.plots import LEFT, RIGHT, WIDTH, PlotRow, interval_plot, percent
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS = [PlotRow("No & <never>", 0.68, 0.64, 0.72, 0.66), PlotRow("Yes", 0.32, 0.28, 0.36, 0.34)]

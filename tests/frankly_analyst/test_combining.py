@@ -10,13 +10,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from frankly_protocol.errors import InvalidInput
+from frankly_analyst import Analyst, Estimates, InvalidRequest, Refused
+from frankly_analyst.formats import COLUMNS
+from frankly_analyst.plots import percent
 from frankly_server.cli import front
-from frankly_server.client import Analyst, Estimates, Refused
-from frankly_server.formats import COLUMNS
-from frankly_server.plots import percent
 
-from tests.frankly_server.client.conftest import Served
+from tests.frankly_analyst.conftest import Served
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +89,7 @@ TWICE = {
 
 @pytest.mark.parametrize("field", TWICE)
 def test_a_name_given_twice_is_refused(found: Estimates, field: str) -> None:
-    with pytest.raises(InvalidInput, match="named twice") as refused:
+    with pytest.raises(InvalidRequest, match="named twice") as refused:
         TWICE[field](found)
     assert refused.value.field == field
 
@@ -105,7 +104,7 @@ def test_a_number_that_is_not_known_is_said_to_be(found: Estimates) -> None:
         assert "interval unbounded" in text
         assert "interval unknown" in text
     assert table.plot().count('class="bar"') == 1
-    with pytest.raises(InvalidInput, match="no estimates to plot"):
+    with pytest.raises(InvalidRequest, match="no estimates to plot"):
         replace(found, rows=(nothing,)).plot()
 
 
@@ -148,7 +147,7 @@ def test_pandas_and_arrow_hold_the_rows(found: Estimates) -> None:
 
 def test_nothing_heavy_is_imported_until_asked_for() -> None:
     heavy = ("pandas", "pyarrow", "numpy", "scipy")
-    code = f"import sys, frankly_server.client; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, frankly_analyst; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -156,7 +155,7 @@ def test_nothing_heavy_is_imported_until_asked_for() -> None:
 @pytest.mark.parametrize("module", ["pandas", "pyarrow"])
 def test_without_them_the_way_out_is_named(found: Estimates, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(InvalidInput, match=module):
+    with pytest.raises(InvalidRequest, match=module):
         found.to_pandas() if module == "pandas" else found.to_arrow()
     assert found.to_csv()
 
@@ -170,7 +169,7 @@ def test_what_there_is_not_is_refused(found: Estimates) -> None:
         lambda: Estimates.from_json(found.body).crosstab("smokes", "drinks"),
         lambda: Estimates.from_json(found.body).sum("drinks", ["daily"]),
     ):
-        with pytest.raises((InvalidInput, Refused)):
+        with pytest.raises((InvalidRequest, Refused)):
             ask()
 
 

@@ -9,7 +9,7 @@ import re
 import pytest
 from frankly_server.cli import front
 
-from tests.frankly_server.client.conftest import Served
+from tests.frankly_analyst.conftest import Served
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from frankly_server.client import Analyst, Plan, Refused, Unreachable
+from frankly_analyst import Analyst, Plan, Refused, Unreachable
 from scipy import stats
 
-from tests.frankly_server.client.conftest import Served
-from tests.frankly_server.client.test_client import says, stranger
+from tests.frankly_analyst.conftest import Served
+from tests.frankly_analyst.test_client import says, stranger
 
 GRR: dict[str, Any] = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "mechanism": "grr"}
 

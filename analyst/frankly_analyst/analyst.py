@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import requests
 
-from frankly_server.client.errors import Refused, Unreachable
-from frankly_server.client.estimates import Estimates
-from frankly_server.client.plans import Plan
+from frankly_analyst.errors import Refused, Unreachable
+from frankly_analyst.estimates import Estimates
+from frankly_analyst.plans import Plan
 
 MAX_ANSWER_BYTES = 64 * 2**20
 TIMEOUT_S = (5.0, 60.0)

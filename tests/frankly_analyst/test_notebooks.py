@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frankly_server.client import Estimates
-from frankly_server.plots import percent
+from frankly_analyst import Estimates
+from frankly_analyst.plots import percent
 
-from tests.frankly_server.client.conftest import Served
+from tests.frankly_analyst.conftest import Served
 
 NOTEBOOKS = ("first_estimates", "tables_and_evidence")
 

@@ -10,12 +10,11 @@ from dataclasses import FrozenInstanceError
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from frankly_server import formats
-from frankly_server.client import MAX_ANSWER_BYTES, Analyst, Estimates, Refused, Unreachable
-from frankly_server.formats import COLUMNS
-from frankly_server.plots import percent
+from frankly_analyst import MAX_ANSWER_BYTES, Analyst, Estimates, Refused, Unreachable, formats
+from frankly_analyst.formats import COLUMNS
+from frankly_analyst.plots import percent
 
-from tests.frankly_server.client.conftest import Served
+from tests.frankly_analyst.conftest import Served
 
 
 @pytest.fixture(scope="module")

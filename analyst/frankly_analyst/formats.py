@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of an answer as CSV or Parquet: one line per estimate, its uncertainty, n, documents and flags in the same line.
+"""Rows of an answer as CSV or Arrow: one line per estimate, its uncertainty, n, documents and flags in the same line.
 
 Insufficient questions are lines too, without numbers but for n, so that nothing goes missing unseen.
 """
@@ -7,11 +7,7 @@ Insufficient questions are lines too, without numbers but for n, so that nothing
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any, Final
-
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
 
 _TEXTS: Final = ("question", "choice", "label", "by", "status", "method", "mechanism", "notion", "epsilon", "ceiling",
                  "documents", "flags")  # fmt: skip
@@ -65,15 +61,3 @@ def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None)
     kinds = dict.fromkeys(_TEXTS, arrow.string()) | dict.fromkeys(_WHOLE, arrow.int64())
     schema = arrow.schema([(name, kinds.get(name, arrow.float64())) for name in COLUMNS])
     return arrow.Table.from_pylist(lines(answer, language), schema=schema)
-
-
-def to_parquet(answer: Mapping[str, Any]) -> bytes:
-    """Return the lines as one Parquet file. Raises InvalidInput(unsupported) where pyarrow is not installed."""
-    try:
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        words = "this server writes no Parquet: install frankly-server[parquet], or ask for csv"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "format") from None
-    out = io.BytesIO()
-    parquet.write_table(to_arrow(arrow, answer), out)
-    return out.getvalue()

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the analyst's client.
+
+AnalystError
+ ├─ Unreachable      no response, or none from a Frankly server: trying again may help
+ ├─ Refused          the server refused; `.code`, `.status` and `.field` say why
+ └─ InvalidRequest   a request that this client can refuse by itself, such as an unknown question
+"""
+
+
+class AnalystError(Exception):
+    """Any failure of a request.
+
+    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` the input at fault.
+    """
+
+    def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.code = code
+        self.field = field
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.detail}" if self.field else self.detail
+
+
+class Unreachable(AnalystError):
+    """No response, or none from a Frankly server; the same request may be sent again."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, code="network")
+
+
+class Refused(AnalystError):
+    """The server answered with a problem; ``status`` is the HTTP status."""
+
+    def __init__(self, detail: str, *, code: str, status: int, field: str | None = None) -> None:
+        super().__init__(detail, code=code, field=field)
+        self.status = status
+
+
+class InvalidRequest(AnalystError):
+    """A request that no server is asked; ``code`` is the server's code for it: targets_invalid or unsupported."""
