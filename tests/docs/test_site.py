@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.browser.test_demo_report import _QUIET
 from tests.docs.site import broken_links, parsed, served
 from tools.site import hooks, reference
+from tools.site import map as code_map
 from tools.site.pictures import PICTURES
 
 SHOWN = ("index", "tour", "choosing")
@@ -71,6 +72,17 @@ def test_a_picture_is_what_its_script_draws(root: Path, name: str) -> None:
     # rounding: the last digit of a place may differ between processors
     ours, theirs = ([float(n) for n in re.findall(r"\d+\.?\d*", text)] for text in (kept, drawn))
     assert ours == pytest.approx(theirs, abs=0.21)
+
+
+def test_the_map_is_that_of_the_code(root: Path) -> None:
+    assert (root / "docs" / "map.md").read_text(encoding="utf-8") == code_map.page(), "python -m tools.site.map"
+
+
+def test_every_file_that_the_map_names_is_there(root: Path) -> None:
+    text = (root / "docs" / "map.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_/]+(?:\.[a-z]+|/))`", text))
+    assert len(named) > 60
+    assert [name for name in sorted(named) if not (root / name).exists()] == []
 
 
 def test_the_api_page_is_that_of_the_code(root: Path) -> None:

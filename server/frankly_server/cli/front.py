@@ -16,7 +16,7 @@ from frankly_server.cli import exits
 from frankly_server.web import logs
 
 # Imported when used: the solver and the web frame cost a second that `frankly --help` should not pay.
-_VERBS = {
+VERBS = {
     "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
     "migrate": ("frankly_server.cli.database:migrate", "Create the tables, or bring them up to date."),
     "admin": ("frankly_server.cli.accounts:admin", "Make accounts for the admin pages."),
@@ -47,20 +47,20 @@ class Verbs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the verbs in the order a new admin needs them."""
-        return list(_VERBS)
+        return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Return a verb, or None if there is no such verb."""
-        if cmd_name not in _VERBS:
+        if cmd_name not in VERBS:
             return None
-        module, _, name = _VERBS[cmd_name][0].partition(":")
+        module, _, name = VERBS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of verbs without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in _VERBS.items()])
+            formatter.write_dl([(name, words) for name, (_, words) in VERBS.items()])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/map.md: command, URL and table → file, read off the code; and recipes for common additions.
+
+``python -m tools.site.map`` writes the page; a test compares it.
+"""
+
+import inspect
+import re
+import tempfile
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import click
+from frankly_protocol.clock import SystemClock
+from frankly_server.app import create_app
+from frankly_server.cli.front import VERBS
+from frankly_server.keys import Keyring
+from frankly_server.settings import Settings
+from frankly_server.store import Database, upgrade
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGE: Final = ROOT / "docs" / "map.md"
+STORE: Final = ROOT / "server" / "frankly_server" / "store"
+_TABLE: Final = re.compile(r'^(\w+) = Table\(\s*"(\w+)"', re.MULTILINE)
+
+_HEAD = """# Map
+
+Where is it decided? Commands, URLs and tables lead to files here; the layers are in [Architecture](architecture.md).
+Written by `python -m tools.site.map` from the code: not to be edited by hand.
+"""
+
+_RECIPES = """
+## How to add
+
+**A mechanism (family).** A module in `server/frankly_server/design/families/` with its parameters and its integer
+table, named in `FAMILIES` of `server/frankly_server/design/families/__init__.py`; an example in
+`docs/examples/design/`, which the tests run. The verifier needs no change: it judges tables. A new *kind* of table
+(beside table, unary, subset and product) is a class in `shared/frankly_protocol/mechanisms/`, its verifier in
+`shared/frankly_protocol/audit/`, its twin in `client_sdk/browser/src/`, and a vector in `tests/vectors/`.
+
+**A privacy notion.** Its name and levels in `shared/frankly_protocol/promises.py`, its exact check in
+`shared/frankly_protocol/audit/`, the same in `client_sdk/browser/src/`, vectors, and its cone in
+`server/frankly_server/design/cones.py`. Its explanation is part of `explain()` on both sides.
+
+**A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its problems in
+`shared/frankly_protocol/problems.py` and `docs/errors.md`; then `python -m tools.site.reference` and this page.
+
+**A command.** A module in `server/frankly_server/cli/`, named in `server/frankly_server/cli/front.py`.
+
+**A setting.** A field of `Settings` in `server/frankly_server/settings.py`, and a row in `docs/operations.md`.
+
+**A table.** Its declaration in `server/frankly_server/store/`, a migration in `migrations/versions/` that the release
+before survives, and its class beside it. Backups carry every table that is declared.
+
+**A language of the SDK.** `docs/protocol.md` is what it must do, `docs/conformance.md` how the suite is run against it.
+Texts of surveys are the admin's; texts of the browser element are its `strings`.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [_HEAD, "\n## Commands\n\n| command | file |\n|---|---|\n", *_commands()]
+    parts += ["\n## URLs\n\n| URL | file |\n|---|---|\n", *_routes()]
+    parts += ["\n## Tables\n\n| table | declared in | read and written in |\n|---|---|---|\n", *_tables()]
+    return "".join(parts) + _RECIPES
+
+
+def _commands() -> Iterator[str]:
+    for verb, (target, _) in VERBS.items():
+        module, _, name = target.partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        if not isinstance(command, click.Group):
+            yield f"| `frankly {verb}` | {_link(_file_of(command.callback))} |\n"
+            continue
+        for sub, subcommand in sorted(command.commands.items()):
+            inner = subcommand.commands.values() if isinstance(subcommand, click.Group) else [subcommand]
+            files = sorted({_file_of(each.callback) for each in inner})
+            yield f"| `frankly {verb} {sub}` | {', '.join(map(_link, files))} |\n"
+
+
+def _routes() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(home=Path(folder))
+        database = Database(settings.store_url())
+        upgrade(database)
+        database.close()
+        Keyring(settings.keys_folder, SystemClock()).init()
+        app = create_app(settings)
+        rows = set()
+        for rule in app.url_map.iter_rules():
+            methods = ", ".join(sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}))
+            rows.add((rule.rule, methods, _file_of(app.view_functions[rule.endpoint])))
+    for url, methods, file in sorted(rows):
+        yield f"| `{methods} {url}` | {_link(file)} |\n"
+
+
+def _tables() -> Iterator[str]:
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(STORE.glob("*.py"))}
+    rows = []
+    for declared, text in sources.items():
+        for variable, table in _TABLE.findall(text):
+            importing = re.compile(rf"store\.{declared.stem} import .*\b{variable}\b")
+            users = [path for path, source in sources.items() if path != declared and importing.search(source)]
+            files = ", ".join(_link(str(path.relative_to(ROOT))) for path in users or [declared])
+            rows.append(f"| `{table}` | {_link(str(declared.relative_to(ROOT)))} | {files} |\n")
+    yield from sorted(rows)
+
+
+def _file_of(function: object) -> str:
+    source = inspect.getsourcefile(inspect.unwrap(function))  # type: ignore[arg-type]
+    return str(Path(source or "").resolve().relative_to(ROOT))
+
+
+def _link(file: str) -> str:
+    return f"`{file}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
