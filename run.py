@@ -25,7 +25,9 @@ if sys.version_info < (3, 11):  # noqa: UP036  this file may be read by an older
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
-PYTHON = VENV / "bin" / "python"
+SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = SCRIPTS / "python"
+BROWSER = ROOT / "client_sdk" / "browser"
 OWN = ("shared", "client_sdk", "analyst", "server")
 
 
@@ -54,7 +56,15 @@ FULL: dict[str, Callable[[], bool]] = TEST | {
     "docker-compose": lambda: shutil.which("docker-compose") is not None,
     "firefox-esr": lambda: shutil.which("firefox-esr") is not None,
 }
-PACKAGES = {"demo": BUILD, "test": TEST, "full": FULL}
+CHECK: dict[str, Callable[[], bool]] = BUILD | {"npm": lambda: shutil.which("npm") is not None}
+PACKAGES = {"demo": BUILD, "check": CHECK, "test": TEST, "full": FULL}
+PURE = ("tests/frankly_protocol", "tests/frankly_sdk", "tests/frankly_server/design", "tests/frankly_server/estimate")
+"""Tests that need no server, database or browser."""
+LINT: dict[str, list[str]] = {
+    "ruff check": ["ruff", "check", "."],
+    "ruff format": ["ruff", "format", "--check", "."],
+    "import contracts": ["lint-imports"],
+}
 
 
 def step(words: str, *commands: Sequence[str]) -> None:
@@ -127,6 +137,48 @@ def become(*arguments: str) -> None:
     os.execv(PYTHON, [str(PYTHON), *arguments])
 
 
+def node_packages() -> None:
+    """Install what type-checks the browser SDK, at the versions of its lock."""
+    lock, stamp = BROWSER / "package-lock.json", BROWSER / "node_modules" / ".package-lock.json"
+    if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
+        step("Node packages", ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", f"--prefix={BROWSER}"])
+        stamp.touch()
+
+
+def run_all(commands: dict[str, list[str]]) -> None:
+    """Run every command, show the output of those that fail, and exit: 1 if any did."""
+    failed = []
+    for name, (program, *arguments) in commands.items():
+        print(f"  {name} … ", end="", flush=True, file=sys.stderr)
+        start = time.monotonic()
+        done = subprocess.run(
+            [str(SCRIPTS / program) if program != "npm" else "npm", *arguments],
+            cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True,
+        )  # fmt: skip
+        print(f"{'failed' if done.returncode else 'ok'}, {time.monotonic() - start:.1f} s", file=sys.stderr)
+        if done.returncode:
+            failed.append(name)
+            print(done.stdout)
+    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
+
+
+def quick() -> None:
+    """Lint, import contracts and the pure tests: no apt, no database, no browser."""
+    environment("test")
+    workers = str(min(os.cpu_count() or 1, 4))
+    pure = ["python", "-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"]
+    run_all(LINT | {"pure tests": [*pure, "-m", "not slow and not database and not browser", *PURE]})
+
+
+def check() -> None:
+    """Everything static: lint, import contracts, types of Python and of the browser SDK."""
+    system_packages(CHECK)
+    environment("test")
+    node_packages()
+    tsc = ["npm", "exec", f"--prefix={BROWSER}", "--offline", "--", "tsc", "-p", str(BROWSER / "jsconfig.json")]
+    run_all(LINT | {"mypy": ["mypy"], "tsc": tsc})
+
+
 def list_benches(names: Sequence[str]) -> None:
     """Print what each bench measures: the first line of its docstring."""
     for name in names:
@@ -137,9 +189,11 @@ def list_benches(names: Sequence[str]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and do what it asks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="setup|demo|test|bench")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="setup|demo|quick|check|test|bench")
     verbs.add_parser("setup", help="install what the demo needs, nothing else")
     verbs.add_parser("demo", help="the main job, end to end, on real answers; [affairs|workplace|multi]")
+    verbs.add_parser("quick", help="lint and the pure tests, in about a minute: no apt, no database, no browser")
+    verbs.add_parser("check", help="everything static: lint, import contracts, types")
     verbs.add_parser("test", help="every test; [--full] the counts the issues name; further options go to pytest")
     benches = sorted(path.stem for path in (ROOT / "bench").glob("[a-z]*.py"))
     bench = verbs.add_parser(
@@ -147,8 +201,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     bench.add_argument("name", nargs="?", choices=benches)
     chosen, extra = parser.parse_known_args(arguments)
-    if extra and chosen.verb == "setup":
-        parser.error(f"setup takes no options: {' '.join(extra)}")
+    if extra and chosen.verb in ("setup", "quick", "check"):
+        parser.error(f"{chosen.verb} takes no options: {' '.join(extra)}")
+    if chosen.verb in ("quick", "check"):
+        {"quick": quick, "check": check}[chosen.verb]()
     if chosen.verb == "bench" and chosen.name is None:
         list_benches(benches)
         return

@@ -29,7 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what belongs to --full alone: nothing that is named is skipped."""
+    """Mark what needs a database or a browser; leave out what belongs to --full alone. Nothing is skipped."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "postgres" in fixtures or "database_url" in fixtures:
+            item.add_marker(pytest.mark.database)
+        if fixtures & {"browser", "playwright", "chromium"}:
+            item.add_marker(pytest.mark.browser)
     if config.getoption("--full"):
         return
     left = [item for item in items if item.get_closest_marker("full_only")]

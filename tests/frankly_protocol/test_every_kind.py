@@ -234,6 +234,7 @@ def judge(body: Any) -> str:
     return "accepted"
 
 
+@pytest.mark.slow
 def test_whatever_is_accepted_after_mutations_holds_by_the_definitions() -> None:
     rng = Random(5)
     seen = [judge(mutated(rng)) for _ in range(1000)]

@@ -80,6 +80,7 @@ def test_bad_reports_are_refused_without_being_repeated(data: bytes, code: str, 
     assert "canary" not in str(caught.value)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=80) | st.dictionaries(st.text(max_size=4), st.none()).map(lambda d: json.dumps(d).encode()))
 def test_any_bytes_give_a_report_or_a_typed_error(data: bytes) -> None:
     with pytest.raises(InvalidInput):

@@ -201,6 +201,7 @@ def test_a_mapping_that_changes_its_mind_is_read_once() -> None:
     assert Fickle.reads == reads
 
 
+@pytest.mark.slow
 def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> None:
     """Every truth against every pair of symbols: whatever is answered and drawn, an observer sees the same size."""
     mechanism = DenseMechanism(4, ((14, 1, 1), (1, 14, 1)))

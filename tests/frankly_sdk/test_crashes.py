@@ -75,6 +75,7 @@ def values_on_the_wire(moment: Moment, first: FakeServer, folder: Path) -> set[b
     return {*first.posted[: moment.posted], *again.posted}
 
 
+@pytest.mark.slow
 def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> None:
     server, folder = FakeServer(), tmp_path / "first"
     folder.mkdir()
@@ -107,6 +108,7 @@ def test_sending_before_the_seal_is_durable_would_be_caught(tmp_path: Path, monk
     assert max(map(len, seen)) == 2
 
 
+@pytest.mark.slow
 def test_the_store_is_the_same_whatever_the_truth_is(tmp_path: Path) -> None:
     """With the same draws and the same symbol, no byte of the store depends on the answer, at any moment."""
     document = survey(ldp_block())

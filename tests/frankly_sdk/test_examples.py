@@ -119,6 +119,7 @@ def test_the_questionnaire_as_a_command(
     assert "Nothing was sent" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_offline_day_ends_with_every_answer_once(root: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "examples.offline_day"], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -245,6 +245,7 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
     assert notes.read_text().startswith("somebody else's")
 
 
+@pytest.mark.slow
 def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     store.keep_evidence(CHAIN, {"sha256:0": b"x"})

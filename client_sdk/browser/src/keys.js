@@ -94,7 +94,7 @@ async function readVersion(/** @type {Uint8Array} */ data, /** @type {Verify} */
 
 /** (K3), (K4): a version follows from the one before; of the same root it is signed by it already. */
 async function requireFollows(
-  /** @type {Awaited<ReturnType<readVersion>>} */ { envelope, keys }, /** @type {Keys} */ old, /** @type {Verify} */ verify,
+  /** @type {Awaited<ReturnType<typeof readVersion>>} */ { envelope, keys }, /** @type {Keys} */ old, /** @type {Verify} */ verify,
 ) {
   if (keys.version !== old.version + 1) throw new KeyChainError("version", "no_successor", keys.version, old.version); // (K3)
   if (String([keys.root.threshold, ...keys.root.keys]) === String([old.root.threshold, ...old.root.keys])) return;

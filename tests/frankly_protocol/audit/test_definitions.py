@@ -39,6 +39,7 @@ def refusal(mechanism: Mechanism, *claims: Claim) -> DocumentRejected | None:
     return None
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(ANY)
 def test_what_is_needed_is_what_the_definition_says(case: Case) -> None:
@@ -51,6 +52,7 @@ BINARY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", [notion for notion in NOTIONS if notion not in ("ldp", "dp", "rldp")])
 def test_all_small_priors_and_binary_mechanisms(notion: str) -> None:
     endless = 0
@@ -100,6 +102,7 @@ def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
         assert ratio_at(mechanism, claim, place) == ("endless" if side.ratio is None else side.ratio)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(ANY)
 def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> None:

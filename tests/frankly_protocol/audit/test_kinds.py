@@ -133,6 +133,7 @@ def random_claim(rng: Random, notion: str, sizes: tuple[int, ...]) -> Claim:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(3))
 def test_what_is_needed_is_what_a_list_of_all_reports_needs(part: int) -> None:
     seen = set()

@@ -124,6 +124,7 @@ def level_of(document: SurveyDocument, seed: int) -> ReportLevel:
     return report_level(document, DELTA_CAPS[seed % len(DELTA_CAPS)])
 
 
+@pytest.mark.slow
 def test_no_report_tells_more_than_its_level_states(full: bool) -> None:
     """5,000 worlds with --full. Every published table is true, and every level is on the line."""
     counts: Counter[str] = Counter()

@@ -154,6 +154,7 @@ def test_where_units_meet_the_level_is_a_lift() -> None:
     assert (both.unit, both.level, both.odds, both.counted) == ("lift", 28, 35, "a")
 
 
+@pytest.mark.slow
 @given(mechanisms(bits=5), st.data())
 def test_the_units_convert(mechanism, data) -> None:  # type: ignore[no-untyped-def]
     joint = data.draw(joints(mechanism.answers))

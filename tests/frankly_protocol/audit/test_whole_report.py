@@ -59,6 +59,7 @@ def worlds(count: int) -> Iterator[World]:
 SYMBOLS: Final = tuple(product(range(2), range(2)))
 
 
+@pytest.mark.slow
 def test_one_block_counts_its_promise_and_the_others_their_ceilings_given_the_stratum() -> None:
     """Odds, both sides of the lift, and a posterior; and the least factor that is seen is near the bound."""
     closest = Fraction(0)

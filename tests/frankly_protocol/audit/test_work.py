@@ -262,6 +262,7 @@ GROWING: dict[str, Callable[[int], tuple[Mechanism, Claim]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GROWING)
 def test_figures_grow_with_the_instructions_that_are_run(name: str) -> None:
     """What is verified at twice the size takes as much more as the figures say, or less."""

@@ -106,6 +106,7 @@ PLACES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 UNSOUND = sorted({*edwards.small_order_encodings(), *edwards.not_canonical()})
 
 
+@pytest.mark.slow
 def test_the_curve_of_the_test_is_that_of_ed25519() -> None:
     base = (
         next(x for x in edwards.roots(4 * pow(5, -1, edwards.P) % edwards.P) if x % 2 == 0),

@@ -59,6 +59,7 @@ def test_nothing_is_found_exactly_where_nothing_is_worth_more(kind: str) -> None
                 assert bound == best + above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 def test_what_is_worth_more_is_found(kind: str) -> None:
     for seed in range(2):

@@ -56,6 +56,7 @@ def test_an_optimum_that_no_table_holds_names_what_does_as_well() -> None:
         assert ask(rows, mechanism=name).identifiable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["ldp", "secret-ldp", "lip"])
 @pytest.mark.parametrize("objective", ["variance", "information"])
 def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(notion: str, objective: str) -> None:

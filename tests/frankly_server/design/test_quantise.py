@@ -48,6 +48,7 @@ def keeps(mechanism: DenseMechanism, claim: Claim) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_400_random_optima_pass_and_naive_rounding_fails_most_of_them() -> None:
     rng = random.Random(31)
     done = naive_passes = 0

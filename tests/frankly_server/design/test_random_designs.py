@@ -107,6 +107,7 @@ def linprog_spread(V: np.ndarray) -> np.ndarray:
     return np.asarray(made.x[:n] + made.x[n])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_random_designs_keep_their_claims_and_nothing_beats_their_bounds(part: int, full: bool) -> None:
     rng = random.Random(7000 + part)

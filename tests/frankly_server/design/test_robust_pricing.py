@@ -253,6 +253,7 @@ def test_five_groups_by_two_are_certified(diagonal: bool) -> None:
     assert made.bound >= made.information
 
 
+@pytest.mark.slow
 def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
     # 12 × 4 = 48 answers, so many that prices are asked near the best proof; cut short after a few rounds
     rng = random.Random(3)

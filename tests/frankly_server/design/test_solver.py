@@ -71,6 +71,7 @@ def test_variances_by_listing_and_by_generating(kind: str, criterion: str, monke
         assert generated.optimum.bound == pytest.approx(reached(listed), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_cone_too_large_to_list_is_generated() -> None:
     prior = random_prior(random.Random(2), 14, 6)
     cone = Cone((Claim("lip", level_for(Fraction(1, 10)), prior.joint),), 14)

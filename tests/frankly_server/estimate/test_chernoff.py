@@ -380,6 +380,7 @@ def test_an_interval_from_a_single_bit_holds_the_estimate_that_is_shown(
     assert chernoff.shown(ends, [(whole, w)]) == (max(ends[0], 0.0), ends[1])
 
 
+@pytest.mark.slow
 def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
     """Over the shares of both parts at once: the largest mean moment at each λ and each sum of true values."""
     sizes, tables, level = (30, 90), (SKEWED, ORDINARY), 0.9

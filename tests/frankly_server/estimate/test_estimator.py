@@ -35,6 +35,7 @@ def counted(outcome: tuple[int, ...], reports: int) -> list[int]:
     return [outcome.count(y) for y in range(reports)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("targets", ["shares", [[1, -1, 0], [0, 1, 1]]])
 def test_the_covariance_is_unbiased(targets: Any) -> None:
     # Independent draws: E[T] is the covariance of the estimate, both over every outcome of n = 3.
@@ -78,6 +79,7 @@ def everyone(mechanism: DenseMechanism, people: tuple[int, ...]) -> Any:
         yield prod(float(mechanism.probability(y, x)) for y, x in zip(reports, people, strict=True)), reports
 
 
+@pytest.mark.slow
 def test_a_finite_population_and_a_census_are_exactly_unbiased() -> None:
     rng = random.Random(82)
     people, n = (0, 0, 1, 2), 2

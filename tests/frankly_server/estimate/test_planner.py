@@ -81,6 +81,7 @@ def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
     assert all(a["information"] < b["information"] for a, b in pairwise(points))
 
 
+@pytest.mark.slow
 def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
     """50 random requests; in each the truth is random, and the estimate is within the margin as often as promised."""
     rng = np.random.default_rng(77)

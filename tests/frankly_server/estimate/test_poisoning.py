@@ -16,6 +16,7 @@ from tests.frankly_server.maths import random_mechanism
 WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
 
 
+@pytest.mark.slow
 def test_every_attack_stays_within_and_the_worst_reaches_the_bound(full: bool) -> None:
     """m fakes among all reports, sent in every pure way and in random mixtures, against the honest estimate."""
     rng = random.Random(11)

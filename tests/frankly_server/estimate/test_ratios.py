@@ -129,6 +129,7 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
     assert pair.reach(np.array([1.0, 0.0]), Z, is_score=False) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 100, 500])
 def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
     """Answer 1, of 0.2%, has reports of its own: where they are missing, its share varies with the others' alone.
@@ -204,6 +205,7 @@ def odds(answers: int, of: int, over: int) -> Target:
     return Target("odds", {"en": "odds"}, rows[of], rows[over])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "share", "n"), [(1, 0.3, 60), (4, 0.3, 60), (4, 0.02, 100), (1, 0.02, 100)])
 def test_the_ratio_of_two_choices_is_covered_by_enumeration(epsilon: float, share: float, n: int) -> None:
     mechanism, target = grr(2, epsilon), odds(2, 1, 0)
@@ -216,6 +218,7 @@ def test_the_ratio_of_two_choices_is_covered_by_enumeration(epsilon: float, shar
     assert covered >= 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "plain"), [(200, "clt"), (1000, "clt"), (1000, "score")])
 def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool) -> None:
     """Shares of 5% by randomised response, ε = 1: by the delta method 87.7% at 200 reports and 90.1% at 1,000."""

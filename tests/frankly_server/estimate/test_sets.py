@@ -212,6 +212,7 @@ def test_knowing_that_one_answer_is_true_saves_variance(answers: int, of_bits: f
     assert total == pytest.approx(of_all, rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, 4])
 def test_guaranteed_intervals_of_a_bit_hold_the_truth_and_the_estimate(epsilon: int) -> None:
     """Every outcome of 12 reports of two answers: `exact`, `kl` and `sequence` cover, and hold what is shown."""

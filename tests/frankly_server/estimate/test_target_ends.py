@@ -162,6 +162,7 @@ def test_one_rare_event_is_covered(events: float) -> None:
     assert held >= 0.93
 
 
+@pytest.mark.slow
 def test_a_rare_report_of_a_large_score_is_reckoned_with() -> None:
     """A report that comes in 1 to 2 of 100 cases scores −20 for the first answer and 21 for the last."""
     mechanism = DenseMechanism(10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948)))
@@ -247,6 +248,7 @@ FIRST_RARE = DenseMechanism(10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0
 ONE_SIDED = DenseMechanism(4, ((16, 0), (12, 4)))
 
 
+@pytest.mark.slow
 def test_answers_that_nobody_has_shown_are_reckoned_with() -> None:
     """Two answers whose reports carry large scores are rare: as long as neither came, the variance looks like 0."""
     law, p = np.array(FIRST_RARE.weights) / 1024, np.array([0.002, 0.55, 0.446, 0.002])

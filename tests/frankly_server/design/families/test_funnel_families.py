@@ -52,6 +52,7 @@ FORMULAS: dict[str, Callable[[float, list[list[int]]], float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", JOINTS, ids=len)
 @pytest.mark.parametrize("epsilon", ["0.1", "0.3"])
 @pytest.mark.parametrize("family", FORMULAS)
@@ -113,6 +114,7 @@ def test_conditional_reporting_is_algorithm_1() -> None:
     assert found == pytest.approx(information, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_conditional_reporting_keeps_alpha_ldp_of_the_secret_and_often_less() -> None:
     """Funnel Proposition 1 and the bound before it."""
     rng = random.Random(11)

@@ -37,6 +37,7 @@ def mutual(table: Table, prior: Prior) -> float:
     return float(np.sum(joint[joint > 0] * np.log(ratio[joint > 0])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILY)
 def test_no_report_tells_more_than_is_promised(family: Callable[..., Table], full: bool) -> None:
     """Every report, in fractions, by the definition; a level below that of the raw answers, so that there is work."""
@@ -67,6 +68,7 @@ def test_the_exact_verifier_accepts_them(full: bool) -> None:
             require_private(mechanism, Claim("secret-ldp", high, prior.joint))
 
 
+@pytest.mark.slow
 def test_each_tells_at_least_as_much_as_the_one_before(full: bool) -> None:
     """Merging refines the one group; a group's response is at least its merged report, to rounding.
 

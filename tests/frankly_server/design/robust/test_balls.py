@@ -30,6 +30,7 @@ def test_the_ball_is_where_scipys_power_divergence_stays_below_the_quantile(orde
         assert inside == bool(statistic <= float(found.threshold) * n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_least_and_spread_are_attained_and_never_exceeded(order: float) -> None:
     rng = np.random.default_rng(1000 + round(100 * order))
@@ -101,6 +102,7 @@ def test_beyond_the_subsets_the_spread_is_bounded_from_above() -> None:
         assert 2 * np.max(sums - least(sums, radius, order)) <= found.spread(0) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_spread_is_the_best_of_all_sets(order: float) -> None:
     rng = np.random.default_rng(17)

@@ -32,6 +32,7 @@ def truth_holds(ball: Ball, s: int, u: int, L: Fraction) -> bool:
         return moment.ln() / (alpha - 1) >= radius
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_bound_holds_in_400_digits_and_its_neighbour_does_not(order: float) -> None:
     rng = np.random.default_rng(round(10**6 * order))
@@ -46,6 +47,7 @@ def test_a_bound_holds_in_400_digits_and_its_neighbour_does_not(order: float) ->
                 assert not truth_holds(ball, s, u, (k + 1) * UNIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [0.4, 0.5, 1, 2, 3])
 def test_no_distribution_of_the_ball_is_below_its_bounds(order: float) -> None:
     rng = np.random.default_rng(round(7 + 100 * order))

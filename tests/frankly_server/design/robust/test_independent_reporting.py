@@ -58,6 +58,7 @@ def test_the_verifier_accepts_the_best_split_of_a_claim(secrets: int, values: in
         assert direct_information(counts, split.table()) == pytest.approx(split.information, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("secrets", "values"), SIZES)
 def test_no_split_on_a_finer_grid_is_better(secrets: int, values: int) -> None:
     rng = np.random.default_rng(99 + secrets * 10 + values)
@@ -71,6 +72,7 @@ def test_no_split_on_a_finer_grid_is_better(secrets: int, values: int) -> None:
                 assert direct_information(counts, Q) <= found.information + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_over_the_ball_no_rule_leaks_more_than_it_says(order: int) -> None:
     rng = np.random.default_rng(order)

@@ -78,6 +78,7 @@ def test_without_bounds_an_exclusive_report_leaks_without_end() -> None:
     assert worst_case_epsilon(weights, (((0, 1),) * 2,) * 2) == math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [0.3, 0.5, 1, 1.5, 2, 6])
 def test_support_is_the_optimum_over_the_ball(order: float) -> None:
     draw = np.random.default_rng(round(100 * order))
@@ -121,6 +122,7 @@ def test_support_at_its_ends() -> None:
     assert support(p, w, math.log(4) - 0.01, Fraction(1, 2)) < 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 1.5, 2, 4])
 def test_the_worst_case_over_the_ball_is_the_optimisers(order: float) -> None:
     rng, draw = random.Random(round(10 * order)), np.random.default_rng(round(10 * order))

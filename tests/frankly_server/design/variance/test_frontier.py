@@ -77,6 +77,7 @@ def test_the_information_under_a_cap_is_that_of_another_solver(base: Listed, fac
     assert oracle == pytest.approx(found.information, rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [*SOME[:4], lip_base(11, 5, 3, 0.5)])
 def test_the_frontier_rises_and_is_evenly_spread(base: Listed) -> None:
     W = np.eye(base.answers)
@@ -102,6 +103,7 @@ def test_the_frontier_rises_and_is_evenly_spread(base: Listed) -> None:
         assert told[-1] == pytest.approx(best, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_no_random_mechanism_lies_beyond_the_frontier() -> None:
     rng = random.Random(3)
     for base in SOME[:4]:
@@ -138,6 +140,7 @@ def test_a_generous_cap_gives_the_most_informative_mechanism() -> None:
     assert found.information == pytest.approx(most_informative(base), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_bounds_are_true_when_time_is_up() -> None:
     base = lip_base(13, 5, 3, 0.5)
     full = frontier(base, np.eye(5), 5)
