@@ -24,7 +24,7 @@ from tools.blocks import blocks
 
 PORT: Final = 8000
 """The port that pages name; another one is put in its place wherever it is written."""
-PYTHONS: Final = {"frankly_sdk": "~/app/bin/python", "frankly_server": ".venv/bin/python"}
+PYTHONS: Final = {"frankly_sdk": "~/app/bin/python", "frankly_analyst": ".venv/bin/python"}
 """What a snippet imports → the Python it is for: an app's own environment, or the checkout's."""
 LINK: Final = "https://ask.example.org/s/ID#sha256=…"
 _PUBLISHED: Final = re.compile(r"https?://\S+/s/(?P<survey>[0-9a-f]{32})#sha256=[0-9a-f]{64}")

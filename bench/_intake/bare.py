@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from flask import Flask, request
 from frankly_protocol.documents import SurveyDocument
-from frankly_server.cli.production import Production
+from frankly_server.cli.gunicorn_server import Production
 
 Row = tuple[bytes, bytes, bytes, str, str]
 Insert = Callable[[Row], None]

@@ -94,7 +94,7 @@ def wsgi() -> APIFlask:
     answer = app.wsgi_app
 
     def awake(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        services.releasing.wake()  # in the worker, wherever the application was made
+        services.wake()  # in the worker, wherever the application was made
         return answer(environ, start_response)
 
     app.wsgi_app = awake  # type: ignore[method-assign]

@@ -14,8 +14,8 @@ from frankly_server.settings import Settings
 from frankly_server.store import Database
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
-from frankly_server.surveys.lifecycle import Lifecycle
 from frankly_server.surveys.outbound import Post
+from frankly_server.surveys.survey_state import Lifecycle
 from frankly_server.surveys.webhooks import Herald, Webhooks
 
 
@@ -45,6 +45,11 @@ class Services:
         self.jobs = Jobs(database, self.surveys, clock)
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
         self.herald = Herald(self.webhooks)
+
+    def wake(self) -> None:
+        """Start the threads of releases and webhooks in this process, unless they run already."""
+        self.releasing.wake()
+        self.herald.wake()
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock) -> Self:

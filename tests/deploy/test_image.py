@@ -11,8 +11,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from frankly_server.cli.production import Production
-from frankly_server.cli.serving import DRAIN_S
+from frankly_server.cli.gunicorn_server import Production
+from frankly_server.cli.waitress_server import DRAIN_S
 from frankly_server.settings import Settings
 
 import run

@@ -47,7 +47,7 @@ _FIRST: Final = "tests/deploy/test_first_start.py"
 
 BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("CONTRIBUTING.md", "python3 run.py test"): _shown("tests/deploy/test_checks.py", "the checks are tests"),
-    ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protecting.py"),
+    ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protection.py"),
     ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),
     ("docs/admin.md", "POST /frankly HTTP/1.1"): _made(_HERE),
     ("docs/browser.md", '<script type="module" src="/frankly/element.js">'): _run(_BROWSER),

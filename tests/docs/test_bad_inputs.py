@@ -191,8 +191,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{HERE}::test_a_file_is_old_or_new_never_half",
         "frankly_server/keys/test_keyring.py::test_an_interrupted_init_leaves_old_or_new_never_half")),
     "53": ("files of other editors", (
-        "frankly_server/cli/test_counted.py::test_tables_of_any_editor_become_the_prior",
-        "frankly_server/cli/test_counted.py::test_a_bad_table_ends_with_code_3_and_its_line",
+        "frankly_server/cli/test_survey_counts.py::test_tables_of_any_editor_become_the_prior",
+        "frankly_server/cli/test_survey_counts.py::test_a_bad_table_ends_with_code_3_and_its_line",
         "frankly_server/surveys/test_csv_prior.py::test_it_is_refused_with_its_line",
         f"{DEFINITION}::test_marks_and_line_ends_of_other_editors_are_fine",
         f"{DEFINITION}::test_a_bad_line_is_named_and_not_repeated")),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from frankly_server.cli.serving import Server
+from frankly_server.cli.waitress_server import Server
 
 from tests.frankly_server.web.site import Site, captured_logs, make_site
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 
+from frankly_server.analysis.counted_document import Blocks, Cell, Key, Received
 from frankly_server.analysis.periods import ALL_TIME
-from frankly_server.analysis.received import Blocks, Cell, Key, Received
 from frankly_server.analysis.request import Request
 from frankly_server.store import NO_NUMBER, DocumentRow, Layout, Transaction, is_masked, is_set, members
 

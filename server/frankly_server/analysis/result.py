@@ -15,9 +15,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
-from frankly_server.analysis.parts import Part
+from frankly_server.analysis.counted_document import Blocks, Key, Received
 from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
-from frankly_server.analysis.received import Blocks, Key, Received
+from frankly_server.analysis.pooling import Part
 from frankly_server.analysis.request import VERSION, Request
 from frankly_server.analysis.rows import BETA, NO_PRODUCTS, part_targets, table_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables

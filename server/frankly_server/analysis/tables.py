@@ -13,7 +13,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis.received import Blocks, Received
+from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import Combination, Request
 from frankly_server.estimate.decoder import Targets, shares
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 import click
 
 from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 from frankly_server.durable import written_whole
 from frankly_server.store import Contents, read_back, restore_backup, save_backup
 

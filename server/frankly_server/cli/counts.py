@@ -5,7 +5,7 @@ import click
 
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.cli.opening import open_database, survey_named
+from frankly_server.cli.services import open_database, survey_named
 from frankly_server.store import Difference, SurveyRow, Transaction
 
 _SHOWN = 20

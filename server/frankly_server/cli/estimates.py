@@ -16,7 +16,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis import encode
 from frankly_server.analysis.request import PERCENT, WEIGHTS
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 from frankly_server.estimate.margins import METHODS
 from frankly_server.times import next_release
 

@@ -18,10 +18,10 @@ from frankly_server.web import logs
 # Imported when used: the solver and the web frame cost a second that `frankly --help` should not pay.
 VERBS = {
     "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
-    "migrate": ("frankly_server.cli.database:migrate", "Create the tables, or bring them up to date."),
-    "admin": ("frankly_server.cli.accounts:admin", "Make accounts for the admin pages."),
+    "migrate": ("frankly_server.cli.migrate:migrate", "Create the tables, or bring them up to date."),
+    "admin": ("frankly_server.cli.admin:admin", "Make accounts for the admin pages."),
     "survey": ("frankly_server.cli.survey:survey", "Apply, publish and list surveys."),
-    "release": ("frankly_server.cli.releasing:release", "Release pending reports for counting, now."),
+    "release": ("frankly_server.cli.release:release", "Release pending reports for counting, now."),
     "tokens": ("frankly_server.cli.tokens:tokens", "Make invite tokens for a survey."),
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
     "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),
@@ -33,11 +33,14 @@ VERBS = {
     "witness": ("frankly_server.cli.witness:witness", "Watch other people's logs and co-sign their heads."),
     "audit": ("frankly_server.cli.audit:audit", "Re-verify everything a server has published."),
     "replay": ("frankly_server.cli.estimates:replay", "Compute a saved result again, byte for byte."),
-    "design": ("frankly_server.cli.machine:design", "Design a mechanism (JSON on standard input)."),
-    "measure": ("frankly_server.cli.machine:measure", "Measure a mechanism (JSON on standard input)."),
-    "estimate": ("frankly_server.cli.machine:estimate", "Estimate shares from counts (JSON on standard input)."),
-    "plan": ("frankly_server.cli.machine:plan", "Plan reports, level or margin (JSON on standard input)."),
-    "verify": ("frankly_server.cli.machine:verify", "Verify a claim or a document exactly (JSON on standard input)."),
+    "design": ("frankly_server.cli.design_json:design", "Design a mechanism (JSON on standard input)."),
+    "measure": ("frankly_server.cli.design_json:measure", "Measure a mechanism (JSON on standard input)."),
+    "estimate": ("frankly_server.cli.design_json:estimate", "Estimate shares from counts (JSON on standard input)."),
+    "plan": ("frankly_server.cli.design_json:plan", "Plan reports, level or margin (JSON on standard input)."),
+    "verify": (
+        "frankly_server.cli.design_json:verify",
+        "Verify a claim or a document (JSON on standard input).",
+    ),
     "demo": ("frankly_server.cli.demo:demo", "Run a real survey end to end: affairs, workplace or multi."),
 }
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 from frankly_protocol.clock import SystemClock
 
-from frankly_server.cli import rotating
+from frankly_server.cli import keys_rotate
 from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 from frankly_server.keys import Keyring, Plan
 from frankly_server.settings import Settings
 
@@ -18,7 +18,7 @@ def keys() -> None:
     """Make, rotate and revoke signing keys; make API keys."""
 
 
-rotating.add_to(keys)
+keys_rotate.add_to(keys)
 
 
 @keys.command()
@@ -28,7 +28,7 @@ rotating.add_to(keys)
 @click.option("--root-threshold", type=click.IntRange(1, 32), default=1, help="How many of them must sign [1].")
 @click.option("--publishers", type=click.IntRange(1, 32), default=1, help="How many publisher keys to make [1].")
 @click.option("--publisher-threshold", type=click.IntRange(1, 32), default=1, help="How many must sign a survey [1].")
-@rotating.passphrase_option
+@keys_rotate.passphrase_option
 @json_option
 def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **plan: int) -> None:
     """Make the root keys, the publisher's keys, the log's key and the keys document.
@@ -37,11 +37,11 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
     """
     settings = Settings.load()
     folder = settings.keys_folder
-    passphrase = rotating.read_passphrase(passphrase_file)
+    passphrase = keys_rotate.read_passphrase(passphrase_file)
     question = f"Make new signing keys in {folder}?"
     if force:
         question = f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
-    rotating.ask(yes, question)
+    keys_rotate.ask(yes, question)
     made = Keyring(folder, SystemClock()).init(force=force, plan=Plan(**plan), passphrase=passphrase)
     aside = None if made.set_aside is None else str(made.set_aside)
     if as_json:

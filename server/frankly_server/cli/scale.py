@@ -11,7 +11,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis import encode
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.cli.opening import open_database, survey_named
+from frankly_server.cli.services import open_database, survey_named
 from frankly_server.scale import Counted, DuckDB, Spark, count, export
 from frankly_server.scale.export import ROWS
 from frankly_server.store import Database, Layout, PairKey

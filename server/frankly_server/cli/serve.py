@@ -5,9 +5,9 @@ import click
 
 from frankly_server.app import create_app
 from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.opening import open_services
-from frankly_server.cli.production import Production
-from frankly_server.cli.serving import Server, stopped_by_signals
+from frankly_server.cli.gunicorn_server import Production
+from frankly_server.cli.services import open_services
+from frankly_server.cli.waitress_server import Server, stopped_by_signals
 from frankly_server.settings import Settings
 from frankly_server.web import logs
 
@@ -42,7 +42,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
                 threads=settings.threads,
                 ready=announce,
                 request_timeout_s=settings.request_timeout_s,
-                started=services.releasing.wake,
+                started=services.wake,
             ).run()
             return
         server = Server(
@@ -54,7 +54,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
             request_timeout_s=settings.request_timeout_s,
         )
         announce(server.port)
-        services.releasing.wake()
+        services.wake()
         with stopped_by_signals(server.stop):
             server.run()
 

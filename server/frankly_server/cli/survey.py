@@ -11,9 +11,9 @@ from frankly_protocol.audit import ReportLevel
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from frankly_server.cli import counted, moving
+from frankly_server.cli import survey_counts, survey_state
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 from frankly_server.surveys import Published, PublishedBlock, files
 from frankly_server.surveys.definition import file_schema
 from frankly_server.surveys.drafting import Progress as Report
@@ -35,18 +35,18 @@ def survey() -> None:
     """Apply, compare, export, publish, list, pause, resume, close, archive and erase surveys."""
 
 
-for moving_command in moving.commands():
+for moving_command in survey_state.commands():
     survey.add_command(moving_command)
 
 
 @survey.command()
 @click.argument("file", type=click.File("rb"))
-@counted.option
+@survey_counts.option
 @click.option("--dry-run", is_flag=True, help="Check and show what would change; change nothing.")
 @json_option
 def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -> None:
     """Make the stored draft equal to a survey FILE (YAML); repeating it changes nothing."""
-    definition = counted.definition(file.read(MAX_FILE_BYTES), counts)
+    definition = survey_counts.definition(file.read(MAX_FILE_BYTES), counts)
     with open_services() as services:
         change = services.surveys.apply(definition, dry_run=dry_run)
     if as_json:
@@ -87,12 +87,12 @@ def publish(name: str, as_json: bool) -> None:
 
 @survey.command()
 @click.argument("file", type=click.File("rb"))
-@counted.option
+@survey_counts.option
 @json_option
 def diff(file: BinaryIO, counts: Sequence[str], as_json: bool) -> None:
     """Show what applying a survey FILE would change, line by line; change nothing."""
     with open_services() as services:
-        change = services.surveys.apply(counted.definition(file.read(MAX_FILE_BYTES), counts), dry_run=True)
+        change = services.surveys.apply(survey_counts.definition(file.read(MAX_FILE_BYTES), counts), dry_run=True)
     if as_json:
         write_json(
             {"status": change.status, "survey": change.survey_id, "name": change.name, "diff": list(change.diff)}

@@ -4,7 +4,7 @@
 import click
 
 from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 
 
 @click.command()

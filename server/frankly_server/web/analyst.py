@@ -12,7 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.analysis.planning import plan_within
+from frankly_server.analysis.plan import plan_within
 from frankly_server.analysis.request import PERCENT, RESPONDENTS, WEIGHTS
 from frankly_server.estimate.margins import METHODS
 from frankly_server.parquet import to_parquet

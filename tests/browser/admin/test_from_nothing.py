@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from frankly_sdk import Client
-from frankly_server.web.admin.sentences import said_of
+from frankly_server.web.admin.estimates_sentences import said_of
 from playwright.sync_api import Page
 
 from tests.browser.admin.conftest import PASSWORD, Desk

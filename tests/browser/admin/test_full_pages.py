@@ -11,7 +11,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_server.intake import Intake, Releasing
 from frankly_server.surveys import editing, files
 from frankly_server.surveys.definition import parse_definition, parse_value
-from frankly_server.surveys.protecting import Protection, protect
+from frankly_server.surveys.protection import Protection, protect
 
 from tests.browser.admin.conftest import PASSWORD, Desk
 

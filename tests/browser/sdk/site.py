@@ -11,7 +11,7 @@ from socket import socket
 
 from frankly_protocol.clock import SystemClock, format_time
 from frankly_server.app import create_app
-from frankly_server.cli.serving import Server
+from frankly_server.cli.waitress_server import Server
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade

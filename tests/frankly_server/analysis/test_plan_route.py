@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.analysis.planning import plan_json, plan_within
+from frankly_server.analysis.plan import plan_json, plan_within
 from frankly_server.design.interface import design_json
 from scipy.stats import norm
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 
 from tests.frankly_server.cli.conftest import Frankly
 

@@ -100,7 +100,7 @@ def test_wrong_command_lines_exit_2(frankly: Frankly, arguments: list[str]) -> N
     assert told.problem["code"] == "usage"
 
 
-@pytest.mark.parametrize("verb", [[], *([verb] for verb in front._VERBS), ["keys", "init"], ["survey", "publish"]])
+@pytest.mark.parametrize("verb", [[], *([verb] for verb in front.VERBS), ["keys", "init"], ["survey", "publish"]])
 def test_every_verb_explains_itself(frankly: Frankly, verb: list[str]) -> None:
     done = frankly(*verb, "--help")
     assert done.code == 0

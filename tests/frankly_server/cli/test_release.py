@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from frankly_server.cli.production import Production
-from frankly_server.cli.serving import Server
+from frankly_server.cli.gunicorn_server import Production
+from frankly_server.cli.waitress_server import Server
 from frankly_server.intake import Releasing
 from frankly_server.store import Database
 from frankly_server.web import logs

@@ -9,11 +9,11 @@ from frankly_protocol.canonical import digest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_server.app import create_app
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 from frankly_server.cli.survey import survey
 from frankly_server.settings import Settings
 from frankly_server.store import Database
-from frankly_server.surveys.lifecycle import MOVES
+from frankly_server.surveys.survey_state import MOVES
 
 from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.surveys.samples import value

@@ -8,7 +8,17 @@ from werkzeug.exceptions import HTTPException
 
 from frankly_server.services import Services
 from frankly_server.web import problems
-from frankly_server.web.admin import analyst, entry, people, planning, protecting, publishing, running, telling, writing
+from frankly_server.web.admin import (
+    estimates,
+    margins,
+    people,
+    protection,
+    publish,
+    questions,
+    sign_in,
+    survey_state,
+    webhook,
+)
 from frankly_server.web.admin.pages import assets, failed, render
 from frankly_server.web.security import PATH, Door
 
@@ -24,15 +34,15 @@ def blueprint(services: Services) -> APIBlueprint:
     routes.register_error_handler(Exception, _broken)
     routes.before_app_request(services.herald.wake)
     assets(routes)
-    entry.add_to(routes, services, door)
+    sign_in.add_to(routes, services, door)
     people.add_to(routes, services)
-    writing.add_to(routes, services)
-    protecting.add_to(routes, services)
-    planning.add_to(routes, services)
-    publishing.add_to(routes, services)
-    running.add_to(routes, services)
-    analyst.add_to(routes, services)
-    telling.add_to(routes, services)
+    questions.add_to(routes, services)
+    protection.add_to(routes, services)
+    margins.add_to(routes, services)
+    publish.add_to(routes, services)
+    survey_state.add_to(routes, services)
+    estimates.add_to(routes, services)
+    webhook.add_to(routes, services)
     return routes
 
 

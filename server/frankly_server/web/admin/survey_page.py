@@ -14,7 +14,7 @@ from frankly_server.store.standings import MAIN, StandingRow
 from frankly_server.surveys import Summary, SurveyDefinition
 from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.editing import Draft
-from frankly_server.surveys.lifecycle import shown_state
+from frankly_server.surveys.survey_state import shown_state
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import field, render
 from frankly_server.web.security import PATH, person

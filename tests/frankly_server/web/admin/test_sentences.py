@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from frankly_server.web.admin.sentences import flag_words, interval_words, said_of, said_of_groups, widened
+from frankly_server.web.admin.estimates_sentences import flag_words, interval_words, said_of, said_of_groups, widened
 
 Z = NormalDist().inv_cdf(0.975)
 

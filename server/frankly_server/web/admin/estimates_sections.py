@@ -11,8 +11,8 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.trends import Point, Trend, trend_plot
 from frankly_server.web import reading
-from frankly_server.web.admin.asked import PERCENT_WORDS, Asked
-from frankly_server.web.admin.sentences import Said, said_of, said_of_groups
+from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
+from frankly_server.web.admin.estimates_sentences import Said, said_of, said_of_groups
 
 _DRAWN: Final = 40
 """More bars than that are no picture any more; the table has them all."""

@@ -19,9 +19,9 @@ from frankly_server.services import Services
 from frankly_server.surveys.live import band
 from frankly_server.times import next_release
 from frankly_server.web import reading
-from frankly_server.web.admin.asked import LEVELS, METHOD_WORDS, PERCENT_WORDS, PRODUCTS, Asked
-from frankly_server.web.admin.sections import Names, names_of, sections_of
-from frankly_server.web.admin.sentences import flag_words
+from frankly_server.web.admin.estimates_query import LEVELS, METHOD_WORDS, PERCENT_WORDS, PRODUCTS, Asked
+from frankly_server.web.admin.estimates_sections import Names, names_of, sections_of
+from frankly_server.web.admin.estimates_sentences import flag_words
 from frankly_server.web.admin.survey_page import Opened, opened, show
 from frankly_server.web.analyst import CSV, PARQUET
 from frankly_server.web.security import needs

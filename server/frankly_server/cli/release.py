@@ -5,7 +5,7 @@ import click
 from frankly_protocol.clock import SystemClock, format_time
 
 from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.opening import open_services, survey_named
+from frankly_server.cli.services import open_services, survey_named
 from frankly_server.times import next_release
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from frankly_protocol.clock import SystemClock
 from frankly_server.app import create_app
-from frankly_server.cli.serving import Server
+from frankly_server.cli.waitress_server import Server
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 

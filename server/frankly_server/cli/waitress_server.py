@@ -14,7 +14,7 @@ from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import create_server  # type: ignore[import-untyped]
 
-from frankly_server.cli.arriving import TimelyChannel
+from frankly_server.cli.waitress_channel import TimelyChannel
 
 DRAIN_S = 10.0
 _BACKLOG = 1024

@@ -9,7 +9,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 
 
 @click.group()

@@ -18,7 +18,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
-from frankly_server.analysis.parts import Part
+from frankly_server.analysis.pooling import Part
 from frankly_server.analysis.request import INVERSE_VARIANCE, Request
 from frankly_server.analysis.versions import DIFFER, homogeneity_of, inverse_variance_weights, respondents_weights
 from frankly_server.estimate import Estimate, estimate

@@ -18,7 +18,7 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import _DEFER, ThreadWorker  # type: ignore[import-untyped]
 
-from frankly_server.cli.serving import DRAIN_S
+from frankly_server.cli.waitress_server import DRAIN_S
 from frankly_server.web import logs
 from frankly_server.web.problems import raw_problem
 

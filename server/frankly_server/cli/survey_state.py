@@ -7,8 +7,8 @@ from typing import Final
 import click
 
 from frankly_server.cli.console import json_option, remarks, write_json
-from frankly_server.cli.opening import open_services
-from frankly_server.surveys.lifecycle import MOVES
+from frankly_server.cli.services import open_services
+from frankly_server.surveys.survey_state import MOVES
 
 _HELP: Final[Mapping[str, str]] = {
     "pause": "Take no reports of the survey called NAME for now: devices keep theirs and come back later.",

@@ -11,7 +11,7 @@ import pytest
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import KINDS
-from frankly_server.cli.verifying import verify_json
+from frankly_server.cli.verify import verify_json
 
 from tests.frankly_protocol.audit.definitions import needed
 from tests.frankly_protocol.samples import in_strata, ldp_block, lip_block, sealed, survey

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import requests
-from frankly_server.cli.serving import Server
+from frankly_server.cli.waitress_server import Server
 
 Start = Callable[[str, list[tuple[str, str]]], Any]
 

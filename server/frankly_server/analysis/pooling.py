@@ -7,7 +7,7 @@ from functools import reduce
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
-from frankly_server.analysis.received import Tally
+from frankly_server.analysis.counted_document import Tally
 from frankly_server.estimate import Joint, SetCounts
 from frankly_server.estimate.decoder import Targets
 from frankly_server.estimate.estimator import checked_evidence

@@ -11,10 +11,10 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis.planning import plan_json
+from frankly_server.analysis.plan import plan_json
 from frankly_server.cli.console import json_option, results, table, write_json
-from frankly_server.cli.search import search_shown, stops_at_interrupt
-from frankly_server.cli.verifying import verify_json
+from frankly_server.cli.search_progress import search_shown, stops_at_interrupt
+from frankly_server.cli.verify import verify_json
 from frankly_server.design.interface import design_json
 from frankly_server.design.measuring import measure_json
 from frankly_server.design.regret import in_words

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from frankly_protocol.canonical import parse_json
-from frankly_server.analysis.planning import plan_json
+from frankly_server.analysis.plan import plan_json
 
 from tests.contract.test_every_mechanism import CASES
 from tests.frankly_server.analysis.test_plan_route import asked_of

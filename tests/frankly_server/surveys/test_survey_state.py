@@ -15,7 +15,7 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from frankly_server.surveys.jobs import Jobs
-from frankly_server.surveys.lifecycle import Lifecycle, shown_state
+from frankly_server.surveys.survey_state import Lifecycle, shown_state
 from frankly_server.surveys.surveys import Summary
 
 from tests.frankly_protocol.samples import NOW
