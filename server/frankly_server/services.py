@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every service of one server, wired once; views and commands parse, call one of these, and render."""
+"""Services of one server, wired once; views and commands parse, call one of them, and render."""
 
 from typing import Self
 
@@ -20,15 +20,21 @@ from frankly_server.surveys.webhooks import Herald, Webhooks
 
 
 class Services:
-    """The services over one database and one key folder; nothing is opened before it is used.
+    """The services over one database and one key folder; nothing is opened before its first use.
 
-    surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing keys. log : the
-    transparency log. accounts : people who sign in. lifecycle, jobs : states of surveys, and publishing in the
-    background. webhooks, herald : whom to tell that a survey has closed, and the thread that does.
+    surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing
+    keys.
+    log : the transparency log. accounts : people who sign in. lifecycle, jobs : states of surveys,
+    and publishing in the background. webhooks, herald : addresses that learn of closed surveys, and
+    the thread that posts to them.
     """
 
     def __init__(
-        self, settings: Settings, database: Database, clock: Clock, passwords: Passwords | None = None
+        self,
+        settings: Settings,
+        database: Database,
+        clock: Clock,
+        passwords: Passwords | None = None,
     ) -> None:
         self.settings = settings
         self.database = database
@@ -48,7 +54,7 @@ class Services:
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock) -> Self:
-        """Return the services over the database of `settings`, which must be safe and have the right schema.
+        """Return the services over the database of `settings`, after checking its schema.
 
         Raises UnsafeStore or StoreUnavailable.
         """
@@ -69,11 +75,12 @@ class Services:
         self.keys.check()
 
     def check_health(self) -> None:
-        """Raise StoreUnavailable or UnsafeStore unless the database answers with our schema or a newer one."""
+        """Raise StoreUnavailable or UnsafeStore unless the database has our schema or a newer one."""
         self.database.check(started=True)
 
     def close(self) -> None:
-        """Write what is still in memory and close the database's connections; using a service opens new ones."""
+        """Write what is in memory and close the connections; a later use opens new ones."""
+        # The database last: the others may still write.
         self.herald.stop()
         self.releasing.stop()
         self.intake.close()

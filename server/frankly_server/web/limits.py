@@ -73,7 +73,7 @@ class Limit:
         refused = allowance.wait_s > 0.0
         told = self.policy
         if refused or self._shown:
-            left = 0 if refused else max(0, floor(allowance.left) - about_to_take)
+            left = 0 if refused else max(0, floor(allowance.level) - about_to_take)
             until = allowance.retry_after_s if refused else ceil(allowance.full_s)
             told["RateLimit"] = f'"{self.kind}";r={left};t={until}'
         return told
