@@ -10,8 +10,8 @@ MAX_NAMES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
-    """The level of a bucket.
+class BucketLevel:
+    """The state of a bucket.
 
     level : what can be taken now, 0.0 or more. wait_s : seconds until one more is allowed, 0.0 if
     it is now.
@@ -42,12 +42,12 @@ class Buckets:
         self._guard = threading.Lock()
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()  # name -> (level, time in s)
 
-    def look(self, name: str, now: float) -> Allowance:
+    def look(self, name: str, now: float) -> BucketLevel:
         """Return the allowance of a name without taking anything."""
         with self._guard:
             return self._allowance(self._level(name, now))
 
-    def take(self, name: str, now: float, cost: float = 1.0) -> Allowance:
+    def take(self, name: str, now: float, cost: float = 1.0) -> BucketLevel:
         """Take `cost` if the level is at least 1; return the allowance before that.
 
         A cost above the level leaves a debt: later callers see wait_s > 0 until it is paid.
@@ -67,8 +67,8 @@ class Buckets:
         level, then = self._levels.get(name, (self.burst, now))
         return min(self.burst, level + max(0.0, now - then) * self.per_s)
 
-    def _allowance(self, level: float) -> Allowance:
-        return Allowance(
+    def _allowance(self, level: float) -> BucketLevel:
+        return BucketLevel(
             level=max(0.0, level),
             wait_s=0.0 if level >= 1.0 else (1.0 - level) / self.per_s,
             full_s=(self.burst - level) / self.per_s,

@@ -16,7 +16,7 @@ from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.lifecycle import Lifecycle
 from frankly_server.surveys.outbound import Post
-from frankly_server.surveys.webhooks import Herald, Webhooks
+from frankly_server.surveys.webhooks import Webhooks, WebhookThread
 
 
 class Services:
@@ -50,7 +50,7 @@ class Services:
         self.lifecycle = Lifecycle(database)
         self.jobs = Jobs(database, self.surveys, clock)
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
-        self.herald = Herald(self.webhooks)
+        self.herald = WebhookThread(self.webhooks)
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock) -> Self:

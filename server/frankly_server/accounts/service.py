@@ -117,8 +117,7 @@ class Accounts:
         address = folded(email)
         with self._database.reading("find account") as tx:
             row = tx.accounts.by_email(address) if _EMAIL.fullmatch(address) else None
-        # Checked for unknown and locked accounts too: otherwise the time would tell them from the
-        # others.
+        # Checked for unknown and locked accounts too: otherwise the time would show which exist.
         matches = self._passwords.check(row.password if row else None, password)
         if row is None or row.disabled is not None or self._is_locked(row):
             raise _refused()

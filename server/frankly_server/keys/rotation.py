@@ -27,7 +27,7 @@ PENDING: Final = "keys.next.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RotationChange:
     """Changes that the next version makes.
 
     drop : ids of keys to remove, of any role. roots, publishers : numbers of new keys. log : True
@@ -76,7 +76,7 @@ class Rotation:
         self._extra_files = tuple(extra_files)
         self._passphrase = passphrase
 
-    def propose(self, change: Change) -> Proposal:
+    def propose(self, change: RotationChange) -> Proposal:
         """Generate new keys and sign the next version; put it in force if that is enough.
 
         Every root key at hand signs. A proposal that still waits is replaced.
@@ -178,7 +178,7 @@ class Rotation:
     def _next(
         self,
         old: KeysDocument,
-        change: Change,
+        change: RotationChange,
         generate: Callable[[str], PublicKey],
     ) -> KeysDocument:
         known_ids = _ids((*old.root.keys, *old.publisher.keys)) | _named_ids(old.log)
@@ -230,7 +230,7 @@ def _role(
     return Role(tuple(keys), required)
 
 
-def _log(old: LogRole | None, change: Change, generate: Callable[[], PublicKey]) -> LogRole | None:
+def _log(old: LogRole | None, change: RotationChange, generate: Callable[[], PublicKey]) -> LogRole | None:
     if old is None:
         if change.witnesses or change.log:
             public = generate()
