@@ -32,6 +32,7 @@ def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         temporary.rename(path)
         sync_folder(path.parent)
+    # BaseException: an interrupt must not leave the temporary file either.
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -123,6 +123,7 @@ class Settings(BaseSettings):
         Raises InvalidInput(unsafe_setting) naming the variable at fault, never its value.
         """
         known = {_PREFIX + name.upper() for name in cls.model_fields} | cls.client_variables
+        # Checked here, because pydantic ignores unknown environment variables.
         for variable in sorted(os.environ):
             if variable.upper().startswith(_PREFIX) and variable.upper() not in known:
                 raise InvalidInput(
@@ -137,6 +138,7 @@ class Settings(BaseSettings):
                 Fault(Problem.UNSAFE_SETTING, _PREFIX + fault.field.upper(), fault.detail)
                 for fault in faults_of(error, Problem.UNSAFE_SETTING)
             ]
+            # from None: a traceback could show the value, such as a database password.
             raise invalid(faults) from None
 
     def store_url(self) -> str:

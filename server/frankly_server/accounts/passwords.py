@@ -74,7 +74,9 @@ class Passwords:
             if self._decoy_hash is None:
                 self._decoy_hash = self._hasher.hash(secrets.token_bytes(32))
             try:
+                # Cut at the longest password that can be set: hashing more would only cost time.
                 self._hasher.verify(stored_hash or self._decoy_hash, _bytes(password[:MAX_LENGTH]))
+            # A damaged hash in the database is a wrong password, not a fault.
             except (VerificationError, InvalidHashError):
                 return False
             return stored_hash is not None

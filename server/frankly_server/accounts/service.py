@@ -124,9 +124,11 @@ class Accounts:
         if not matches:
             self._count_failure(row.id)
             raise _refused()
+        # A new token at every sign-in prevents session fixation.
         token = secrets.token_urlsafe(32)
         now = self._clock.now()
         with self._database.transaction("sign in") as tx:
+            # Expired sessions of all accounts are deleted here; no other job does it.
             tx.sessions.forget(self._now())
             tx.accounts.change(row.id, failures=0, locked_until=None)
             tx.sessions.add(_hash(token), row.id, format_time(now + timedelta(seconds=SESSION_S)))
@@ -138,6 +140,7 @@ class Accounts:
 
         Returns None for an unknown or expired token, and for a disabled account.
         """
+        # A malformed cookie costs no query.
         if not _TOKEN.fullmatch(token):
             return None
         with self._database.reading("find session") as tx:
@@ -161,6 +164,7 @@ class Accounts:
             raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", "old")
         new_hash = self._passwords.hash(new)
         with self._database.transaction("change password") as tx:
+            # All sessions end, so that a person who knew the old password loses theirs too.
             tx.accounts.change(person.id, password=new_hash, failures=0, locked_until=None)
             tx.sessions.end_all(person.id)
             self._record(tx, person.organisation, person.email, "password changed", person.email)
@@ -247,6 +251,7 @@ def folded(email: str) -> str:
 
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
     row = tx.accounts.get(account_id)
+    # Accounts of other organisations are answered like unknown ones.
     if row is None or row.organisation != by.organisation:
         raise InvalidInput(Problem.NOT_FOUND, "there is no such account", "account")
     if row.id == by.id:
@@ -271,4 +276,6 @@ def _person(row: AccountRow) -> Person:
 
 
 def _hash(token: str) -> str:
+    # A fast hash is enough for a random token of 256 bits.
+    # surrogatepass: a token with lone surrogates is unknown, not an error.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -66,6 +66,7 @@ def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
         )
         raise key_file_problem(path, detail)
     try:
+        # The library refuses a passphrase for a key that is not encrypted.
         private = load_pem_private_key(data, password=passphrase if encrypted else None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
         detail = "this passphrase does not open it" if encrypted else "this is no PEM private key"
@@ -90,6 +91,7 @@ def read_private(path: Path) -> bytes:
                     path,
                     f"others may read this file (mode {mode:04o}); run chmod 600 {path}",
                 )
+            # Bounded, in case the path names some large file by mistake.
             return file.read(_MAX_FILE_BYTES)
     except FileNotFoundError:
         raise key_file_problem(
@@ -124,6 +126,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
 
 
 def _set_aside(folder: Path) -> Path:
+    # The first free number: keys that were set aside before are kept.
     number = 1
     while (path := folder.with_name(f"{folder.name}.old-{number}")).exists():
         number += 1
@@ -132,6 +135,7 @@ def _set_aside(folder: Path) -> Path:
 
 
 def _write(path: Path, data: bytes) -> None:
+    # Created with its final mode: at no time can others open the file.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
         file.write(data)

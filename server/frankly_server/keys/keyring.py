@@ -111,6 +111,7 @@ class Keyring:
         files = {numbered(ROOT, i): to_pem(key, passphrase) for i, key in enumerate(roots)}
         files |= {numbered(PUBLISHER, i): to_pem(key) for i, key in enumerate(publishers)}
         files |= {LOG_KEY: to_pem(log), DOCUMENT: envelope, version_name(1): envelope}
+        # In one step: a crash must not leave keys without the document that names them.
         set_aside = write_folder(self._folder, files)
         return NewKeys(self._folder, _ids(roots), _ids(publishers), log.public.key_id, set_aside)
 
@@ -138,6 +139,7 @@ class Keyring:
 
         Cached until the newest version changes, because every device requests the chain.
         """
+        # Read from disk each time: the command line may have rotated the keys meanwhile.
         if self._chain[-1:] != [self.document()]:
             newest = self.trusted_or_expired().version  # devices check the dates
             self._chain = [self.document(version) for version in range(1, newest + 1)]
@@ -171,6 +173,7 @@ class Keyring:
         """
         require_private_folder(self._folder)
         role = self.trusted().publisher
+        # Retired keys stay in the folder, but their signatures do not count.
         trusted_ids = {key.key_id for key in role.keys}
         signers = [key for key in self.private_keys(PUBLISHER) if key.public.key_id in trusted_ids]
         if len(signers) < role.threshold:
@@ -205,6 +208,7 @@ class Keyring:
     def key_files(self, name: str) -> list[Path]:
         """Return the paths of a role's key files, as in root.pem, root-2.pem, root-0123abcd.pem."""
         stem = Path(name).stem
+        # The glob alone also matches other names, such as rootless.pem.
         return sorted(path for path in self._folder.glob(f"{stem}*.pem") if path.stem.partition("-")[0] == stem)
 
     def trusted(self) -> KeysDocument:

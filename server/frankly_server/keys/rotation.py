@@ -87,6 +87,7 @@ class Rotation:
         require_private_folder(self._folder)
         self._keyring.require_room()
         old = self._keyring.trusted_or_expired()
+        # `generate` is called while the document is built and collects the private keys here.
         generated: list[tuple[str, SigningKey]] = []
 
         def generate(name: str) -> PublicKey:
@@ -105,6 +106,7 @@ class Rotation:
             document = KeysDocument.parse(self._next(old, change, generate).payload())
         except DocumentRejected as error:
             raise InvalidInput(Problem.FIELD_TYPE, error.detail, error.field) from None
+        # On disk before the proposal names them: a crash must not lose a key that may be in force.
         for name, key in generated:
             path = self._folder / f"{Path(name).stem}-{key.public.key_id[:12]}.pem"
             _write(path, to_pem(key, self._passphrase if name == ROOT else None))
@@ -138,31 +140,22 @@ class Rotation:
 
     def _sign(self, envelope: Envelope, roots: Sequence[SigningKey]) -> Proposal:
         old, document = self._keyring.trusted_or_expired(), KeysDocument.parse(envelope.payload)
-        root_ids = {key.key_id for key in (*old.root.keys, *document.root.keys)}
+        root_keys = (*old.root.keys, *document.root.keys)
+        root_ids = _ids(root_keys)
         message = pae(envelope.payload_type, envelope.payload)
         signatures = {s.key_id: s for s in envelope.signatures}
         for key in roots:
+            # Other keys at hand, such as retired roots, do not sign.
             if key.public.key_id in root_ids:
                 signatures[key.public.key_id] = Signature(key.public.key_id, key.sign(message))
         envelope = replace(
             envelope,
+            # Sorted, so that the bytes do not depend on the order of signing.
             signatures=tuple(signatures[name] for name in sorted(signatures)),
         )
-        valid = {
-            key.key_id
-            for key in (
-                *old.root.keys,
-                *document.root.keys,
-            )
-            if _signed(envelope, key)
-        }
-        missing = [
-            max(
-                0,
-                role.threshold - len(valid & _ids(role.keys)),
-            )
-            for role in (old.root, document.root)
-        ]
+        valid = {key.key_id for key in root_keys if _signed(envelope, key)}
+        roles = (old.root, document.root)
+        missing = [max(0, role.threshold - len(valid & _ids(role.keys))) for role in roles]
         data = envelope.to_bytes()
         if any(missing):
             _write(self._folder / PENDING, data)
@@ -223,14 +216,17 @@ def _role(
     """Return a role without dropped keys and with `count` new ones, more if the threshold needs it."""
     keys = [key for key in old.keys if key.key_id not in drop]
     required = old.threshold if threshold is None else threshold
-    # Filled up only after a drop: a threshold above the number of keys is an error of the change
-    # itself.
+    # Filled up only after a drop: a threshold above the number of keys is an error of the change.
     missing = max(0, required - len(keys)) if len(keys) < len(old.keys) else 0
     keys += [generate() for _ in range(max(count, missing))]
     return Role(tuple(keys), required)
 
 
-def _log(old: LogRole | None, change: RotationChange, generate: Callable[[], PublicKey]) -> LogRole | None:
+def _log(
+    old: LogRole | None,
+    change: RotationChange,
+    generate: Callable[[], PublicKey],
+) -> LogRole | None:
     if old is None:
         if change.witnesses or change.log:
             public = generate()
@@ -243,7 +239,9 @@ def _log(old: LogRole | None, change: RotationChange, generate: Callable[[], Pub
     added = dict(change.witnesses)
     remaining = [w for w in old.witnesses if w.public.key_id not in change.drop and w.name not in added]
     witnesses = (*remaining, *(NamedKey(name, public, WITNESS) for name, public in added.items()))
+    # Without a given threshold, dropped witnesses lower it: it could not be reached otherwise.
     threshold = min(old.threshold, len(witnesses)) if change.witness_threshold is None else change.witness_threshold
+    # The first witness raises a threshold of 0 to 1: with 0 its signature would not be required.
     return LogRole(old.log, witnesses, threshold or (1 if witnesses else 0))
 
 

@@ -129,6 +129,7 @@ def _pending(path: Path, version: int) -> KeysDocument | None:
     if not path.is_file():
         return None
     try:
+        # A damaged or outdated proposal counts as none: `frankly keys rotate` replaces it.
         proposal = KeysDocument.parse(Envelope.from_bytes(read_private(path), KEYS_TYPE).payload)
     except DocumentRejected:
         return None

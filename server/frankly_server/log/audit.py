@@ -39,6 +39,7 @@ from frankly_protocol.trust.proof import MAX_PROOF_BYTES
 
 from frankly_server.log.site import TEXT, Site
 
+# Limits on what a hostile server can make the audit download and hold.
 _KEYS_BYTES = 256 * 2**10
 _LIST_BYTES = 4 * 2**20
 _MAX_ENTRIES = 131_072
@@ -101,6 +102,7 @@ def audit(
     head to start from.
     """
     report = Audit()
+    # Checked on its own first, because everything below needs keys in force.
     newest = site.get("/v1/keys", _KEYS_BYTES)
     keys = accept_keys(newest, clock.now())
     report.keys_version = keys.version
@@ -111,6 +113,7 @@ def audit(
             trusted,
             clock.now(),
         )
+        # A server could otherwise show different keys to devices that use only one of the two.
         if proven.keys != keys:
             raise Equivocation("/v1/keys has other keys than the end of the chain")
     if keys.log is None:
@@ -154,6 +157,7 @@ def _entries(site: Site, size: int) -> list[Entry]:
         body = record(_parsed(listing), None, {"size", "entries"})
         page = items(body["entries"], "entries", 1, 1000, _entry)
         entries += page
+    # The log may have grown since its head was signed: later entries are not covered by it.
     return entries[:size]
 
 
@@ -177,12 +181,8 @@ def _check_root(report: Audit, signed: SignedCheckpoint) -> None:
                     f"it is at position {i}, the server lists it at {entry.position}",
                 )
             )
-    if (
-        Tree(
-            [document_leaf(entry.digest) for entry in report.entries],
-        ).root()
-        != signed.checkpoint.root
-    ):
+    tree = Tree([document_leaf(entry.digest) for entry in report.entries])
+    if tree.root() != signed.checkpoint.root:
         report.findings.append(
             Finding("log", "root", "the listed entries do not have the root that was signed"),
         )
@@ -193,6 +193,7 @@ def _check_growth(site: Site, since: bytes | None, signed: SignedCheckpoint) -> 
         return
     old, new = SignedCheckpoint.from_bytes(since).checkpoint, signed.checkpoint
     text = b""
+    # Empty trees and equal sizes need no proof: their roots are compared.
     if 0 < old.size < new.size:
         text = site.get(f"/v1/log/consistency?old={old.size}&new={new.size}", MAX_PROOF_BYTES, TEXT)
     proof = hash_lines(text.decode("ascii", "replace").splitlines())
@@ -218,6 +219,7 @@ def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> Su
                 "it is of another survey or version than the log lists",
                 "survey",
             )
+        # Two findings if both fail; the document is compared with the log in any case.
         with report.checking("signature", entry.digest):
             envelope.verify(keys.publisher.keys, keys.publisher.threshold)
         with report.checking("privacy", entry.digest):
@@ -271,6 +273,7 @@ def _check_versions(
             )
         for digest in digests:
             document = documents.get(digest)
+            # Any document of the version before: several of them are a finding already.
             if document is not None and version > 1 and document.prev not in versions.get(version - 1, []):
                 report.findings.append(
                     Finding("chain", survey, f"{digest} does not follow a logged version"),
@@ -285,6 +288,7 @@ def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> N
     )
     counts = dict(items(body["documents"], "documents", 0, 10_000, _count))
     report.counts |= counts
+    # Reports under a document outside the log: its mechanism was never public.
     for digest in sorted(set(counts) - logged):
         report.findings.append(
             Finding(

@@ -133,6 +133,7 @@ class LogService:
         with self._database.reading("log head") as tx:
             tree = self._grown(tx)
         size = head.checkpoint.size
+        # Compared with the tree: a cosignature for the head of a fork must not be stored.
         if size > tree.size or head.checkpoint != Checkpoint(role.log.name, size, tree.root(size)):
             raise InvalidInput(
                 Problem.COSIGNATURE_INVALID,
@@ -198,6 +199,7 @@ class LogService:
 
     def _watched(self, tx: Transaction, tree: Tree, index: int) -> SignedCheckpoint | None:
         for size in tx.log.cosigned_sizes():
+            # The head must contain the document.
             if not index < size <= tree.size:
                 continue
             signed = self._signed(tx, tree, size)
@@ -229,6 +231,7 @@ class LogService:
     def _grown(self, tx: Transaction) -> Tree:
         """Return a tree with every entry of the database; entries are never deleted."""
         with self._guard:
+            # Within the lock: the query begins at the size of the tree that it extends.
             new_digests = tx.log.digests(self._tree.size)
             if new_digests:
                 grown = Tree(self._tree.leaves(self._tree.size))

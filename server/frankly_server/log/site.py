@@ -9,8 +9,10 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 JSON, TEXT = "application/json", "text/plain"
+# Seconds for the connection and for each read.
 _TIMEOUT = (5.0, 10.0)
 _CHUNK = 64 * 2**10
+# Hosts that may use http: the connection does not leave the machine.
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 

@@ -111,6 +111,7 @@ class Witness:
             self._require_growth(site, before, memory, signed)
             with written_whole(self._file(origin), replace=True) as file:  # (W4)
                 file.write(Seen(proven.newest, signed.to_bytes()).to_bytes())
+        # The head is on disk now: signing and posting need no lock.
         line = cosign(signed.checkpoint, self._name, self._key, self._clock.now())  # (W5)
         named = any(w.name == self._name and w.public == self._key.public for w in role.witnesses)
         if named:
@@ -150,6 +151,7 @@ class Witness:
 
     def _keep_evidence(self, *notes: bytes) -> None:
         for note in notes:
+            # Named by content: one piece of evidence never overwrites another.
             path = self._folder / f"fork-{hashlib.sha256(note).hexdigest()[:16]}.note"
             with written_whole(path, replace=True) as file:
                 file.write(note)
@@ -167,6 +169,7 @@ class Witness:
             ) from None
 
     def _file(self, origin: str) -> Path:
+        # Hashed, because an origin is the server's text and may hold a slash.
         return self._folder / f"log-{hashlib.sha256(origin.encode()).hexdigest()[:16]}.json"
 
     @contextmanager

@@ -94,6 +94,7 @@ def read_counts(data: bytes, public: Sequence[PublicQuestion] = ()) -> CountTabl
     lines = _lines(data)
     header = _cells(lines[0], 1)
     leading = _leading(header, public)
+    # Checked before the lines are parsed: it bounds the work.
     max_lines = _MAX_ROWS * prod(len(set(question.choices.values())) for question in leading)
     if len(lines) > max_lines + 1:
         raise InvalidInput(
@@ -142,6 +143,7 @@ def _leading(header: Sequence[str], public: Sequence[PublicQuestion]) -> list[Pu
         if not matching:
             break
         leading.append(matching[0])
+    # With a missing column the counts could not be assigned to strata.
     if leading and (len(leading) < len(public) or len(header) < len(leading) + 2):
         message = f"counts for each stratum begin with the columns {', '.join(q.id for q in public)}, then the secret's"
         raise _line_error(Problem.PRIOR_SHAPE, 1, message)
@@ -150,6 +152,7 @@ def _leading(header: Sequence[str], public: Sequence[PublicQuestion]) -> list[Pu
 
 def _stratum(row: Sequence[str], leading: Sequence[PublicQuestion], number: int) -> tuple[str, ...]:
     choice_ids = []
+    # The row is longer: the secret and the counts follow.
     for cell, question in zip(row, leading, strict=False):
         choice = question.choices.get(folded(cell))
         if choice is None:
@@ -163,6 +166,7 @@ def _lines(data: bytes) -> list[str]:
     if len(data) > MAX_BYTES:
         raise InvalidInput(Problem.PRIOR_SHAPE, f"a table has at most {MAX_BYTES} bytes", "counts")
     try:
+        # utf-8-sig, because spreadsheets write a byte order mark.
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _line_error(

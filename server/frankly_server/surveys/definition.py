@@ -69,6 +69,7 @@ def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, .
             f"a question has 2 to 64 choices, this one has {len(choices)}",
         )
     _no_collision([("id", choice.id, choice.id) for choice in choices])
+    # The survey checks elsewhere that every text has every language.
     for language in choices[0].label:
         _no_collision([("label", c.label[language], folded(c.label[language])) for c in choices if language in c.label])
     return choices
@@ -137,12 +138,8 @@ class BlockDefinition(ExplicitParameters, Levels):
     @property
     def joint_answers(self) -> tuple[str, ...]:
         """Ids of the joint answers in row-major order, the last question fastest."""
-        return tuple(
-            "-".join(ids)
-            for ids in product(
-                *([c.id for c in q.choices] for q in self.questions),
-            )
-        )
+        choice_ids = [[choice.id for choice in question.choices] for question in self.questions]
+        return tuple("-".join(ids) for ids in product(*choice_ids))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -175,6 +172,7 @@ class BlockDefinition(ExplicitParameters, Levels):
 
     def _check_prior(self, prior: PriorDefinition, *, named: bool) -> None:
         rows = len(prior.tables[0])
+        # In pairs (s, u) the rows stand for s, so that the columns are those of u alone.
         columns = self.answers // rows if self.in_pairs else self.answers
         for table, place in zip(prior.tables, prior.places, strict=True):
             for s, row in enumerate(table):
@@ -205,6 +203,7 @@ class TokensDefinition(ClosedModel):
             message = "an outside issuer's tokens need its key, invites have none"
             raise custom(Problem.DEFINITION_INVALID, message)
         try:
+            # The parser of devices: a key that they cannot read is refused here.
             token_verifier(self.rule)
         except InvalidInput:
             message = "the issuer's key is RSA of 2048 to 4096 bits, DER in base64url without padding"
@@ -262,6 +261,7 @@ class SurveyDefinition(ClosedModel):
         cls, strata: tuple[QuestionDefinition, ...], info: ValidationInfo
     ) -> tuple[QuestionDefinition, ...]:
         fields = info.data
+        # Missing fields were invalid, and have errors of their own.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
             return strata
         min_reports, cells = (
@@ -296,14 +296,8 @@ class SurveyDefinition(ClosedModel):
     @property
     def step(self) -> int:
         """The least number of reports released together."""
-        return (
-            min(
-                RELEASE_STEP,
-                self.min_reports,
-            )
-            if self.release_step is None
-            else self.release_step
-        )
+        default = min(RELEASE_STEP, self.min_reports)
+        return default if self.release_step is None else self.release_step
 
     @property
     def questions(self) -> tuple[QuestionDefinition, ...]:
@@ -321,6 +315,7 @@ class SurveyDefinition(ClosedModel):
 
     def to_json(self) -> str:
         """Return the definition as canonical JSON; fields left at their defaults are left out."""
+        # Without defaults, so that a new optional field does not change old digests.
         return canonical.dumps(self.model_dump(mode="json", exclude_defaults=True)).decode("utf-8")
 
     @property
@@ -350,6 +345,7 @@ def _unless_null(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     without_null = {key: _unless_null(value) for key, value in schema.items() if (key, value) != ("default", None)}
+    # pydantic writes an optional field as anyOf with null; without null one option is left.
     single = without_null.pop("anyOf") if len(without_null.get("anyOf", ())) == 1 else ()
     return {**without_null, **{key: value for option in single for key, value in option.items()}}
 

@@ -20,6 +20,7 @@ from frankly_protocol.promises import Promise
 from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.priors import block_request
 
+# Rounded down: a level at the cap is rather warned about than missed.
 _CAP = exp_lower(Fraction(DEVICE_CAP))
 
 
@@ -118,5 +119,7 @@ def _expected(definition: SurveyDefinition, i: int) -> _ExpectedBlock:
     block = definition.blocks[i]
     promises = block_request(block, f"blocks[{i}]").promises
     claims = [promise.claim for promise in promises]
+    # Other notions rest on a prior or bound only the secret: their ceiling is known after the
+    # design.
     ldp_levels = [Fraction(*claim.level) for claim in claims if claim.notion == "ldp" and claim.level is not None]
     return _ExpectedBlock(block.id, promises, min(ldp_levels, default=None))

@@ -195,6 +195,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
     if block.mechanism in FAMILIES:
         # Designed in any case: the error below names the choices, that of `design` could not.
         request = replace(request, accept_unidentifiable=True)
+    # Settling the promises may refuse the mechanism too, so that both need the path.
     with named(field):
         designed = design(request)
         promises = requested.settled_promises(designed.claims)
@@ -237,4 +238,5 @@ def _question(question: QuestionDefinition) -> Question:
 
 
 def _decimal(value: float) -> str:
+    # rounding: certificates inform about the design; no privacy decision reads them.
     return f"{value:.12g}"

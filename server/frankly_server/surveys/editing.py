@@ -77,11 +77,13 @@ def block_of(draft: Draft, block_id: str) -> Draft:
 
 def with_budget(draft: Draft) -> Draft:
     """Set the budget to the level of the whole report, at most 60 nats; return the draft."""
+    # The parser needs a budget; this one never refuses what the next lines measure.
     draft["budget"] = _MAX_BUDGET
     try:
         odds = expected_form(parse_value(draft)).report_level.odds
     except InvalidInput:  # saving the draft raises the same error
         return draft
+    # ln_up rounds up, so that the budget always covers the level.
     if odds is not None and odds <= exp_lower(Fraction(_MAX_BUDGET)):
         draft["budget"] = f"{max(Decimal(ln_up(odds)), _MIN_BUDGET).normalize():f}"
     return draft
@@ -129,10 +131,7 @@ def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
     for label in choices:
         choice_list.append(
             {
-                "id": slug(
-                    label,
-                    [choice["id"] for choice in choice_list],
-                ),
+                "id": slug(label, [choice["id"] for choice in choice_list]),
                 "label": {languages[0]: label},
             }
         )

@@ -23,6 +23,7 @@ _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _NUMERAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
+# Joiners, variation selectors and the soft hyphen: people cannot see them.
 _IGNORABLE: Final = "\u200c\u200d\ufe0e\ufe0f\u00ad"
 
 
@@ -89,6 +90,7 @@ def _whole(value: Any, least: int = 1) -> int:
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
+    # yes, on and 1 are refused, although other YAML readers take them for true.
     if value not in ("true", "false"):
         raise custom(Problem.FIELD_TYPE, "write true or false")
     return bool(value == "true")
@@ -124,6 +126,7 @@ def _budget(value: Any) -> str:
 
 def _level(read: Any, value: Any) -> str:
     try:
+        # Only checked: the text is stored and parsed again where it is used, without rounding.
         read()
     except InvalidInput as error:
         raise custom(error.problem, error.detail) from None
@@ -152,6 +155,7 @@ def _json_schema(
 
 
 def _anchored(pattern: re.Pattern[str]) -> str:
+    # JSON Schema searches for a pattern; Python's fullmatch is anchored.
     return f"^({pattern.pattern})$"
 
 
@@ -161,10 +165,7 @@ Slug = Annotated[str, BeforeValidator(_slug), _json_schema("An id.", pattern=_an
 Language = Annotated[
     str,
     BeforeValidator(_language),
-    _json_schema(
-        "A language tag.",
-        pattern=_anchored(_LANGUAGE),
-    ),
+    _json_schema("A language tag.", pattern=_anchored(_LANGUAGE)),
 ]
 Text = Annotated[str, BeforeValidator(_text), _json_schema("A text.", minLength=1, maxLength=4000)]
 Whole = Annotated[
@@ -192,9 +193,7 @@ Reports = Annotated[
 Flag = Annotated[
     bool,
     BeforeValidator(_flag),
-    WithJsonSchema(
-        {"enum": [True, False, "true", "false"]},
-    ),
+    WithJsonSchema({"enum": [True, False, "true", "false"]}),
 ]
 Moment = Annotated[
     datetime,
@@ -205,46 +204,29 @@ Moment = Annotated[
 Epsilon = Annotated[
     str,
     BeforeValidator(_nats),
-    _json_schema(
-        f"Nats, {_LEAST} to {MAX_EPSILON}.",
-        _NUMBER,
-    ),
+    _json_schema(f"Nats, {_LEAST} to {MAX_EPSILON}.", _NUMBER),
 ]
 Side = Annotated[
     str,
     BeforeValidator(_side),
-    _json_schema(
-        "Nats, or inf for a side that is not promised.",
-        _NUMBER,
-    ),
+    _json_schema("Nats, or inf for a side that is not promised.", _NUMBER),
 ]
 Ceiling = Annotated[
     str,
     BeforeValidator(_ceiling),
-    _json_schema(
-        f"Nats, {_LEAST} to {2 * MAX_EPSILON}.",
-        _NUMBER,
-    ),
+    _json_schema(f"Nats, {_LEAST} to {2 * MAX_EPSILON}.", _NUMBER),
 ]
 Budget = Annotated[
     str,
     BeforeValidator(_budget),
-    _json_schema(
-        f"Nats, {_LEAST} to {6 * MAX_EPSILON}.",
-        _NUMBER,
-    ),
+    _json_schema(f"Nats, {_LEAST} to {6 * MAX_EPSILON}.", _NUMBER),
 ]
 Cell = Annotated[
     str,
     BeforeValidator(cell),
-    _json_schema(
-        "A count such as 120, or a share such as 0.125.",
-        _NUMBER,
-    ),
+    _json_schema("A count such as 120, or a share such as 0.125.", _NUMBER),
 ]
 LocalisedText = Annotated[
     dict[Language, Text],
-    AfterValidator(
-        lambda texts: dict(sorted(texts.items())),
-    ),
+    AfterValidator(lambda texts: dict(sorted(texts.items()))),
 ]

@@ -23,6 +23,7 @@ from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.published import Published, require_taking
 from frankly_server.surveys.surveys import Surveys
 
+# The row changes with every block, whose search takes a minute at most: the process must be dead.
 _LOST_S: Final = 15 * 60
 _CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
@@ -129,6 +130,7 @@ class Jobs:
 
     def _timer(self, job_id: str) -> Callable[[], float]:
         """Return a clock for the search that raises _Cancelled once the job is to stop."""
+        # A list, because the inner function replaces the value.
         last_check = [time.monotonic()]
 
         def timer() -> float:

@@ -64,6 +64,7 @@ class Lifecycle:
 
     def adopt(self, survey_id: str, organisation: str) -> None:
         """Assign a new survey to an organisation."""
+        # MAIN is the default of a survey without a row.
         if organisation != MAIN:
             with self._database.transaction("adopt survey") as tx:
                 tx.standings.put(
@@ -115,6 +116,7 @@ class Lifecycle:
 
 def shown_state(summary: Summary, standing: StandingRow) -> str:
     """Return draft, scheduled, live, paused, closed or archived."""
+    # The server's state comes first: it overrides the times of the document.
     if standing.state == "archived":
         return "archived"
     if summary.version == 0:

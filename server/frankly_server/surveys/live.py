@@ -79,12 +79,12 @@ def live(
         pending=band(max(0, accepted - total)),
         versions=[
             VersionCount(
-                d.version,
-                d.digest,
+                document.version,
+                document.digest,
                 n,
-                next_release(d.release_every, now),
+                next_release(document.release_every, now),
             )
-            for d, n in documents
+            for document, n in documents
         ],
         refusals={code: band(n) for code, n in sorted(by_code.items())},
         outlook=_outlook(documents[-1][0], total, target) if documents else [],
@@ -97,6 +97,7 @@ def band(n: int) -> str:
         return "none"
     if n < SMALL:
         return f"fewer than {SMALL}"
+    # Bands of the series 1, 2, 5, 10, …: a single report rarely changes the band.
     power = 10 ** (len(str(n)) - 1)
     low = max(step * power for step in _LADDER if step * power <= n)
     high = min(step * power for step in (*_LADDER, 10) if step * power > n)

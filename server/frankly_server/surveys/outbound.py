@@ -44,10 +44,12 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
         message = "this server has no webhooks: its operator allows hosts with FRANKLY_WEBHOOK_HOSTS"
         raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
+        # urlsplit silently drops tabs and line breaks, so that it would judge another text.
         url_parts = urlsplit(url if url.isascii() and url.isprintable() and " " not in url else "")
         host, port = url_parts.hostname, url_parts.port
     except ValueError:
         url_parts, host, port = urlsplit(""), None, None
+    # A backslash is a slash for some clients: they would see another host.
     is_bare = url_parts.username is None and url_parts.password is None and not url_parts.fragment and "\\" not in url
     if url_parts.scheme != "https" or not host or not is_bare or port not in (None, 443) or len(url) > MAX_URL:
         message = "write an address that begins with https://, without a port, a password or a fragment"
@@ -127,6 +129,7 @@ class Post:
             addresses = ()
         if not addresses:
             raise Undelivered(f"the name {host} is not known")
+        # One internal address is enough to refuse: a name may have addresses of both kinds.
         for address in addresses:
             if not is_public(address):
                 raise Undelivered(
@@ -142,6 +145,7 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(parsed, ipaddress.IPv6Address):
+        # Gateways forward such addresses to the IPv4 address that they contain.
         embedded = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo[1] if parsed.teredo else None)
         if embedded is not None:
             return is_public(str(embedded))
@@ -149,6 +153,7 @@ def is_public(address: str) -> bool:
             return False
         if parsed in _NAT64:
             return is_public(str(ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)))
+    # is_global is true for some multicast addresses.
     return parsed.is_global and not parsed.is_multicast
 
 

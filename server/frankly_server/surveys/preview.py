@@ -138,6 +138,7 @@ def by_level(
     if block.epsilon is None or block.notions:
         return []
     deadline, row_by_level = timer() + _SECONDS, {}
+    # The block's level first, so that the table has it even if time runs out.
     for level in (block.epsilon, *_LEVELS):
         if timer() > deadline or Decimal(level) in row_by_level:
             continue

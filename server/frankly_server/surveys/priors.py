@@ -50,13 +50,8 @@ class BlockRequest:
     def settled_promises(self, claims: Sequence[Claim]) -> tuple[Promise, ...]:
         """Return the promises with a mechanism's levels; `claims` are `self.claims` with levels."""
         remaining = iter(claims)
-        return tuple(
-            _settled(
-                promise,
-                tuple(islice(remaining, len(promise.claims))),
-            )
-            for promise in self.promises
-        )
+        slices = [tuple(islice(remaining, len(promise.claims))) for promise in self.promises]
+        return tuple(map(_settled, self.promises, slices))
 
 
 def _settled(promise: Promise, claims: Sequence[Claim]) -> Promise:
@@ -180,6 +175,7 @@ def _document_prior(
         for table, path in zip(definition.tables, definition.paths, strict=True)
     ]
     if block.in_pairs:
+        # The file has a column for each u; a document has one for each joint answer (s, u).
         tables = [pairs(table) for table in tables]
     joints = tuple(table.joint for table in tables)
     return DocumentPrior(
@@ -222,6 +218,7 @@ def _secrets(block: BlockDefinition, prior: PriorDefinition) -> tuple[str, ...]:
 
 
 def _rows(table: Table) -> list[list[int | Decimal]]:
+    # Decimal, because a float would change the share that the admin wrote.
     return [[int(cell) if "." not in cell else Decimal(cell) for cell in row] for row in table]
 
 

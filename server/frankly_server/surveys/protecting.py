@@ -69,6 +69,7 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     block = block_of(edited, block_id)
     questions = {question["id"]: question for other_block in edited["blocks"] for question in other_block["questions"]}
     _gather(edited, block, protection)
+    # A form is complete: fields that it does not set must not survive from the last one.
     for name in [name for name in block if name not in ("id", "questions")]:
         del block[name]
     block |= {"mechanism": protection.mechanism, "objective": protection.objective}
@@ -136,6 +137,7 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     new_blocks = [
         {"id": _unused_id(draft, q["id"]), "questions": [q], "notion": "ldp", "epsilon": "1"} for q in released
     ]
+    # Right after this block, so that people still see the questions in their order.
     draft["blocks"][place + 1 : place + 1] = new_blocks
 
 
@@ -232,7 +234,7 @@ def _order(
     places = {folded(name): i for i, name in enumerate(labels)}
     order = [
         next(
-            (places[folded(name)] for name in accepted if folded(name) in places),
+            (places[folded(n)] for n in accepted if folded(n) in places),
             None,
         )
         for accepted in names

@@ -100,13 +100,8 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             untold=estimability.cannot,
             regret=regret_of(block),
         )
-        for block, estimability in (
-            (
-                block,
-                in_words(block.mechanism, answers_of(block)),
-            )
-            for block in document.blocks
-        )
+        for block in document.blocks
+        for estimability in [in_words(block.mechanism, answers_of(block))]
     ]
 
 

@@ -104,6 +104,7 @@ class Surveys:
         expected = expected_form(definition)
         warnings, level = warnings_of(expected), expected.report_level
         new = definition.to_json()
+        # A dry run reads only and takes no write lock.
         with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
             row = tx.surveys.by_name(definition.name)
             if row is None:
@@ -141,6 +142,7 @@ class Surveys:
             require_taking(tx, row.id)
         definition = SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
+        # The address is part of the digest: after a move the same definition needs a new document.
         source = canonical.digest(
             canonical.dumps({"collect_url": collect_url, "definition": definition.digest}),
         )
@@ -240,6 +242,7 @@ class Surveys:
                 tx.counts.erase(version.digest)
                 tx.batches.erase(version.digest)
             tx.days.erase(row.id)
+        # Deleted rows stay in the write-ahead log or in the table's pages until this.
         self._database.forget_deleted()
         return Erased(row.id, row.name, reports)
 
@@ -263,6 +266,7 @@ class Surveys:
                         "digest",
                     )
                 payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
+                # A changed database must not get a signature for other bytes than those published.
                 if canonical.digest(payload) != digest:
                     raise InvalidInput(
                         Problem.IMMUTABLE,

@@ -61,12 +61,8 @@ def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callab
     """
     slices = time_slices(timer, SEARCH_S, len(definition.blocks))
     blocks = [
-        draft_block(
-            block,
-            f"blocks[{i}]",
-            next(slices),
-        )
-        for i, block in enumerate(definition.blocks)
+        draft_block(block, f"blocks[{i}]", limits)
+        for i, (block, limits) in enumerate(zip(definition.blocks, slices, strict=True))
     ]
     return draft_document(definition, blocks, Place("0" * 32, 1, None, now, url))
 

@@ -101,9 +101,8 @@ class Webhooks:
         if latest is None or row is None:
             return
         document, stop = read_document(latest), standing.stop_reports
-        has_ended = standing.state in ("closed", "archived") or self._clock.now() > min(
-            document.closes, document.expires
-        )
+        end = min(document.closes, document.expires)
+        has_ended = standing.state in ("closed", "archived") or self._clock.now() > end
         keys = {CLOSED: f"{CLOSED}/{latest.version}"} if has_ended else {}
         keys |= {} if stop is None else {MET: f"{MET}/{latest.version}/{stop}"}
         known_events = {delivery.event for delivery in tx.webhooks.of_survey(survey_id)}
@@ -118,6 +117,7 @@ class Webhooks:
 
     def _row(self, survey_id: str, event: str, facts: dict[str, Any]) -> DeliveryRow:
         delivery = secrets.token_hex(16)
+        # Stored, so that every attempt sends the same bytes under the same delivery id.
         body = dumps({"delivery": delivery, **facts}).decode()
         return DeliveryRow(survey_id, event, delivery, body, "waiting", 0, self._now(), "not tried yet")
 
@@ -138,7 +138,9 @@ class Webhooks:
         headers = {"Content-Type": "application/json", DELIVERY: row.id,
                    SIGNATURE: signature(hook.secret, self._clock.now(), body)}  # fmt: skip
         try:
+            # Outside a transaction: the request may take 20 seconds.
             status = self._post(hook.url, body, headers)
+            # Redirects are failures, because a redirect could lead to a host that is not allowed.
             state, detail = ("delivered" if 200 <= status < 300 else "waiting"), f"answered {status}"
         except FranklyError as error:
             state, detail = "waiting", error.detail
@@ -155,6 +157,7 @@ class Webhooks:
 
 def signature(secret: str, now: datetime, body: bytes) -> str:
     """Return the header ``t=<seconds>,v1=<hex>``: HMAC-SHA-256 over ``<seconds>.<body>``."""
+    # The time is part of the signed text, so that receivers can refuse replays.
     seconds = str(int(now.timestamp()))
     digest = hmac.new(
         bytes.fromhex(secret),
@@ -192,4 +195,5 @@ class WebhookThread:
                 _log.warning("webhook delivery round failed", error=error.code)
             except Exception as error:  # noqa: BLE001 - a thread has no caller; the next round may succeed
                 _log.error("webhook delivery round failed unexpectedly", error=type(error).__name__)
+            # wait instead of sleep: stop() ends it at once.
             self._over.wait(self._every_s)

@@ -35,12 +35,7 @@ def level_factors(level: ReportLevel) -> Sequence[LevelFactors]:
     ]
     return [
         *rows,
-        LevelFactors(
-            ANSWERS,
-            times(level.answers.odds),
-            times(level.answers.odds),
-            None,
-        ),
+        LevelFactors(ANSWERS, times(level.answers.odds), times(level.answers.odds), None),
     ]
 
 
@@ -86,5 +81,6 @@ def times(ratio: Fraction | None) -> str:
     """Return a factor with two decimals, rounded up; "∞" for None."""
     if ratio is None:
         return "∞"
+    # Ceiling division: a factor is never shown too small.
     hundredths = -(-ratio.numerator * 100 // ratio.denominator)
     return f"{hundredths // 100}.{hundredths % 100:02}"
