@@ -45,6 +45,7 @@ def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[s
                 "flags": " ".join(row["flags"]),
             }
             table.append({name: (row | shared | texts).get(name) for name in COLUMNS})
+        # Without rows the question had too few reports.
         if not question["rows"]:
             by = question["by"] or {}
             insufficient = {

@@ -47,8 +47,7 @@ def whole(value: Any, field: str) -> int:
 
 def number(value: Any, field: str) -> Decimal:
     """Return a finite number, exactly as written. Raises InvalidInput(field_type)."""
-    # repr is the shortest text of a float: Decimal(0.1) would have 55 digits that the sender did
-    # not write.
+    # repr is the shortest text of a float; Decimal(0.1) would have 55 digits.
     decimal = Decimal(repr(value)) if isinstance(value, float) else value
     if isinstance(decimal, bool) or not isinstance(decimal, int | Decimal) or not Decimal(decimal).is_finite():
         raise InvalidInput(Problem.FIELD_TYPE, "give a finite number", field)

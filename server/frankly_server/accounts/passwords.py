@@ -47,8 +47,7 @@ class Passwords:
         self._slots = threading.BoundedSemaphore(at_once)
         self._places = threading.BoundedSemaphore(at_once + queue)
         self._wait_s = wait_s
-        # Made at the first check: hashing at start would delay every command that opens the
-        # services.
+        # Made at the first check: at start it would delay every command with these services.
         self._decoy_hash: str | None = None
 
     def hash(self, password: str) -> str:
@@ -83,8 +82,7 @@ class Passwords:
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        # The first semaphore bounds the callers that wait, the second the memory of those that
-        # hash.
+        # The first semaphore bounds the callers that wait, the second those that hash.
         if not self._places.acquire(blocking=False):
             raise Busy
         try:

@@ -70,6 +70,7 @@ class Access:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
         if not 1 <= len(label) <= 200:
             raise InvalidInput(Problem.FIELD_TYPE, "a label has 1 to 200 characters", "label")
+        # Labels are shown in lists and logs, where control characters could forge lines.
         if unsafe_character(label):
             raise InvalidInput(
                 Problem.TEXT_CHARACTERS,
@@ -78,6 +79,7 @@ class Access:
             )
         secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode("ascii")
         token = _START + secret
+        # The prefix finds the row and names the key; the other 35 characters stay secret.
         row = ApiKeyRow(
             secret[:_PREFIX_LENGTH], _hash(token), role, label, format_time(self._clock.now()),
             organisation=organisation, surveys=tuple(surveys),
@@ -113,8 +115,7 @@ class Access:
             if not _PREFIX.fullmatch(prefix):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
             row = tx.api_keys.get(prefix)
-            # The same answer for a key of another organisation: admins must not learn of its
-            # prefixes.
+            # The same answer for a key of another organisation, so that its prefix stays unknown.
             foreign = organisation is not None and row is not None and row.organisation != organisation
             if foreign or not tx.api_keys.revoke(prefix, format_time(self._clock.now())):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")

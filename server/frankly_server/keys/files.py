@@ -83,8 +83,7 @@ def read_private(path: Path) -> bytes:
     """Return the bytes of a file that only its owner may read; raises InvalidInput(key_file)."""
     try:
         with path.open("rb") as file:
-            # The mode of the open file, not of its path: the path could be replaced between check
-            # and read.
+            # The mode of the open file: a path could be replaced between check and read.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & _GROUP_AND_OTHERS:
                 raise key_file_problem(

@@ -79,6 +79,7 @@ class LogService:
                     "digest",
                 )
             tree = self._grown(tx)
+            # A head that enough witnesses know is worth more to a device than the newest one.
             signed = self._watched(tx, tree, index) or self._signed(tx, tree, tree.size)
         return LogProof(
             index,
@@ -173,6 +174,7 @@ class LogService:
         return counts
 
     def _lines(self, role: LogRole, head: SignedCheckpoint) -> dict[str, str]:
+        # A time far ahead would keep a frozen head acceptable for longer.
         latest = self._clock.now() + CLOCK_SKEW
         lines = {}
         for witness in role.witnesses:

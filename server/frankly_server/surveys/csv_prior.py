@@ -102,6 +102,7 @@ def read_counts(data: bytes, public: Sequence[PublicQuestion] = ()) -> CountTabl
             f"a table has at most {max_lines} lines of counts",
             "counts",
         )
+    # The columns of the public questions come first.
     secret_column = len(leading)
     strata: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {}
     for number, line in enumerate(lines[1:], 2):
@@ -121,6 +122,7 @@ def _table(
     """Return the table of the lines by stratum, with the first stratum's order of secrets."""
     secrets = tuple(next(iter(strata_rows.values())))
     for key, rows in strata_rows.items():
+        # A missing line is refused, because zero and unknown are different claims.
         if set(rows) != set(secrets):
             stratum = ", ".join(key)
             message = (
@@ -172,12 +174,14 @@ def _lines(data: bytes) -> list[str]:
         raise _line_error(
             Problem.PRIOR_VALUE, data.count(b"\n", 0, error.start) + 1, "save the file as UTF-8"
         ) from None
+    # NULs are a sign of UTF-16 or of a binary file.
     if "\x00" in text:
         raise _line_error(
             Problem.PRIOR_VALUE,
             text.count("\n", 0, text.index("\x00")) + 1,
             "this character is not text; remove it",
         )
+    # Empty lines at the end are common; within the table they are errors.
     lines = text.rstrip().splitlines()
     if len(lines) < 2:
         raise InvalidInput(
@@ -207,8 +211,7 @@ def _row(line: str, number: int, columns: int, secret_column: int) -> list[str]:
 def _cells(line: str, number: int) -> list[str]:
     if not line.strip():
         raise _line_error(Problem.PRIOR_SHAPE, number, "the line is empty")
-    # Lines are parsed one by one, so that errors have line numbers: a quoted line break cannot be
-    # read.
+    # Lines are parsed one by one for their numbers: a quoted line break cannot be read.
     if line.count('"') % 2:
         raise _line_error(Problem.PRIOR_VALUE, number, "a quoted text runs over several lines")
     try:

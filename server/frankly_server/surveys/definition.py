@@ -146,8 +146,10 @@ class BlockDefinition(ExplicitParameters, Levels):
         if self.answers > MAX_JOINT:
             message = f"the questions of a block have at most {MAX_JOINT} joint answers, these have {self.answers}"
             raise custom(Problem.CHOICES_COUNT, message)
+        # Exactly one of the two: with both it would be unclear which levels are promised.
         if (self.notion is None) == (not self.notions):
             raise custom(Problem.FIELD_MISSING, "give either notion or notions")
+        # One such notion is enough to need the prior.
         prior_based = next((levels for levels in self.protections if levels.is_prior_based), None)
         if self.prior is None:
             if prior_based is not None:
@@ -264,10 +266,8 @@ class SurveyDefinition(ClosedModel):
         # Missing fields were invalid, and have errors of their own.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
             return strata
-        min_reports, cells = (
-            fields.get("min_reports") or RELEASE_STEP,
-            prod(len(question.choices) for question in strata),
-        )
+        min_reports = fields.get("min_reports") or RELEASE_STEP
+        cells = prod(len(question.choices) for question in strata)
         step = fields.get("release_step") or min(RELEASE_STEP, min_reports)
         if fields["expected_reports"] < cells * _MIN_STEPS_PER_CELL * step:
             message = (
@@ -286,6 +286,7 @@ class SurveyDefinition(ClosedModel):
             raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
         _distinct("language", self.languages)
         _distinct("block", [block.id for block in self.blocks])
+        # Over blocks and strata together, because answers are given by question id.
         _distinct("question", [question.id for question in self.questions])
         for text_name, texts in self._texts():
             if set(texts) != set(self.languages):

@@ -119,7 +119,6 @@ def _expected(definition: SurveyDefinition, i: int) -> _ExpectedBlock:
     block = definition.blocks[i]
     promises = block_request(block, f"blocks[{i}]").promises
     claims = [promise.claim for promise in promises]
-    # Other notions rest on a prior or bound only the secret: their ceiling is known after the
-    # design.
+    # Other notions rest on a prior or bound only the secret: no ceiling before the design.
     ldp_levels = [Fraction(*claim.level) for claim in claims if claim.notion == "ldp" and claim.level is not None]
     return _ExpectedBlock(block.id, promises, min(ldp_levels, default=None))

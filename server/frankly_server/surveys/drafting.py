@@ -105,6 +105,7 @@ def draft_document(
         document = SurveyDocument.parse(document.payload())
         document.require_private()
     except DocumentRejected as error:
+        # The parser names no block; the largest table is the one to make smaller.
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
         problems = {"privacy": Problem.MECHANISM_NOT_CERTIFIED, "work_limit": Problem.OPTIMISER_LIMIT}
@@ -131,6 +132,7 @@ def require_budget(document: SurveyDocument, budget: str) -> None:
         return
     secret_odds = {name: secret.odds for name, secret in level.secrets.items()} or {"the answers": level.answers.odds}
     secrets_text = ", ".join(f"{ln_up(odds)} of {name}" for name, odds in secret_odds.items())
+    # Blocks are shown with their prior-free bounds, which hold for any prior.
     blocks_text = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
     message = (
         f"the whole report reveals more than the budget of {budget} nats of log-odds: up to {secrets_text}; "
@@ -214,6 +216,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
         mechanism_name=designed.mechanism_name,
         certificate=certificate,
     )
+    # Refused here, because the request above accepts it for families.
     if not (designed.identifiable or block.accept_unidentifiable):
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, _unidentifiable(drafted), f"{field}.mechanism")
     return DraftedBlock(drafted, designed)

@@ -98,6 +98,7 @@ def nats_of_factor(text: str, field: str = "factor") -> str:
     if not _NUMERAL.fullmatch(text):
         raise InvalidInput(Problem.EPS_FORMAT, "write a number such as 3 or 2.5", field)
     try:
+        # ln(0) is -Infinity: quantize raises InvalidOperation for it.
         nats = Decimal(text).ln().quantize(Decimal("0.0001"), ROUND_FLOOR)
     except InvalidOperation:
         nats = Decimal(0)
@@ -123,6 +124,7 @@ def slug(text: str, used: Sequence[str] = ()) -> str:
 
 def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
     languages = draft["languages"]
+    # The form has one field per text.
     if len(languages) > 1:
         message = "this survey has several languages: edit it as a file, with every text in each language"
         raise InvalidInput(Problem.UNSUPPORTED, message, "languages")

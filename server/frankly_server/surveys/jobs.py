@@ -53,6 +53,7 @@ class Jobs:
         another job of it runs.
         """
         total = len(self._surveys.draft(survey_id).blocks)
+        # The row exists before the thread, so that the page can show it at once.
         job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
         with self._database.transaction("start job") as tx:
             require_taking(tx, survey_id)

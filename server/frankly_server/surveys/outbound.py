@@ -173,8 +173,7 @@ def _dial(address: str, port: int, seconds: float) -> socket.socket:
 def _shut_down(connection: ssl.SSLSocket) -> None:
     """End a response that never ends."""
     try:
-        # The plain socket's method: SSLSocket.shutdown drops the session while another thread reads
-        # from it.
+        # The plain socket's method: SSLSocket.shutdown drops the session under a reading thread.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
     except OSError:
         return

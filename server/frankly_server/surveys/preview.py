@@ -171,6 +171,7 @@ def planned(
     try:
         return Plan(mechanism, shares(mechanism.answers), prior, Setting(population=people))
     except InvalidInput as refused:
+        # Only this refusal is an answer; any other is a fault of the request.
         if refused.problem is Problem.NOT_IDENTIFIABLE:
             return None
         raise

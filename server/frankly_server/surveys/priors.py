@@ -127,6 +127,7 @@ def _request(block: BlockDefinition) -> dict[str, Any]:
     """Return the request of a block in the keys of `frankly design --json`."""
     secrets = _secrets(block, block.prior) if block.prior else ()
     request = block.request_fields(secrets) | block.explicit_parameters() | {"mechanism": block.mechanism}
+    # The design uses the sum over all strata; the strata themselves enter through the promises.
     request["prior"] = {"joint": _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]}
     if block.notions:
         request["notions"] = [notion.request_fields(secrets) for notion in block.notions]
@@ -144,6 +145,7 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
 
     Every notion with a prior has one claim under each of the block's priors, in order.
     """
+    # cycle: claims come notion by notion, each with all priors in the same order.
     priors = cycle(_document_prior(block, name, prior_definition) for name, prior_definition in _named_priors(block))
     promises = []
     for claim in claims:
@@ -178,12 +180,8 @@ def _document_prior(
         # The file has a column for each u; a document has one for each joint answer (s, u).
         tables = [pairs(table) for table in tables]
     joints = tuple(table.joint for table in tables)
-    return DocumentPrior(
-        definition.secret or block.id,
-        _secrets(block, definition),
-        joints,
-        definition.source,
-    ), name
+    secret = definition.secret or block.id
+    return DocumentPrior(secret, _secrets(block, definition), joints, definition.source), name
 
 
 def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
@@ -199,7 +197,9 @@ def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
             if not any(row[x] for row in table):
                 message = f"answer {x} has no mass in this stratum: smooth the counts, or merge strata"
                 raise InvalidInput(Problem.CHOICE_UNPROTECTED, message, path)
+        # No mechanism can lower a posterior below the share that is known before any report.
         if claim.notion == "dpv" and claim.sensitive is not None and claim.level is not None:
+            # Exact, because it is compared with a promised bound.
             share = Fraction(sum(table[claim.sensitive]), sum(map(sum, table)))
             if share >= Fraction(*claim.level):
                 message = f"in this stratum the sensitive share, {float(share):.6g}, is not below the bound: raise dpv"

@@ -113,6 +113,7 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     names = list(before)
     secret_id = (block.get("prior") or {}).get("secret")
     main = names[1] if names[0] == secret_id and len(names) > 1 else names[0]  # the same rule as in `main_question`
+    # The mechanism of rldp randomises the pair (secret, answer) on the device.
     if protection.notion == "rldp" and protection.secret is not None and protection.other is None:
         message = "the device must know the secret to protect it so: ask it as a question, or take another promise"
         raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
@@ -127,6 +128,7 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     if protection.other in ids and not leading:
         message = "the secret cannot be among the questions that are randomised together: leave it by itself"
         raise InvalidInput(Problem.UNSUPPORTED, message, "together")
+    # srlip protects against people who know some of the answers: it needs several.
     if protection.notion == "srlip" and protection.secret is not None and len(ids) < 2:
         message = "this promise is about several questions together: tick at least one more"
         raise InvalidInput(Problem.FIELD_MISSING, message, "together")
@@ -186,12 +188,14 @@ def _prior(block: Draft, protection: Protection, questions: Mapping[str, Draft])
             "a secret beside the answer needs counts of both together",
             "counts",
         )
+    # For rldp the first question is the secret: its choices are the rows.
     columns = block["questions"][1:] if protection.notion == "rldp" else block["questions"]
     order = _order(counts.answers, _names(columns), "first line", "answers")
     if protection.other is None:
         rows: Sequence[int] = range(len(counts.secrets))
         secrets: list[str] = []
         for name in counts.secrets:
+            # Each id must differ from those before it.
             secrets.append(slug(name, secrets))
     else:
         secret_question = questions[protection.other]
@@ -232,13 +236,8 @@ def _order(
     Columns are matched by name, because a wrong order would go unnoticed otherwise.
     """
     places = {folded(name): i for i, name in enumerate(labels)}
-    order = [
-        next(
-            (places[folded(n)] for n in accepted if folded(n) in places),
-            None,
-        )
-        for accepted in names
-    ]
+    folded_names = [[folded(name) for name in accepted] for accepted in names]
+    order = [next((places[n] for n in accepted if n in places), None) for accepted in folded_names]
     if None in order or len(labels) != len(names):
         message = (
             f"the {where} names the {kind} {', '.join(accepted[0] for accepted in names)}, each once, in any order"

@@ -101,6 +101,7 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             regret=regret_of(block),
         )
         for block in document.blocks
+        # One element: it names a result that is used twice and takes exact linear algebra.
         for estimability in [in_words(block.mechanism, answers_of(block))]
     ]
 
@@ -146,6 +147,7 @@ def hindrances(
 ) -> tuple[str, ...]:
     """Return a sentence for each obstacle that keeps devices from answering a stored version."""
     document = read_document(row)
+    # Devices refuse a version after either time.
     ends = min(document.closes, document.expires)
     messages = {
         _PAUSED: standing.state == "paused",

@@ -146,6 +146,7 @@ class Surveys:
         source = canonical.digest(
             canonical.dumps({"collect_url": collect_url, "definition": definition.digest}),
         )
+        # Idempotent, so that a script may publish again without a new version.
         if latest is not None and latest.source == source:
             return self._published("unchanged", row, latest, definition.budget)
         place = Place(
@@ -158,8 +159,7 @@ class Surveys:
         document = draft_document(definition, draft_blocks(definition, progress, timer), place)
         envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
         publishers = self._keys.trusted().publisher
-        # The keys may be rotated during a long search: devices would refuse signatures of the old
-        # ones.
+        # The keys may be rotated during a search: devices would refuse the old signatures.
         envelope.verify(publishers.keys, publishers.threshold)
         new_row = DocumentRow(
             document.digest,
@@ -179,6 +179,7 @@ class Surveys:
                     "another version was published meanwhile; publish again",
                     "version",
                 )
+            # In the same transaction: devices that check the log refuse a document outside it.
             tx.log.append(new_row.digest)
         return self._published("published", row, new_row, definition.budget)
 

@@ -37,6 +37,7 @@ def request_value(truths: Any) -> Any:
     """Return truths as `design` reads them."""
     if isinstance(truths, dict):
         return {"around": _truth_value(truths["around"]), "radius": Decimal(truths["radius"])}
+    # A list of truths is a finite set; the map above is a ball around one of them.
     return [_truth_value(truth) for truth in truths]
 
 

@@ -179,6 +179,7 @@ class WebhookThread:
 
     def wake(self) -> None:
         """Start the thread if this process has none and a host is allowed."""
+        # A forked process has the parent's pid stored, and none of its threads.
         if self._webhooks.hosts and self._pid != os.getpid():
             self._pid = os.getpid()
             threading.Thread(target=self._run, name="frankly-herald", daemon=True).start()

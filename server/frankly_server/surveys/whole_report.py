@@ -56,6 +56,7 @@ def level_table(
 def cost_words(level: ReportLevel) -> str:
     """Return the sentence about the cost of answering for pages and commands."""
     budget = f"of a device's budget, {DEVICE_CAP} nats unless its app sets another"
+    # An infinite cost uses up the budget of every device.
     if level.cost.odds is None:
         return f"Answering costs all {budget}, for ever."
     return f"Answering costs {ln_up(level.cost.odds)} nats {budget}."
