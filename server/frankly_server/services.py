@@ -76,6 +76,7 @@ class Services:
 
     def check_health(self) -> None:
         """Raise StoreUnavailable or UnsafeStore unless the database has our schema or a newer one."""
+        # A newer schema is fine here: it is migrated while older processes still run.
         self.database.check(started=True)
 
     def close(self) -> None:

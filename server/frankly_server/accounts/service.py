@@ -87,6 +87,7 @@ class Accounts:
             )
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
+        # Hashed outside the transaction, which must not last as long as argon2id.
         row = AccountRow(
             secrets.token_hex(16),
             organisation,

@@ -105,6 +105,7 @@ class Keyring:
             issued + VALIDITY,
             Role(tuple(key.public for key in roots), plan.root_threshold),
             Role(tuple(key.public for key in publishers), plan.publisher_threshold),
+            # No witnesses yet: a rotation adds them.
             LogRole(NamedKey(f"frankly/{log.public.key_id[:16]}", log.public, LOG), (), 0),
         )
         envelope = Envelope.seal(KEYS_TYPE, document.payload(), roots).to_bytes()

@@ -240,7 +240,9 @@ def _log(
     remaining = [w for w in old.witnesses if w.public.key_id not in change.drop and w.name not in added]
     witnesses = (*remaining, *(NamedKey(name, public, WITNESS) for name, public in added.items()))
     # Without a given threshold, dropped witnesses lower it: it could not be reached otherwise.
-    threshold = min(old.threshold, len(witnesses)) if change.witness_threshold is None else change.witness_threshold
+    threshold = change.witness_threshold
+    if threshold is None:
+        threshold = min(old.threshold, len(witnesses))
     # The first witness raises a threshold of 0 to 1: with 0 its signature would not be required.
     return LogRole(old.log, witnesses, threshold or (1 if witnesses else 0))
 

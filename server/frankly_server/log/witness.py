@@ -101,6 +101,7 @@ class Witness:
             origin = role.log.name
             memory = self._seen(origin)
             trusted = shipped if memory is None else memory.keys
+            # Otherwise the server could show a chain that starts with other keys.
             if trusted is not None:
                 proven.require_contains(KnownKeys.shipped(trusted))
             signed = SignedCheckpoint.from_bytes(

@@ -130,7 +130,8 @@ def require_budget(document: SurveyDocument, budget: str) -> None:
     level = document.report_level
     if level.odds is not None and level.odds <= exp_lower(Fraction(budget)):
         return
-    secret_odds = {name: secret.odds for name, secret in level.secrets.items()} or {"the answers": level.answers.odds}
+    secret_odds = {name: secret.odds for name, secret in level.secrets.items()}
+    secret_odds = secret_odds or {"the answers": level.answers.odds}
     secrets_text = ", ".join(f"{ln_up(odds)} of {name}" for name, odds in secret_odds.items())
     # Blocks are shown with their prior-free bounds, which hold for any prior.
     blocks_text = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)

@@ -128,7 +128,8 @@ def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
     if len(languages) > 1:
         message = "this survey has several languages: edit it as a file, with every text in each language"
         raise InvalidInput(Problem.UNSUPPORTED, message, "languages")
-    used = [q["id"] for b in draft["blocks"] for q in b["questions"]] + [q["id"] for q in draft.get("strata", [])]
+    protected = [question for block in draft["blocks"] for question in block["questions"]]
+    used = [question["id"] for question in (*protected, *draft.get("strata", []))]
     choice_list: list[Draft] = []
     for label in choices:
         choice_list.append(

@@ -25,7 +25,9 @@ class _Dumper(yaml.SafeDumper):
 
 def to_yaml(definition: SurveyDefinition) -> bytes:
     """Return a survey file; reading it gives exactly this definition."""
+    # Through JSON, which leaves out the defaults.
     value = loads(definition.to_json())
+    # In the order of the model, because canonical JSON sorts its keys.
     ordered = {name: value[name] for name in SurveyDefinition.model_fields if name in value}
     return yaml.dump(
         ordered,

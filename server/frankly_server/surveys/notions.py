@@ -12,6 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from frankly_server.surveys.fields import Cell, ClosedModel, Epsilon, Flag, Side, Slug, Whole, custom
 
 NotionName = Literal["ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv"]
+# alip has two levels, and dpv a probability instead.
 _ONE_LEVEL: Final = ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp")
 _TEXT_FIELDS: Final = ("epsilon", "epsilon_low", "epsilon_high", "delta", "dpv")
 
@@ -38,6 +39,7 @@ class Levels(ClosedModel):
     """
 
     notion: NotionName | None = None
+    # validate_default, because the check of a missing level must run too.
     epsilon: Annotated[Epsilon | None, Field(validate_default=True)] = None
     epsilon_low: Side | None = None
     epsilon_high: Side | None = None

@@ -50,7 +50,8 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
     except ValueError:
         url_parts, host, port = urlsplit(""), None, None
     # A backslash is a slash for some clients: they would see another host.
-    is_bare = url_parts.username is None and url_parts.password is None and not url_parts.fragment and "\\" not in url
+    has_login = url_parts.username is not None or url_parts.password is not None
+    is_bare = not has_login and not url_parts.fragment and "\\" not in url
     if url_parts.scheme != "https" or not host or not is_bare or port not in (None, 443) or len(url) > MAX_URL:
         message = "write an address that begins with https://, without a port, a password or a fragment"
         raise InvalidInput(Problem.FIELD_TYPE, message, "url")

@@ -67,7 +67,8 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     """
     edited = copy.deepcopy(draft)
     block = block_of(edited, block_id)
-    questions = {question["id"]: question for other_block in edited["blocks"] for question in other_block["questions"]}
+    every_question = [question for entry in edited["blocks"] for question in entry["questions"]]
+    questions = {question["id"]: question for question in every_question}
     _gather(edited, block, protection)
     # A form is complete: fields that it does not set must not survive from the last one.
     for name in [name for name in block if name not in ("id", "questions")]:
@@ -112,7 +113,8 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     before = {question["id"]: question for question in block["questions"]}
     names = list(before)
     secret_id = (block.get("prior") or {}).get("secret")
-    main = names[1] if names[0] == secret_id and len(names) > 1 else names[0]  # the same rule as in `main_question`
+    # The same rule as in `main_question`.
+    main = names[1] if names[0] == secret_id and len(names) > 1 else names[0]
     # The mechanism of rldp randomises the pair (secret, answer) on the device.
     if protection.notion == "rldp" and protection.secret is not None and protection.other is None:
         message = "the device must know the secret to protect it so: ask it as a question, or take another promise"

@@ -143,6 +143,7 @@ class Surveys:
         definition = SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
         # The address is part of the digest: after a move the same definition needs a new document.
+        # Compared before any search, which takes up to a minute per block.
         source = canonical.digest(
             canonical.dumps({"collect_url": collect_url, "definition": definition.digest}),
         )
@@ -226,6 +227,7 @@ class Surveys:
         try:
             return self._hindrances(latest)
         except InvalidInput:
+            # The page must open all the same, because it shows this very problem.
             return (KEYS_UNUSABLE,)
 
     def erase(self, name_or_id: str) -> Erased:
@@ -297,6 +299,7 @@ class Surveys:
         return hindrances(latest, standing, self._keys.trusted().publisher, self._clock.now())
 
     def _link(self, row: DocumentRow) -> str:
+        # The digest pins the document. It is in the fragment, which browsers do not send.
         return f"{self._settings.public_url}/s/{row.survey}#{row.digest.replace(':', '=')}"
 
     def _published(

@@ -64,6 +64,7 @@ def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callab
         draft_block(block, f"blocks[{i}]", limits)
         for i, (block, limits) in enumerate(zip(definition.blocks, slices, strict=True))
     ]
+    # A made-up survey id: the document is never signed.
     return draft_document(definition, blocks, Place("0" * 32, 1, None, now, url))
 
 
@@ -104,6 +105,7 @@ def simulate(
     mechanism: Any = block.mechanism
     symbol_counts = Counter(mechanism.sample(truth, randbits) for _ in range(people))
     counts: Any = symbol_counts
+    # Each kind of mechanism is counted in the form that its estimator takes.
     if isinstance(mechanism, DenseMechanism):
         counts = [symbol_counts.get(y, 0) for y in range(mechanism.reports)]
     elif not isinstance(mechanism, ProductMechanism):

@@ -87,17 +87,20 @@ class Webhooks:
         """Add new events to the outbox, send due deliveries, and return the number of attempts."""
         with self._database.reading("list webhooks") as tx:
             hooks = {row.survey: row for row in tx.webhooks.all()}
+        # One transaction per survey, so that none of them is long.
         for survey_id in hooks:
             with self._database.transaction("note events") as tx:
                 for _, row in self._happened(tx, survey_id):
                     tx.webhooks.add(row)
         with self._database.reading("due webhooks") as tx:
+            # A webhook may have been removed since the list was read.
             due = [row for row in tx.webhooks.due(self._now()) if row.survey in hooks]
         return sum(self._try(hooks[row.survey], row) for row in due)
 
     def _happened(self, tx: Transaction, survey_id: str) -> Iterator[tuple[str, DeliveryRow]]:
         """Yield the events of a survey that have occurred and are not in its outbox."""
-        latest, standing, row = tx.documents.latest(survey_id), tx.standings.get(survey_id), tx.surveys.get(survey_id)
+        latest, row = tx.documents.latest(survey_id), tx.surveys.get(survey_id)
+        standing = tx.standings.get(survey_id)
         if latest is None or row is None:
             return
         document, stop = read_document(latest), standing.stop_reports
