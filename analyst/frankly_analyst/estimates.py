@@ -41,7 +41,7 @@ class Estimates:
         questions, languages = body["questions"], body["languages"]
         return cls(
             survey=body["survey"],
-            title=formats.said(body["title"], language, languages),
+            title=formats.localised(body["title"], language, languages),
             n=body["n"],
             rows=tuple(
                 Estimate.from_json(row, language, languages) for question in questions for row in question["rows"]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of an answer as CSV or Arrow: one line per estimate, its uncertainty, n, documents and flags in the same line.
+"""CSV and Parquet tables of estimates: one line per estimate, with its uncertainty and n.
 
-Insufficient questions are lines too, without numbers but for n, so that nothing goes missing unseen.
+Questions with too few reports are lines too, with n as their only number: readers must see that
+they are missing.
 """
 
 import csv
@@ -11,44 +12,50 @@ from typing import Any, Final
 
 _TEXTS: Final = ("question", "choice", "label", "by", "status", "method", "mechanism", "notion", "epsilon", "ceiling",
                  "documents", "flags")  # fmt: skip
-_WHOLE: Final = ("n", "needed")
+_INTEGERS: Final = ("n", "needed")
 _NUMBERS: Final = ("estimate", "se", "margin", "low", "high", "level", "se_privacy", "se_sampling", "worst_case_se",
                    "poisoning_up", "poisoning_down", "privacy_cost", "efficiency", "versions_p")  # fmt: skip
-COLUMNS: Final = ("question", "choice", "label", "by", "status", *_NUMBERS, "method", *_WHOLE, "mechanism", "notion",
+COLUMNS: Final = ("question", "choice", "label", "by", "status", *_NUMBERS, "method", *_INTEGERS, "mechanism", "notion",
                   "epsilon", "ceiling", "documents", "flags")  # fmt: skip
 
 
-def said(texts: Mapping[str, str], language: str | None, languages: Sequence[str]) -> str:
-    """Return a text in `language`, else in the first of the survey's languages that it has, else in any."""
-    found = next((each for each in (language, *languages) if each in texts), None)
-    return next(iter(texts.values())) if found is None else texts[found]
+def localised(texts: Mapping[str, str], language: str | None, languages: Sequence[str]) -> str:
+    """Return a text in `language`, else in the first of `languages` that has it, else in any."""
+    tag_present = next((tag for tag in (language, *languages) if tag in texts), None)
+    return next(iter(texts.values())) if tag_present is None else texts[tag_present]
 
 
 def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[str, Any]]:
-    """Return one dict with all COLUMNS per row, and one per insufficient question; `language` is that of labels.
+    """Return one dict with all COLUMNS per row, and one per insufficient question.
 
-    KeyError, TypeError or AttributeError for what is no answer of a server.
+    language : of the labels. Raises KeyError, TypeError or AttributeError if `answer` has another
+    shape.
     """
-    found = []
+    table = []
     for question in answer["questions"]:
         shared = {"status": question["status"], "needed": question["needed"]}
         for row in question["rows"]:
             texts = {
-                "label": said(row["label"], language, answer["languages"]),
+                "label": localised(row["label"], language, answer["languages"]),
                 "documents": " ".join(row["documents"]),
                 "flags": " ".join(row["flags"]),
             }
-            found.append({name: (row | shared | texts).get(name) for name in COLUMNS})
+            table.append({name: (row | shared | texts).get(name) for name in COLUMNS})
+        # Without rows the question had too few reports.
         if not question["rows"]:
             by = question["by"] or {}
-            few = {"question": question["id"], "n": question["n"], "documents": " ".join(question["documents"])}
-            few["by"] = " ".join(f"{name}={value}" for name, value in by.items())
-            found.append({name: (few | shared).get(name) for name in COLUMNS})
-    return found
+            insufficient = {
+                "question": question["id"],
+                "n": question["n"],
+                "documents": " ".join(question["documents"]),
+            }
+            insufficient["by"] = " ".join(f"{name}={value}" for name, value in by.items())
+            table.append({name: (insufficient | shared).get(name) for name in COLUMNS})
+    return table
 
 
 def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
-    """Return the lines under a header, UTF-8; what does not exist is empty."""
+    """Return the lines under a header, in UTF-8; missing values are empty cells."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -57,7 +64,23 @@ def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
 
 
 def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None) -> Any:
-    """Return the lines as a table of `arrow`, which is pyarrow."""
-    kinds = dict.fromkeys(_TEXTS, arrow.string()) | dict.fromkeys(_WHOLE, arrow.int64())
-    schema = arrow.schema([(name, kinds.get(name, arrow.float64())) for name in COLUMNS])
+    """Return the lines as a pyarrow table; `arrow` is the module pyarrow."""
+    types = dict.fromkeys(_TEXTS, arrow.string()) | dict.fromkeys(_INTEGERS, arrow.int64())
+    # Declared, not inferred: a column of missing values alone would get the type null.
+    schema = arrow.schema([(name, types.get(name, arrow.float64())) for name in COLUMNS])
     return arrow.Table.from_pylist(lines(answer, language), schema=schema)
+
+
+def to_parquet(answer: Mapping[str, Any]) -> bytes:
+    """Return the lines as one Parquet file.
+
+    Raises InvalidInput(unsupported) where pyarrow is not installed.
+    """
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        message = "this server writes no Parquet: install frankly-server[parquet], or ask for csv"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "format") from None
+    out = io.BytesIO()
+    parquet.write_table(to_arrow(arrow, answer), out)
+    return out.getvalue()

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from frankly_analyst.formats import said
-from frankly_analyst.plots import interval, percent
+from frankly_server.formats import localised
+from frankly_server.plots import interval, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Estimate:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]) -> Self:
-        """Return the row as the server writes it; labels as `formats.said` says them."""
+        """Return the row as the server writes it; labels as `formats.localised` chooses them."""
         values: dict[str, Any] = {name: row[name] for name in _COPIED}
-        label = said(row["label"], language, languages)
+        label = localised(row["label"], language, languages)
         values |= {"documents": tuple(row["documents"]), "flags": tuple(row["flags"])}
         return cls(label=label, **values)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are on disk whole, or not there at all (BAD_INPUTS 52)."""
+"""Atomic file writes: a file is on disk completely or not at all (BAD_INPUTS 52)."""
 
 import os
 import tempfile
@@ -14,28 +14,32 @@ from frankly_protocol.problems import Problem
 
 @contextmanager
 def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
-    """Give a file to write; it appears under `path`, mode 0600, once all of it is on disk, and not if the block raises.
+    """Yield a temporary file that becomes `path` at the end of the block, with mode 0600.
 
-    Raises InvalidInput(file_exists) before anything is written if `path` is taken and `replace` is not given.
+    If the block raises, the file is deleted and `path` stays as it was. Raises
+    InvalidInput(file_exists) before anything is written if `path` exists and `replace` is false.
     """
     if path.exists() and not replace:
         raise InvalidInput(Problem.FILE_EXISTS, "this file exists; --force replaces it", str(path))
+    # In the same folder, because a rename is atomic within one file system only.
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)  # mode 0600
-    made = Path(name)
+    temporary = Path(name)
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
             file.flush()
+            # Before the rename: after a power cut the new name could otherwise hold an empty file.
             os.fsync(file.fileno())
-        made.rename(path)
+        temporary.rename(path)
         sync_folder(path.parent)
+    # BaseException: an interrupt must not leave the temporary file either.
     except BaseException:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to disk."""
+    """Flush a folder to disk, so that a rename in it survives a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation errors of pydantic in our words: a field path, what is wrong, the way out; never the rejected value."""
+"""Translation of pydantic's errors into ours: field path, message, never the rejected value."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +10,16 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 _PROBLEMS = {"extra_forbidden": Problem.FIELD_UNKNOWN, "missing": Problem.FIELD_MISSING}
-_WORDS = {"extra_forbidden": "this field is not known here; check its spelling", "missing": "this field is missing"}
-_SHOWN = 5
+_MESSAGES = {
+    "extra_forbidden": "this field is not known here; check its spelling",
+    "missing": "this field is missing",
+}
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with an input; ``field`` is a path such as ``blocks[0].prior.joint``."""
+    """One error of an input; ``field`` is a path such as ``blocks[0].prior.joint``."""
 
     problem: Problem
     field: str
@@ -24,22 +27,23 @@ class Fault:
 
 
 def faults_of(error: ValidationError, default: Problem) -> list[Fault]:
-    """Return every fault pydantic found; an unclassified one gets `default` as its problem.
+    """Return the faults of a validation error; an unclassified one gets `default` as its problem.
 
-    A validator names its own problem by raising ``PydanticCustomError(problem.code, words)``.
+    A validator sets the problem by raising ``PydanticCustomError(problem.code, message)``.
     """
+    # Without input and context: they repeat the rejected value, which may be a secret.
     details = error.errors(include_url=False, include_context=False, include_input=False)
     return [_fault(detail, default) for detail in details]
 
 
 def invalid(faults: list[Fault]) -> InvalidInput:
-    """Return one error for all faults: the first one's problem and field, the others in the detail."""
-    first, *others = faults
+    """Return one error for all faults: problem and field of the first, the others in the detail."""
+    first, *further = faults
     detail = first.detail
-    if others:
-        more = "; ".join(f"{fault.field}: {fault.detail}" for fault in others[:_SHOWN])
-        left = len(others) - _SHOWN
-        detail += f" (also {more}{f'; and {left} more' if left > 0 else ''})"
+    if further:
+        listed = "; ".join(f"{fault.field}: {fault.detail}" for fault in further[:_MAX_LISTED])
+        unlisted = len(further) - _MAX_LISTED
+        detail += f" (also {listed}{f'; and {unlisted} more' if unlisted > 0 else ''})"
     return InvalidInput(first.problem, detail, first.field or None)
 
 
@@ -55,6 +59,7 @@ def _fault(detail: ErrorDetails, default: Problem) -> Fault:
     kind = detail["type"]
     problem = _PROBLEMS.get(kind) or Problem.from_code(kind)
     if problem is None:
+        # Pydantic's names of wrong types, such as int_type and int_parsing.
         problem = Problem.FIELD_TYPE if kind.endswith(("_type", "_parsing")) else default
-    words = _WORDS.get(kind) or detail["msg"].removeprefix("Value error, ")
-    return Fault(problem, field_path(detail["loc"]), words)
+    message = _MESSAGES.get(kind) or detail["msg"].removeprefix("Value error, ")
+    return Fault(problem, field_path(detail["loc"]), message)

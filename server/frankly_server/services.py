@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every service of one server, wired once; views and commands parse, call one of these, and render."""
+"""Services of one server, wired once; views and commands parse, call one of them, and render."""
 
 from typing import Self
 
@@ -15,20 +15,25 @@ from frankly_server.store import Database
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.outbound import Post
-from frankly_server.surveys.survey_state import Lifecycle
-from frankly_server.surveys.webhooks import Herald, Webhooks
+from frankly_server.surveys.webhooks import Webhooks, WebhookThread
 
 
 class Services:
-    """The services over one database and one key folder; nothing is opened before it is used.
+    """The services over one database and one key folder; nothing is opened before its first use.
 
-    surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing keys. log : the
-    transparency log. accounts : people who sign in. lifecycle, jobs : states of surveys, and publishing in the
-    background. webhooks, herald : whom to tell that a survey has closed, and the thread that does.
+    surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing
+    keys.
+    log : the transparency log. accounts : people who sign in. lifecycle, jobs : states of surveys,
+    and publishing in the background. webhooks, herald : addresses that learn of closed surveys, and
+    the thread that posts to them.
     """
 
     def __init__(
-        self, settings: Settings, database: Database, clock: Clock, passwords: Passwords | None = None
+        self,
+        settings: Settings,
+        database: Database,
+        clock: Clock,
+        passwords: Passwords | None = None,
     ) -> None:
         self.settings = settings
         self.database = database
@@ -44,7 +49,7 @@ class Services:
         self.lifecycle = Lifecycle(database)
         self.jobs = Jobs(database, self.surveys, clock)
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
-        self.herald = Herald(self.webhooks)
+        self.herald = WebhookThread(self.webhooks)
 
     def wake(self) -> None:
         """Start the threads of releases and webhooks in this process, unless they run already."""
@@ -53,7 +58,7 @@ class Services:
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock) -> Self:
-        """Return the services over the database of `settings`, which must be safe and have the right schema.
+        """Return the services over the database of `settings`, after checking its schema.
 
         Raises UnsafeStore or StoreUnavailable.
         """
@@ -74,11 +79,13 @@ class Services:
         self.keys.check()
 
     def check_health(self) -> None:
-        """Raise StoreUnavailable or UnsafeStore unless the database answers with our schema or a newer one."""
+        """Raise StoreUnavailable or UnsafeStore unless the database has our schema or a newer one."""
+        # A newer schema is fine here: it is migrated while older processes still run.
         self.database.check(started=True)
 
     def close(self) -> None:
-        """Write what is still in memory and close the database's connections; using a service opens new ones."""
+        """Write what is in memory and close the connections; a later use opens new ones."""
+        # The database last: the others may still write.
         self.herald.stop()
         self.releasing.stop()
         self.intake.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every setting, read once from FRANKLY_* environment variables: typed, bounded, frozen."""
+"""Settings from FRANKLY_* environment variables, read once: typed, bounded, frozen."""
 
 import os
 from pathlib import Path
@@ -16,61 +16,98 @@ _PREFIX = "FRANKLY_"
 
 
 def _bare_origin(url: str) -> str:
-    scheme, separator, rest = url.rstrip("/").partition("://")
-    if scheme not in ("http", "https") or not separator or not rest or set(rest) & set("?#@ \t\r\n"):
+    scheme, separator, address = url.rstrip("/").partition("://")
+    if scheme not in ("http", "https") or not separator or not address or set(address) & set("?#@ \t\r\n"):
         raise ValueError("write the address people see, as in https://surveys.example.org")
-    return f"{scheme}://{rest}"
+    return f"{scheme}://{address}"
 
 
 class Settings(BaseSettings):
-    """Settings of one server. Unknown FRANKLY_* variables are refused: a misspelt one must not be silently ignored."""
+    """Settings of one server.
 
-    model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
+    Unknown FRANKLY_* variables are refused: a misspelt one must not be silently ignored.
+    """
 
-    # Read by the analyst's client, not by the server, but living under the same prefix.
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    # Read by the analyst's client, not by the server, but with the same prefix.
     client_variables: ClassVar[frozenset[str]] = frozenset({"FRANKLY_URL", "FRANKLY_API_KEY"})
 
-    home: Path = Field(default=Path(".frankly"), description="keys, and the database if it is SQLite")
+    home: Path = Field(
+        default=Path(".frankly"),
+        description="keys, and the database if it is SQLite",
+    )
     database_url: SecretStr | None = Field(
         default=None, description="sqlite:///path or postgresql://…; default: frankly.db under home"
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
-    port: int = Field(default=8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
-    public_url: Annotated[str, AfterValidator(_bare_origin)] = Field(
-        default="http://127.0.0.1:8000", description="what survey links and documents point at"
+    port: int = Field(
+        default=8000,
+        ge=0,
+        le=65535,
+        description="port to listen on; 0 takes a free one",
     )
-    body_limit_bytes: int = Field(default=2 * 2**20, ge=2**10, le=64 * 2**20, description="largest request body")
-    report_limit_bytes: int = Field(default=64 * 2**10, ge=2**10, le=2**20, description="largest single report")
+    public_url: Annotated[str, AfterValidator(_bare_origin)] = Field(
+        default="http://127.0.0.1:8000", description="address in survey links and documents"
+    )
+    body_limit_bytes: int = Field(
+        default=2 * 2**20,
+        ge=2**10,
+        le=64 * 2**20,
+        description="largest request body",
+    )
+    report_limit_bytes: int = Field(
+        default=64 * 2**10,
+        ge=2**10,
+        le=2**20,
+        description="largest single report",
+    )
     batch_limit: int = Field(default=1000, ge=1, le=10_000, description="most reports in one batch")
     request_timeout_s: float = Field(
-        default=30, ge=1, le=600, allow_inf_nan=False, description="seconds in which a request must have arrived whole"
+        default=30,
+        ge=1,
+        le=600,
+        allow_inf_nan=False,
+        description="seconds in which a request must have arrived whole",
     )
     threads: int = Field(default=8, ge=1, le=64, description="requests served at the same time")
     survey_rate_per_s: float = Field(
-        default=2000, gt=0, le=1e6, allow_inf_nan=False, description="requests stored per second, by survey and process"
+        default=2000,
+        gt=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="requests stored per second, by survey and process",
     )
     key_rate_per_s: float = Field(
         default=20,
         gt=0,
         le=1e6,
         allow_inf_nan=False,
-        description="estimates asked for per second, by API key and process",
+        description="requests for estimates per second, by API key and process",
     )
     metrics_token: SecretStr | None = Field(
-        default=None, min_length=32, description="what Prometheus sends to read /metrics; without it there is none"
+        default=None,
+        min_length=32,
+        description="token that Prometheus sends to read /metrics; no metrics without it",
     )
     webhook_hosts: str = Field(
         default="",
         max_length=2000,
         pattern=r"^[a-z0-9.,-]*$",
-        description="hosts that admins may have told of closed surveys, separated by commas; none: no webhooks",
+        description="hosts that webhooks may be sent to, separated by commas; none: no webhooks",
     )
     debug: bool = Field(default=False, description="must stay off; there is no debug mode")
 
     @field_validator("metrics_token", mode="before")
     @classmethod
     def _empty_is_none(cls, value: Any) -> Any:
-        return None if value == "" else value  # what a compose file makes of a variable that is not set
+        # A compose file turns a variable that is not set into an empty one.
+        return None if value == "" else value
 
     @field_validator("debug")
     @classmethod
@@ -86,9 +123,14 @@ class Settings(BaseSettings):
         Raises InvalidInput(unsafe_setting) naming the variable at fault, never its value.
         """
         known = {_PREFIX + name.upper() for name in cls.model_fields} | cls.client_variables
+        # Checked here, because pydantic ignores unknown environment variables.
         for variable in sorted(os.environ):
             if variable.upper().startswith(_PREFIX) and variable.upper() not in known:
-                raise InvalidInput(Problem.UNSAFE_SETTING, "this setting is not known; check its spelling", variable)
+                raise InvalidInput(
+                    Problem.UNSAFE_SETTING,
+                    "this setting is not known; check its spelling",
+                    variable,
+                )
         try:
             return cls()
         except ValidationError as error:
@@ -96,10 +138,11 @@ class Settings(BaseSettings):
                 Fault(Problem.UNSAFE_SETTING, _PREFIX + fault.field.upper(), fault.detail)
                 for fault in faults_of(error, Problem.UNSAFE_SETTING)
             ]
+            # from None: a traceback could show the value, such as a database password.
             raise invalid(faults) from None
 
     def store_url(self) -> str:
-        """Return the database URL, password included: for opening the database only."""
+        """Return the database URL with its password; use it for opening the database only."""
         if self.database_url is not None:
             return self.database_url.get_secret_value()
         return f"sqlite:///{self.home.resolve() / 'frankly.db'}"
@@ -111,5 +154,5 @@ class Settings(BaseSettings):
 
     @property
     def keys_folder(self) -> Path:
-        """Where the key files and the keys document live."""
+        """The folder of the key files and the keys document."""
         return self.home / "keys"

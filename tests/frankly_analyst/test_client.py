@@ -199,6 +199,6 @@ def test_texts_are_in_the_surveys_own_language_unless_another_is_asked_for() -> 
     body = {"languages": ["en", "de"], "questions": [question]}
     wanted = {None: ("Large", "No"), "de": ("Groß", "Nein"), "fr": ("Large", "Non"), "tr": ("Large", "No")}
     for language, (title, label) in wanted.items():
-        assert formats.said({"de": "Groß", "en": "Large"}, language, ["en", "de"]) == title
+        assert formats.localised({"de": "Groß", "en": "Large"}, language, ["en", "de"]) == title
         assert [line["label"] for line in formats.lines(body, language)] == [label]
-    assert formats.said({"cs": "Ne"}, None, ["en"]) == "Ne"
+    assert formats.localised({"cs": "Ne"}, None, ["en"]) == "Ne"

@@ -4,7 +4,7 @@
 from fractions import Fraction
 
 import pytest
-from frankly_server.buckets import MOST_NAMES, Buckets
+from frankly_server.buckets import MAX_NAMES, Buckets
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ def test_what_is_let_through_is_what_the_model_lets_through(
     for quarters, cost in steps:  # quarters of a second: exact in binary
         level, now = min(Fraction(burst), level + Fraction(quarters * per_s, 4)), now + quarters
         told = buckets.take("a", now / 4, cost)
-        assert told.left == max(0, level)
+        assert told.level == max(0, level)
         assert told.full_s == (burst - level) / per_s
         assert (told.wait_s == 0) == (level >= 1)
         if level >= 1:
@@ -33,7 +33,7 @@ def test_what_is_let_through_is_what_the_model_lets_through(
 def test_names_do_not_share_and_looking_takes_nothing() -> None:
     buckets = Buckets(1, 2)
     assert [buckets.take("a", 0).wait_s for _ in range(3)] == [0, 0, 1]
-    assert [buckets.look("b", 0).left for _ in range(3)] == [2, 2, 2]
+    assert [buckets.look("b", 0).level for _ in range(3)] == [2, 2, 2]
 
 
 def test_a_clock_that_goes_back_gives_nothing() -> None:
@@ -44,11 +44,11 @@ def test_a_clock_that_goes_back_gives_nothing() -> None:
 
 def test_memory_is_bounded_and_the_oldest_name_is_forgotten() -> None:
     buckets = Buckets(1, 1)
-    for number in range(MOST_NAMES + 1):
+    for number in range(MAX_NAMES + 1):
         buckets.take(str(number), 0)
-    assert len(buckets._levels) == MOST_NAMES
-    assert buckets.look("0", 0).left == 1
-    assert buckets.look("1", 0).left == 0
+    assert len(buckets._levels) == MAX_NAMES
+    assert buckets.look("0", 0).level == 1
+    assert buckets.look("1", 0).level == 0
 
 
 @pytest.mark.parametrize(("per_s", "burst"), [(0, 1), (-1, 1), (1, 0.5)])

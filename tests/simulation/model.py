@@ -25,7 +25,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.keys import Change, Rotation
+from frankly_server.keys import Rotation, RotationChange
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, StoreUnavailable
@@ -146,7 +146,7 @@ class World:
         """A publisher key more: documents from before stay what they are."""
         if self.rotations < MAX_ROTATIONS and self.now >= NOW:
             self.rotations += 1
-            Rotation(self.services.keys, FixedClock(NOW)).propose(Change(publishers=1))
+            Rotation(self.services.keys, FixedClock(NOW)).propose(RotationChange(publishers=1))
 
     def seal(self, draw: Random) -> Sealed:
         """A device answers one of the versions, with a symbol that nobody else has."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""People who run surveys: organisations, roles, passwords, sessions, and the trail of what they did."""
+"""Accounts of people who run surveys: roles, passwords, sessions, and the audit trail."""
 
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES, may

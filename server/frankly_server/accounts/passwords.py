@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""argon2id, a few at a time: each check takes 64 MiB, and a flood of sign-ins must not take all memory."""
+"""Password hashing with argon2id; the number of concurrent checks (64 MiB each) is bounded."""
 
 import secrets
 import threading
@@ -18,50 +18,71 @@ _WAIT_S: Final = 5.0
 
 
 class Busy(FranklyError):
-    """More people are signing in than passwords can be checked: 503, try again."""
+    """Too many concurrent password checks: 503, try again."""
 
     def __init__(self) -> None:
-        super().__init__("too many people are signing in right now; try again in a moment", code=Problem.TOO_MANY.code)
+        super().__init__(
+            "too many people are signing in right now; try again in a moment",
+            code=Problem.TOO_MANY.code,
+        )
 
 
 class Passwords:
     """Hashes and checks passwords, at most `at_once` at the same time.
 
-    hasher : default argon2id with 64 MiB, 3 passes and 4 lanes (RFC 9106's second choice). wait_s : how long a caller
-    queues before Busy. queue : how many may; the next is Busy at once, so that people who sign in never hold all the
-    threads that take reports.
+    hasher : default argon2id with 64 MiB, 3 passes and 4 lanes (RFC 9106's second choice).
+    wait_s : longest time in the queue, in seconds, before Busy is raised. queue : length of the
+    queue. A caller that finds it full gets Busy at once, so that people who sign in never hold all
+    the threads that take reports.
     """
 
     def __init__(
-        self, hasher: PasswordHasher | None = None, at_once: int = 2, wait_s: float = _WAIT_S, queue: int = 2
+        self,
+        hasher: PasswordHasher | None = None,
+        at_once: int = 2,
+        wait_s: float = _WAIT_S,
+        queue: int = 2,
     ) -> None:
         self._hasher = hasher or PasswordHasher()
         self._slots = threading.BoundedSemaphore(at_once)
         self._places = threading.BoundedSemaphore(at_once + queue)
         self._wait_s = wait_s
-        self._nobody: str | None = None
+        # Made at the first check: at start it would delay every command with these services.
+        self._decoy_hash: str | None = None
 
     def hash(self, password: str) -> str:
-        """Return what is kept of a password. Raises InvalidInput(field_type) if it is too short or too long, Busy."""
+        """Return the hash of a password.
+
+        Raises InvalidInput(field_type) if it is too short or too long, and Busy.
+        """
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
-            words = f"a password has {MIN_LENGTH} to {MAX_LENGTH} characters; a few words together are easy to remember"
-            raise InvalidInput(Problem.FIELD_TYPE, words, "password")
+            message = (
+                f"a password has {MIN_LENGTH} to {MAX_LENGTH} characters; a few words together are easy to remember"
+            )
+            raise InvalidInput(Problem.FIELD_TYPE, message, "password")
         with self._slot():
             return self._hasher.hash(_bytes(password))
 
-    def check(self, kept: str | None, password: str) -> bool:
-        """Tell whether a password is the kept one; None (nobody) takes as long and is never right. Raises Busy."""
+    def check(self, stored_hash: str | None, password: str) -> bool:
+        """Return True if a password matches the stored hash. Raises Busy.
+
+        None as the stored hash (no such account) is False, after the same work.
+        """
         with self._slot():
-            if self._nobody is None:
-                self._nobody = self._hasher.hash(secrets.token_bytes(32))
+            # The time of the answer must not show which addresses have accounts.
+            if self._decoy_hash is None:
+                self._decoy_hash = self._hasher.hash(secrets.token_bytes(32))
             try:
-                self._hasher.verify(kept or self._nobody, _bytes(password[:MAX_LENGTH]))
+                # Cut at the longest password that can be set: hashing more would only cost time.
+                self._hasher.verify(stored_hash or self._decoy_hash, _bytes(password[:MAX_LENGTH]))
+            # A damaged hash in the database is a wrong password, not a fault.
             except (VerificationError, InvalidHashError):
                 return False
-            return kept is not None
+            return stored_hash is not None
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
+        # The first semaphore bounds the callers that wait, the second those that hash.
         if not self._places.acquire(blocking=False):
             raise Busy
         try:
@@ -76,5 +97,5 @@ class Passwords:
 
 
 def _bytes(password: str) -> bytes:
-    """Return the same bytes however a keyboard composed the accents."""
+    """Return the bytes to hash: NFKC makes composed and decomposed accents the same password."""
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")

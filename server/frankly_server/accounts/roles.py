@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a role may do: each does all that those before it do."""
+"""Roles in order of their rights: each role has all rights of those before it."""
 
 from typing import Final
 
@@ -9,5 +9,5 @@ surveys and API keys. owner : also decides who has an account, and reads the aud
 
 
 def may(role: str, needed: str) -> bool:
-    """Tell whether a role is `needed` or one that does more."""
+    """Return True if a role is `needed` or a later one; False for an unknown role."""
     return role in ROLES and ROLES.index(role) >= ROLES.index(needed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signing in and out, and who has an account. Every change is on the audit trail, in the same transaction."""
+"""Accounts and sessions. Every change is on the audit trail, in the same transaction."""
 
 import hashlib
 import re
@@ -21,7 +21,10 @@ SESSION_S: Final = 8 * 3600
 _TRIES: Final = 5
 _LOCK_S: Final = 60
 _LONGEST_LOCK_S: Final = 15 * 60
-_EMAIL: Final = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
+_EMAIL: Final = re.compile(
+    r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",
+    re.ASCII,
+)
 _ORGANISATION: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 COMMAND_LINE: Final = "the command line"
@@ -29,7 +32,7 @@ COMMAND_LINE: Final = "the command line"
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who is signed in."""
+    """A person who is signed in."""
 
     id: str
     organisation: str
@@ -39,7 +42,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A new session: the token goes into the cookie and is kept nowhere."""
+    """A new session. The token goes into the cookie; the database stores its hash only."""
 
     person: Person
     token: str = field(repr=False)
@@ -48,51 +51,85 @@ class SignedIn:
 class Accounts:
     """Accounts of every organisation, over one database."""
 
-    def __init__(self, database: Database, clock: Clock, passwords: Passwords | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        passwords: Passwords | None = None,
+    ) -> None:
         self._database, self._clock = database, clock
         self._passwords = passwords or Passwords()
 
-    def create(self, organisation: str, email: str, role: str, password: str, *, by: str = COMMAND_LINE) -> Person:
-        """Make an account.
+    def create(
+        self,
+        organisation: str,
+        email: str,
+        role: str,
+        password: str,
+        *,
+        by: str = COMMAND_LINE,
+    ) -> Person:
+        """Create an account.
 
-        Raises InvalidInput: field_type for a bad name, address, role or password, file_exists if the address has one.
+        Raises InvalidInput: field_type for a bad name, address, role or password, file_exists if
+        the address has an account.
         """
         if not _ORGANISATION.fullmatch(organisation):
-            words = "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9"
-            raise InvalidInput(Problem.FIELD_TYPE, words, "organisation")
+            message = "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9"
+            raise InvalidInput(Problem.FIELD_TYPE, message, "organisation")
         address = folded(email)
+        # 254: the longest address that fits a mail envelope (RFC 5321, erratum 1690).
         if len(address) > 254 or not _EMAIL.fullmatch(address):
-            raise InvalidInput(Problem.FIELD_TYPE, "write an e-mail address such as ada@example.org", "email")
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                "write an e-mail address such as ada@example.org",
+                "email",
+            )
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
+        # Hashed outside the transaction, which must not last as long as argon2id.
         row = AccountRow(
-            secrets.token_hex(16), organisation, address, self._passwords.hash(password), role, self._now()
+            secrets.token_hex(16),
+            organisation,
+            address,
+            self._passwords.hash(password),
+            role,
+            self._now(),
         )
         with self._database.transaction("create account") as tx:
             if tx.accounts.by_email(address) is not None:
-                raise InvalidInput(Problem.FILE_EXISTS, "this address cannot be used; take another one", "email")
+                # An address may be taken in another organisation: the message does not say so.
+                raise InvalidInput(
+                    Problem.FILE_EXISTS,
+                    "this address cannot be used; take another one",
+                    "email",
+                )
             tx.accounts.add(row)
             self._record(tx, organisation, by, "account created", f"{address} ({role})")
         return _person(row)
 
     def sign_in(self, email: str, password: str) -> SignedIn:
-        """Start a session; the token is new, whatever the caller had before.
+        """Start a session with a new token.
 
-        Raises InvalidInput(unauthenticated) in the same words whatever was wrong: after five wrong passwords an account
-        is locked for a minute, then for two, up to a quarter of an hour. Raises Busy.
+        Raises InvalidInput(unauthenticated) with one message for every cause, and Busy. Five wrong
+        passwords lock an account for one minute; each further five double the time, up to 15
+        minutes.
         """
         address = folded(email)
         with self._database.reading("find account") as tx:
             row = tx.accounts.by_email(address) if _EMAIL.fullmatch(address) else None
-        right = self._passwords.check(row.password if row else None, password)
+        # Checked for unknown and locked accounts too: otherwise the time would show which exist.
+        matches = self._passwords.check(row.password if row else None, password)
         if row is None or row.disabled is not None or self._is_locked(row):
             raise _refused()
-        if not right:
+        if not matches:
             self._count_failure(row.id)
             raise _refused()
+        # A new token at every sign-in prevents session fixation.
         token = secrets.token_urlsafe(32)
         now = self._clock.now()
         with self._database.transaction("sign in") as tx:
+            # Expired sessions of all accounts are deleted here; no other job does it.
             tx.sessions.forget(self._now())
             tx.accounts.change(row.id, failures=0, locked_until=None)
             tx.sessions.add(_hash(token), row.id, format_time(now + timedelta(seconds=SESSION_S)))
@@ -100,7 +137,11 @@ class Accounts:
         return SignedIn(_person(row), token)
 
     def person(self, token: str) -> Person | None:
-        """Return who holds this session token, or None: unknown, expired, or of a disabled account."""
+        """Return the person who holds a session token.
+
+        Returns None for an unknown or expired token, and for a disabled account.
+        """
+        # A malformed cookie costs no query.
         if not _TOKEN.fullmatch(token):
             return None
         with self._database.reading("find session") as tx:
@@ -122,9 +163,10 @@ class Accounts:
             row = tx.accounts.get(person.id)
         if not self._passwords.check(row.password if row else None, old):
             raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", "old")
-        kept = self._passwords.hash(new)
+        new_hash = self._passwords.hash(new)
         with self._database.transaction("change password") as tx:
-            tx.accounts.change(person.id, password=kept, failures=0, locked_until=None)
+            # All sessions end, so that a person who knew the old password loses theirs too.
+            tx.accounts.change(person.id, password=new_hash, failures=0, locked_until=None)
             tx.sessions.end_all(person.id)
             self._record(tx, person.organisation, person.email, "password changed", person.email)
 
@@ -134,7 +176,10 @@ class Accounts:
             return tx.accounts.of_organisation(organisation)
 
     def set_role(self, by: Person, account_id: str, role: str) -> None:
-        """Give a colleague another role, which ends their sessions. Raises InvalidInput: not_found, forbidden."""
+        """Change a colleague's role and end their sessions.
+
+        Raises InvalidInput: not_found, forbidden for one's own account.
+        """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
         with self._database.transaction("change role") as tx:
@@ -152,34 +197,48 @@ class Accounts:
             self._record(tx, by.organisation, by.email, "account disabled", row.email)
 
     def record(self, by: Person, action: str, subject: str) -> None:
-        """Put on the trail what somebody did with another service."""
+        """Add to the trail an action of a person in another service."""
         with self._database.transaction("record event") as tx:
             self._record(tx, by.organisation, by.email, action, subject)
 
     def record_command(self, organisation: str, action: str, subject: str) -> None:
-        """Put on an organisation's trail what somebody did on the command line."""
+        """Add to an organisation's trail an action on the command line."""
         with self._database.transaction("record event") as tx:
             self._record(tx, organisation, COMMAND_LINE, action, subject)
 
-    def trail(self, organisation: str, before: int | None = None, limit: int = 50) -> Sequence[AuditEvent]:
+    def trail(
+        self,
+        organisation: str,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> Sequence[AuditEvent]:
         """Return an organisation's events, newest first."""
         with self._database.reading("read trail") as tx:
             return tx.audit.newest(organisation, before, limit)
 
     def _count_failure(self, account_id: str) -> None:
         with self._database.transaction("count failure") as tx:
-            row = tx.accounts.get(account_id)  # read again: somebody else may be guessing as well
+            row = tx.accounts.get(account_id)  # read again: concurrent guesses must all count
             failures = (row.failures if row else 0) + 1
             locked = None
             if failures % _TRIES == 0:
-                length = min(_LOCK_S << (failures // _TRIES - 1), _LONGEST_LOCK_S)
-                locked = format_time(self._clock.now() + timedelta(seconds=length))
+                # A limit on the lock: otherwise strangers could lock an owner out for days.
+                lock_s = min(_LOCK_S << (failures // _TRIES - 1), _LONGEST_LOCK_S)
+                locked = format_time(self._clock.now() + timedelta(seconds=lock_s))
+            # 50 keeps the shift above small; the lock has its full length long before.
             tx.accounts.change(account_id, failures=min(failures, 50), locked_until=locked)
 
     def _is_locked(self, row: AccountRow) -> bool:
         return row.locked_until is not None and self._clock.now() < parse_time(row.locked_until)
 
-    def _record(self, tx: Transaction, organisation: str, actor: str, action: str, subject: str) -> None:
+    def _record(
+        self,
+        tx: Transaction,
+        organisation: str,
+        actor: str,
+        action: str,
+        subject: str,
+    ) -> None:
         tx.audit.add(AuditEvent(self._now(), organisation, actor, action, subject))
 
     def _now(self) -> str:
@@ -187,24 +246,30 @@ class Accounts:
 
 
 def folded(email: str) -> str:
-    """Return the form under which an address is kept and compared."""
+    """Return an e-mail address as it is stored and compared: trimmed and in lower case."""
     return email.strip().lower()
 
 
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
     row = tx.accounts.get(account_id)
+    # Accounts of other organisations are answered like unknown ones.
     if row is None or row.organisation != by.organisation:
         raise InvalidInput(Problem.NOT_FOUND, "there is no such account", "account")
     if row.id == by.id:
-        raise InvalidInput(Problem.FORBIDDEN, "nobody changes their own account here: ask another owner", "account")
+        # Otherwise the last owner could leave an organisation without one.
+        raise InvalidInput(
+            Problem.FORBIDDEN,
+            "you cannot change your own account here: ask another owner",
+            "account",
+        )
     return row
 
 
 def _refused() -> InvalidInput:
-    words = (
+    message = (
         "address and password do not fit together, or the account is locked after too many tries: wait and try again"
     )
-    return InvalidInput(Problem.UNAUTHENTICATED, words)
+    return InvalidInput(Problem.UNAUTHENTICATED, message)
 
 
 def _person(row: AccountRow) -> Person:
@@ -212,4 +277,6 @@ def _person(row: AccountRow) -> Person:
 
 
 def _hash(token: str) -> str:
+    # A fast hash is enough for a random token of 256 bits.
+    # surrogatepass: a token with lone surrogates is unknown, not an error.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

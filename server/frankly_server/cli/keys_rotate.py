@@ -15,8 +15,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.doctor import is_there
-from frankly_server.cli.services import open_services
-from frankly_server.keys import Change, Keyring, Proposal, Rotation, Status, nearly_full
+from frankly_server.cli.opening import open_services
+from frankly_server.keys import Keyring, Proposal, Rotation, RotationChange, Status, nearly_full
 from frankly_server.keys import status as keys_status
 from frankly_server.keys.files import read_private
 from frankly_server.settings import Settings
@@ -95,7 +95,7 @@ def rotate(
     now = keyring.trusted_or_expired()
     drop = {key.key_id for key in now.publisher.keys if asked["publisher"]}
     drop |= {key.key_id for key in now.root.keys if asked["root"]}
-    change = Change(
+    change = RotationChange(
         drop=frozenset(drop),
         roots=asked["add_root"] + (len(now.root.keys) if asked["root"] else 0),
         publishers=asked["add_publisher"] + (len(now.publisher.keys) if asked["publisher"] else 0),
@@ -129,7 +129,7 @@ def revoke(
     drop = frozenset(_only(known, start) for start in key_ids)
     ask(yes, f"Revoke {len(drop)} key(s)? What only they signed will be refused.")
     passphrase = read_passphrase(passphrase_file)
-    _tell(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(Change(drop=drop)), as_json)
+    _tell(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(RotationChange(drop=drop)), as_json)
 
 
 @click.command()

@@ -17,8 +17,8 @@ from frankly_server.cli.services import open_services
 from frankly_server.surveys import Published, PublishedBlock, files
 from frankly_server.surveys.definition import file_schema
 from frankly_server.surveys.drafting import Progress as Report
-from frankly_server.surveys.live import waiting
-from frankly_server.surveys.whole_report import cost_words, report_json, telling_rows
+from frankly_server.surveys.live import expected_pending
+from frankly_server.surveys.whole_report import cost_words, level_table, report_json
 
 MAX_FILE_BYTES = 8 * 2**20
 _COUNTED = {"level": "its level", "ceiling": "its ceiling"}
@@ -77,7 +77,7 @@ def publish(name: str, as_json: bool) -> None:
         write_json(_published(found))
         return
     _show(found)
-    pending = waiting([len(question.choices) for question in draft.strata], draft.step)
+    pending = expected_pending([len(question.choices) for question in draft.strata], draft.step)
     remarks().print(
         f"Reports are released for counting every {draft.release_every} (UTC), {draft.step} or more with the same "
         f"public answers at a time: about {pending} are expected to wait at any time.",
@@ -177,7 +177,7 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
 
 def _tell(out: Console, level: ReportLevel, *, has_strata: bool, title: str) -> None:
     """Print what the whole report tells of each secret, and what answering costs."""
-    columns, rows = telling_rows(level, has_strata=has_strata)
+    columns, rows = level_table(level, has_strata=has_strata)
     out.print(table(title, columns, rows))
     out.print(cost_words(level), markup=False)
 

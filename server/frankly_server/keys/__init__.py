@@ -3,12 +3,11 @@
 
 from frankly_server.keys.access import Access, Principal
 from frankly_server.keys.keyring import Keyring, NewKeys, Plan, nearly_full
-from frankly_server.keys.rotation import Change, Proposal, Rotation
+from frankly_server.keys.rotation import Proposal, Rotation, RotationChange
 from frankly_server.keys.status import KeyLine, Status, status
 
 __all__ = [
     "Access",
-    "Change",
     "KeyLine",
     "Keyring",
     "NewKeys",
@@ -16,6 +15,7 @@ __all__ = [
     "Principal",
     "Proposal",
     "Rotation",
+    "RotationChange",
     "Status",
     "nearly_full",
     "status",

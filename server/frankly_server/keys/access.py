@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""API keys: 32 random bytes, shown once, kept as a hash. A fast hash is enough for a secret nobody can guess."""
+"""API keys: 32 random bytes, shown once, stored as a SHA-256 hash.
+
+A fast hash is enough, because a random secret of 256 bits cannot be guessed.
+"""
 
 import base64
 import hashlib
@@ -23,14 +26,15 @@ _START: Final = "frankly_live_"
 _PREFIX_LENGTH: Final = 8
 _TOKEN: Final = re.compile(_START + r"[A-Za-z0-9_-]{43}", re.ASCII)
 _PREFIX: Final = re.compile(r"[A-Za-z0-9_-]{8}", re.ASCII)
-_NOBODY: Final = "0" * 64
+_DECOY_HASH: Final = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who holds a key: its role, and the prefix it goes by in lists and logs.
+    """The holder of an API key: its role, and the prefix that names it in lists and logs.
 
-    organisation : whose surveys it opens. surveys : ids of those it is limited to; empty for all of them.
+    organisation : owner of the surveys it opens. surveys : ids of those it is limited to; empty for
+    all of them.
     """
 
     role: str
@@ -39,7 +43,7 @@ class Principal:
     surveys: tuple[str, ...] = ()
 
     def opens(self, survey_id: str, organisation: str) -> bool:
-        """Tell whether the key reaches a survey of an organisation; where it does not, the survey does not exist."""
+        """Return True if the key may use a survey; if not, callers answer as for an unknown one."""
         return organisation == self.organisation and (not self.surveys or survey_id in self.surveys)
 
 
@@ -50,19 +54,32 @@ class Access:
         self._database = database
         self._clock = clock
 
-    def create(self, role: str, label: str, organisation: str = MAIN, surveys: Sequence[str] = ()) -> str:
-        """Return a new key of an organisation, for some of its surveys or all; it cannot be shown again.
+    def create(
+        self,
+        role: str,
+        label: str,
+        organisation: str = MAIN,
+        surveys: Sequence[str] = (),
+    ) -> str:
+        """Return a new key for all surveys of an organisation, or for some; it cannot be shown again.
 
-        Raises InvalidInput for an unknown role or a label that is empty, too long or not safe to show.
+        Raises InvalidInput for an unknown role or a label that is empty, too long or not safe to
+        show.
         """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
         if not 1 <= len(label) <= 200:
             raise InvalidInput(Problem.FIELD_TYPE, "a label has 1 to 200 characters", "label")
+        # Labels are shown in lists and logs, where control characters could forge lines.
         if unsafe_character(label):
-            raise InvalidInput(Problem.TEXT_CHARACTERS, "use letters, digits and ordinary signs", "label")
+            raise InvalidInput(
+                Problem.TEXT_CHARACTERS,
+                "use letters, digits and ordinary signs",
+                "label",
+            )
         secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode("ascii")
         token = _START + secret
+        # The prefix finds the row and names the key; the other 35 characters stay secret.
         row = ApiKeyRow(
             secret[:_PREFIX_LENGTH], _hash(token), role, label, format_time(self._clock.now()),
             organisation=organisation, surveys=tuple(surveys),
@@ -72,29 +89,39 @@ class Access:
         return token
 
     def authenticate(self, token: str) -> Principal:
-        """Return who holds this key; raises InvalidInput(unauthenticated), the same for every reason."""
+        """Return the holder of a key.
+
+        Raises InvalidInput(unauthenticated), with one message for every cause.
+        """
         row = None
         if _TOKEN.fullmatch(token):
             with self._database.reading("authenticate") as tx:
                 row = tx.api_keys.get(token[len(_START) :][:_PREFIX_LENGTH])
-        # One comparison in every case: the time taken says nothing about which prefixes exist.
-        known = hmac.compare_digest(_hash(token), row.hash if row else _NOBODY)
-        if row is None or not known or row.revoked is not None:
-            raise InvalidInput(Problem.UNAUTHENTICATED, "the API key is unknown, revoked or malformed")
+        # One comparison in every case: the time must not show which prefixes exist.
+        matches = hmac.compare_digest(_hash(token), row.hash if row else _DECOY_HASH)
+        if row is None or not matches or row.revoked is not None:
+            raise InvalidInput(
+                Problem.UNAUTHENTICATED,
+                "the API key is unknown, revoked or malformed",
+            )
         return Principal(row.role, row.prefix, row.organisation, row.surveys)
 
     def revoke(self, prefix: str, organisation: str | None = None) -> None:
-        """End a key at once; raises InvalidInput(not_found) if no working key (of `organisation`) has this prefix."""
+        """End a key at once.
+
+        Raises InvalidInput(not_found) if no working key of `organisation` has this prefix.
+        """
         with self._database.transaction("revoke api key") as tx:
             if not _PREFIX.fullmatch(prefix):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
             row = tx.api_keys.get(prefix)
+            # The same answer for a key of another organisation, so that its prefix stays unknown.
             foreign = organisation is not None and row is not None and row.organisation != organisation
             if foreign or not tx.api_keys.revoke(prefix, format_time(self._clock.now())):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
 
     def list(self) -> list[ApiKeyRow]:
-        """Return every key, oldest first; secrets are not among it."""
+        """Return every key, oldest first, without its secret."""
         with self._database.reading("list api keys") as tx:
             return tx.api_keys.all()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key files on disk: readable by their owner only, written whole or not at all."""
+"""Key files on disk: readable by their owner only, written atomically."""
 
 import os
 import stat
@@ -23,10 +23,10 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.durable import sync_folder
 
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_GROUP_AND_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _MAX_FILE_BYTES: Final = 1 << 20
 MIN_PASSPHRASE: Final = 12
-_MAX_PASSPHRASE: Final = 1023  # what PKCS #8 encryption takes
+_MAX_PASSPHRASE: Final = 1023  # the longest that PKCS #8 encryption takes
 
 
 def key_file_problem(path: Path, detail: str) -> InvalidInput:
@@ -35,7 +35,7 @@ def key_file_problem(path: Path, detail: str) -> InvalidInput:
 
 
 def to_pem(key: SigningKey, passphrase: bytes | None = None) -> bytes:
-    """Return a private key as PKCS #8 PEM, the form every tool reads; encrypted if there is a passphrase.
+    """Return a private key as PKCS #8 PEM; encrypted if there is a passphrase.
 
     Raises InvalidInput(key_file) for a passphrase of fewer than 12 or more than 1,023 bytes.
     """
@@ -43,78 +43,100 @@ def to_pem(key: SigningKey, passphrase: bytes | None = None) -> bytes:
     if passphrase is None:
         return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     if not MIN_PASSPHRASE <= len(passphrase) <= _MAX_PASSPHRASE:
-        words = f"a passphrase has {MIN_PASSPHRASE} to {_MAX_PASSPHRASE} bytes; several words are easiest to keep"
-        raise InvalidInput(Problem.KEY_FILE, words, "passphrase")
-    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(passphrase))
+        detail = f"a passphrase has {MIN_PASSPHRASE} to {_MAX_PASSPHRASE} bytes; several words are easiest to remember"
+        raise InvalidInput(Problem.KEY_FILE, detail, "passphrase")
+    return private.private_bytes(
+        Encoding.PEM,
+        PrivateFormat.PKCS8,
+        BestAvailableEncryption(passphrase),
+    )
 
 
 def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
     """Return the Ed25519 key in a PEM file that only its owner may read.
 
-    Raises InvalidInput(key_file) if it is missing, readable by others, encrypted with another passphrase or with one
-    that was not given, of another kind, or no key at all.
+    Raises InvalidInput(key_file) if it is missing, readable by others, encrypted with another
+    passphrase or without one in `passphrase`, of another kind, or no key at all.
     """
     data = read_private(path)
     encrypted = b"ENCRYPTED PRIVATE KEY" in data
     if encrypted and passphrase is None:
-        words = "the key is encrypted: give its passphrase; keys that a server runs with are protected by their mode"
-        raise key_file_problem(path, words)
+        detail = (
+            "the key is encrypted: give its passphrase; keys that a server runs with are protected by their file mode"
+        )
+        raise key_file_problem(path, detail)
     try:
+        # The library refuses a passphrase for a key that is not encrypted.
         private = load_pem_private_key(data, password=passphrase if encrypted else None)
     except (TypeError, ValueError, UnsupportedAlgorithm):
-        words = "this passphrase does not open it" if encrypted else "this is no PEM private key"
-        raise key_file_problem(path, f"{words}; restore it from a backup") from None
+        detail = "this passphrase does not open it" if encrypted else "this is no PEM private key"
+        raise key_file_problem(path, f"{detail}; restore it from a backup") from None
     if not isinstance(private, Ed25519PrivateKey):
-        raise key_file_problem(path, "only Ed25519 keys are used here; make one with `frankly keys init`")
+        raise key_file_problem(
+            path,
+            "only Ed25519 keys are used here; make one with `frankly keys init`",
+        )
     return SigningKey.from_raw(private.private_bytes_raw())
 
 
 def read_private(path: Path) -> bytes:
-    """Return the bytes of a file that nobody but its owner may read; raises InvalidInput(key_file)."""
+    """Return the bytes of a file that only its owner may read; raises InvalidInput(key_file)."""
     try:
         with path.open("rb") as file:
+            # The mode of the open file: a path could be replaced between check and read.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            if mode & _OTHERS:
-                raise key_file_problem(path, f"others may read this file (mode {mode:04o}); run chmod 600 {path}")
+            if mode & _GROUP_AND_OTHERS:
+                raise key_file_problem(
+                    path,
+                    f"others may read this file (mode {mode:04o}); run chmod 600 {path}",
+                )
+            # Bounded, in case the path names some large file by mistake.
             return file.read(_MAX_FILE_BYTES)
     except FileNotFoundError:
-        raise key_file_problem(path, "the file is missing; run `frankly keys init`, or restore it") from None
+        raise key_file_problem(
+            path,
+            "the file is missing; run `frankly keys init`, or restore it",
+        ) from None
     except OSError as error:
         raise key_file_problem(path, f"the file cannot be read ({type(error).__name__})") from None
 
 
 def require_private_folder(folder: Path) -> None:
     """Raise InvalidInput(key_file) if others may enter an existing folder."""
-    if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & _OTHERS:
+    if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & _GROUP_AND_OTHERS:
         raise key_file_problem(folder, f"others may enter this folder; run chmod 700 {folder}")
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
-    """Put a new folder in place of `folder`, all files or none; an old one is set aside and its new path returned.
+    """Replace `folder` atomically by one with `files`; return where an old folder was moved to.
 
-    Files get mode 0600, folders 0700. Everything is on disk before the new name appears (BAD_INPUTS 52).
+    Files get mode 0600, folders 0700. Everything is on disk before the new name appears (BAD_INPUTS
+    52).
     """
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))  # mode 0700
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))  # mode 0700
     for name, data in files.items():
-        _write(made / name, data)
-    sync_folder(made)
-    aside = _set_aside(folder) if folder.exists() else None
-    made.rename(folder)
+        _write(temporary / name, data)
+    sync_folder(temporary)
+    old_folder = _set_aside(folder) if folder.exists() else None
+    temporary.rename(folder)
     sync_folder(folder.parent)
-    return aside
+    return old_folder
 
 
 def _set_aside(folder: Path) -> Path:
+    # The first free number: keys that were set aside before are kept.
     number = 1
-    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
+    while (path := folder.with_name(f"{folder.name}.old-{number}")).exists():
         number += 1
-    folder.rename(aside)
-    return aside
+    folder.rename(path)
+    return path
 
 
 def _write(path: Path, data: bytes) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123 - a descriptor
+    # Created with its final mode: at no time can others open the file.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

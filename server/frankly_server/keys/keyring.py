@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server's keys: an offline root, publisher keys, a log key, and the keys documents that tie them together."""
+"""Signing keys of a server (root, publishers, log) and the keys documents that bind them."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,13 +28,16 @@ ROOT, PUBLISHER, LOG_KEY, DOCUMENT = "root.pem", "publisher.pem", "log.pem", "ke
 VALIDITY: Final = MAX_VALIDITY
 MAX_KEYS: Final = 32
 _NEARLY_FULL: Final = Fraction(7, 8)
-_LARGEST: Final = 128 * 2**10
-"""More bytes than any version adds to the chain as served."""
+_MAX_VERSION_BYTES: Final = 128 * 2**10
+"""An upper bound on the bytes that one version adds to the served chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewKeys:
-    """What `init` made: where, under which ids, and where older keys were set aside (None if there were none)."""
+    """The result of `init`: folder and ids of the new keys.
+
+    set_aside : the folder that older keys were moved to; None if there were none.
+    """
 
     folder: Path
     root_ids: tuple[str, ...]
@@ -45,7 +48,7 @@ class NewKeys:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many keys of each role `init` makes, and how many of them must sign."""
+    """Numbers of keys that `init` makes for each role, and of those that must sign."""
 
     roots: int = 1
     root_threshold: int = 1
@@ -56,8 +59,9 @@ class Plan:
 class Keyring:
     """The key folder of one server.
 
-    To run, only the publisher's keys, the log's key and the keys documents are needed; root keys (`root*.pem`) belong
-    offline after `init`. `keys.json` is the newest document, `keys-N.json` is version N.
+    To run, a server needs only the publisher's keys, the log's key and the keys documents; root
+    keys (`root*.pem`) belong offline after `init`. `keys.json` is the newest document,
+    `keys-N.json` is version N.
     """
 
     def __init__(self, folder: Path, clock: Clock) -> None:
@@ -67,24 +71,32 @@ class Keyring:
 
     @property
     def folder(self) -> Path:
-        """Where the key files are."""
+        """The folder of the key files."""
         return self._folder
 
-    def init(self, *, force: bool = False, plan: Plan | None = None, passphrase: bytes | None = None) -> NewKeys:
-        """Make keys for every role and version 1 of the keys document.
+    def init(
+        self,
+        *,
+        force: bool = False,
+        plan: Plan | None = None,
+        passphrase: bytes | None = None,
+    ) -> NewKeys:
+        """Generate keys for every role and version 1 of the keys document.
 
-        With `force` keys that exist are set aside, not destroyed; devices that know the old root will refuse the new.
-        `passphrase` encrypts the root keys.
-        Raises InvalidInput: file_exists if there are keys already and `force` is not given, key_file for a plan or
-        passphrase that cannot be used.
+        force : move existing keys aside (they are not deleted). Devices that know the old root
+        refuse the new one. passphrase : encrypts the root keys.
+        Raises InvalidInput: file_exists if there are keys already and `force` is false, key_file
+        for a plan or passphrase that cannot be used.
         """
         plan = plan or Plan()
         if self._folder.exists() and not force:
             raise InvalidInput(
-                Problem.FILE_EXISTS, "there are keys here already; --force sets them aside", str(self._folder)
+                Problem.FILE_EXISTS,
+                "there are keys here already; --force sets them aside",
+                str(self._folder),
             )
-        roots = _fresh(plan.roots, plan.root_threshold, "root")
-        publishers = _fresh(plan.publishers, plan.publisher_threshold, "publisher")
+        roots = _generate(plan.roots, plan.root_threshold, "root")
+        publishers = _generate(plan.publishers, plan.publisher_threshold, "publisher")
         log = SigningKey.generate()
         issued = self._clock.now().replace(microsecond=0)
         document = KeysDocument(
@@ -93,19 +105,21 @@ class Keyring:
             issued + VALIDITY,
             Role(tuple(key.public for key in roots), plan.root_threshold),
             Role(tuple(key.public for key in publishers), plan.publisher_threshold),
+            # No witnesses yet: a rotation adds them.
             LogRole(NamedKey(f"frankly/{log.public.key_id[:16]}", log.public, LOG), (), 0),
         )
         envelope = Envelope.seal(KEYS_TYPE, document.payload(), roots).to_bytes()
         files = {numbered(ROOT, i): to_pem(key, passphrase) for i, key in enumerate(roots)}
         files |= {numbered(PUBLISHER, i): to_pem(key) for i, key in enumerate(publishers)}
         files |= {LOG_KEY: to_pem(log), DOCUMENT: envelope, version_name(1): envelope}
-        aside = write_folder(self._folder, files)
-        return NewKeys(self._folder, _ids(roots), _ids(publishers), log.public.key_id, aside)
+        # In one step: a crash must not leave keys without the document that names them.
+        set_aside = write_folder(self._folder, files)
+        return NewKeys(self._folder, _ids(roots), _ids(publishers), log.public.key_id, set_aside)
 
     def document(self, version: int | None = None) -> bytes:
-        """Return the signed keys document as served, the newest or a version.
+        """Return the signed keys document as served: the newest, or the one of `version`.
 
-        Raises InvalidInput: key_file, or not_found for a version that was never made.
+        Raises InvalidInput: key_file, or not_found for a version that does not exist.
         """
         if version is None:
             return read_private(self._folder / DOCUMENT)
@@ -115,48 +129,64 @@ class Keyring:
         newest = self.document()
         if version == KeysDocument.parse(Envelope.from_bytes(newest, KEYS_TYPE).payload).version:
             return newest
-        raise InvalidInput(Problem.NOT_FOUND, f"there is no version {version} of the keys", "version")
+        raise InvalidInput(
+            Problem.NOT_FOUND,
+            f"there is no version {version} of the keys",
+            "version",
+        )
 
     def chain(self) -> list[bytes]:
-        """Return every version, oldest first; kept until the newest one changes, for every device asks for it."""
+        """Return every version, oldest first.
+
+        Cached until the newest version changes, because every device requests the chain.
+        """
+        # Read from disk each time: the command line may have rotated the keys meanwhile.
         if self._chain[-1:] != [self.document()]:
-            newest = self.trusted_or_expired().version  # whether they are in force is for devices to judge
+            newest = self.trusted_or_expired().version  # devices check the dates
             self._chain = [self.document(version) for version in range(1, newest + 1)]
         return self._chain
 
     def chain_used(self) -> Fraction:
-        """Return how much of the longest chain that devices read is used: from 1 on no further version can follow.
+        """Return the used share of the longest chain that devices accept; 1 or more is full.
 
-        Versions that are not in this folder, as on the machine of a ceremony, are not counted by size.
+        Versions that are missing from this folder, as on an offline machine, do not count by size.
         """
         version = self.trusted_or_expired().version
         paths = [self._folder / version_name(number) for number in range(1, version + 1)]
         size = len(write_chain([read_private(path) for path in paths if path.is_file()]))
-        return max(Fraction(version, MAX_VERSIONS), Fraction(size, MAX_CHAIN_BYTES - _LARGEST))
+        return max(
+            Fraction(version, MAX_VERSIONS),
+            Fraction(size, MAX_CHAIN_BYTES - _MAX_VERSION_BYTES),
+        )
 
     def require_room(self) -> None:
         """Raise InvalidInput(key_file) if no further version can follow."""
         if self.chain_used() >= 1:
-            words = f"devices read no longer chain of keys than these {self.trusted_or_expired().version:,} versions"
+            version = self.trusted_or_expired().version
+            limit = f"devices read no longer chain of keys than these {version:,} versions"
             way_out = "begin a new one with `frankly keys init --force`, and ship it with the apps"
-            raise key_file_problem(self._folder / DOCUMENT, f"{words}; {way_out}")
+            raise key_file_problem(self._folder / DOCUMENT, f"{limit}; {way_out}")
 
     def publishers(self) -> list[SigningKey]:
-        """Return the publisher keys that are here and that the keys document names: enough of them to sign.
+        """Return the publisher keys that are here and trusted; they are enough to sign.
 
         Raises InvalidInput(key_file) naming the file and the way out.
         """
         require_private_folder(self._folder)
         role = self.trusted().publisher
-        named = {key.key_id for key in role.keys}
-        found = [key for key in self.private_keys(PUBLISHER) if key.public.key_id in named]
-        if len(found) < role.threshold:
-            words = f"the keys document does not name enough of these keys ({len(found)} of the {role.threshold} needed"
-            raise key_file_problem(self._folder / PUBLISHER, f"{words}); restore those that fit")
-        return found
+        # Retired keys stay in the folder, but their signatures do not count.
+        trusted_ids = {key.key_id for key in role.keys}
+        signers = [key for key in self.private_keys(PUBLISHER) if key.public.key_id in trusted_ids]
+        if len(signers) < role.threshold:
+            detail = (
+                "the keys document does not name enough of these keys "
+                f"({len(signers)} of the {role.threshold} needed); restore the missing ones"
+            )
+            raise key_file_problem(self._folder / PUBLISHER, detail)
+        return signers
 
     def log_key(self) -> SigningKey | None:
-        """Return the key that signs the log's checkpoints, None if the keys document names no log.
+        """Return the key that signs the log's checkpoints; None if the keys document names no log.
 
         Raises InvalidInput(key_file) if the log's key is not here.
         """
@@ -166,45 +196,61 @@ class Keyring:
         for key in self.private_keys(LOG_KEY):
             if key.public == role.log.public:
                 return key
-        raise key_file_problem(self._folder / LOG_KEY, "this is not the log's key of the keys document; restore it")
+        raise key_file_problem(
+            self._folder / LOG_KEY,
+            "this is not the log key that the keys document names; restore it",
+        )
 
     def private_keys(self, name: str, passphrase: bytes | None = None) -> list[SigningKey]:
-        """Return every key of one role that is in the folder, retired ones too; at least the first file must be."""
+        """Return every key of one role in the folder, retired ones too; raises if there is none."""
         paths = self.key_files(name) or [self._folder / name]
         return [read_key(path, passphrase) for path in paths]
 
     def key_files(self, name: str) -> list[Path]:
         """Return the paths of a role's key files, as in root.pem, root-2.pem, root-0123abcd.pem."""
         stem = Path(name).stem
+        # The glob alone also matches other names, such as rootless.pem.
         return sorted(path for path in self._folder.glob(f"{stem}*.pem") if path.stem.partition("-")[0] == stem)
 
     def trusted(self) -> KeysDocument:
-        """Return the keys document, verified; raises InvalidInput(key_file) if it is damaged or expired."""
+        """Return the keys document, verified.
+
+        Raises InvalidInput(key_file) if it is damaged or expired.
+        """
         data = self.document()
         try:
             return accept_keys(data, self._clock.now())
         except DocumentRejected as error:
-            raise key_file_problem(self._folder / DOCUMENT, f"the keys document cannot be used: {error}") from None
+            raise key_file_problem(
+                self._folder / DOCUMENT,
+                f"the keys document cannot be used: {error}",
+            ) from None
 
     def trusted_or_expired(self) -> KeysDocument:
-        """Return the keys document, verified but for its time: expired keys can be looked at and renewed."""
+        """Return the keys document, verified except for its dates: expired keys can be renewed."""
         try:
             return SignedKeys.read(self.document()).keys
         except DocumentRejected as error:
-            raise key_file_problem(self._folder / DOCUMENT, f"the keys document cannot be used: {error}") from None
+            raise key_file_problem(
+                self._folder / DOCUMENT,
+                f"the keys document cannot be used: {error}",
+            ) from None
 
     def check(self) -> None:
-        """Refuse to start without usable publisher and log keys (BAD_INPUTS 54); raises InvalidInput(key_file)."""
+        """Refuse to start without usable publisher and log keys (BAD_INPUTS 54).
+
+        Raises InvalidInput(key_file).
+        """
         self.publishers()
         self.log_key()
 
 
 def nearly_full(used: Fraction) -> str | None:
-    """Return what to say of a chain of keys that is nearly as long as devices read, None if there is room."""
+    """Return a warning if the chain is nearly as long as devices accept, else None."""
     if used < _NEARLY_FULL:
         return None
-    words = f"the chain of keys has used {100 * used.numerator // used.denominator} % of its room"
-    return f"{words}: rotate rarely, and plan a new one (`frankly keys init --force`) that apps are shipped with"
+    message = f"the chain of keys has used {100 * used.numerator // used.denominator} % of its room"
+    return f"{message}: rotate rarely, and plan a new one (`frankly keys init --force`) to ship with the apps"
 
 
 def numbered(name: str, index: int) -> str:
@@ -218,10 +264,10 @@ def version_name(version: int) -> str:
     return f"keys-{version}.json"
 
 
-def _fresh(count: int, threshold: int, role: str) -> list[SigningKey]:
+def _generate(count: int, threshold: int, role: str) -> list[SigningKey]:
     if not 1 <= threshold <= count <= MAX_KEYS:
-        words = f"of 1 to {MAX_KEYS} {role} keys, at least 1 and at most all must sign"
-        raise InvalidInput(Problem.KEY_FILE, words, f"{role}_threshold")
+        message = f"of 1 to {MAX_KEYS} {role} keys, at least 1 and at most all must sign"
+        raise InvalidInput(Problem.KEY_FILE, message, f"{role}_threshold")
     return [SigningKey.generate() for _ in range(count)]
 
 

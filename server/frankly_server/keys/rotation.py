@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The next version of the keys: proposed, signed by old and new roots, wherever these are, then put in force whole.
+"""Key rotation: propose the next version, sign it with old and new roots, put it in force.
 
-New private keys and the proposal are on disk before anything refers to them; the newest document is replaced in one
-rename. Whatever interrupts it, the folder holds the old version or the new one.
+Root keys may be on different machines, so that signing takes several steps. New private keys and
+the proposal are on disk before anything refers to them; the newest document is replaced by one
+rename. After an interruption at any point the folder holds the old version or the new one.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,11 +27,12 @@ PENDING: Final = "keys.next.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What the next version changes.
+class RotationChange:
+    """Changes that the next version makes.
 
-    drop : ids of keys to leave out, of any role. roots, publishers : how many new ones to make. log : a new log key.
-    Thresholds are kept unless given. witnesses : (name, public key) to add; a name that exists gets the new key.
+    drop : ids of keys to remove, of any role. roots, publishers : numbers of new keys. log : True
+    for a new log key. Thresholds that are None stay as they are. witnesses : (name, public key) to
+    add; an existing name gets the new key.
     """
 
     drop: frozenset[str] = frozenset()
@@ -46,7 +48,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The next version: in force, or waiting for signatures of so many old and new root keys."""
+    """The next version: in force, or waiting for `old_missing` and `new_missing` root signatures."""
 
     document: KeysDocument
     in_force: bool
@@ -55,136 +57,193 @@ class Proposal:
 
 
 class Rotation:
-    """Makes and signs the next version in a key folder.
+    """The steps of a rotation in one key folder.
 
-    given : key files from elsewhere (root keys on a stick). passphrase : opens and closes root keys, None if they are
-    not encrypted.
+    extra_files : root key files from elsewhere, such as a USB stick. passphrase : decrypts and
+    encrypts root keys; None if they are not encrypted.
     """
 
     def __init__(
-        self, keyring: Keyring, clock: Clock, given: Sequence[Path] = (), passphrase: bytes | None = None
+        self,
+        keyring: Keyring,
+        clock: Clock,
+        extra_files: Sequence[Path] = (),
+        passphrase: bytes | None = None,
     ) -> None:
         self._keyring = keyring
         self._folder = keyring.folder
         self._clock = clock
-        self._given = tuple(given)
+        self._extra_files = tuple(extra_files)
         self._passphrase = passphrase
 
-    def propose(self, change: Change) -> Proposal:
-        """Make the new keys and the next version, sign it with every root key at hand, and put it in force if enough.
+    def propose(self, change: RotationChange) -> Proposal:
+        """Generate new keys and sign the next version; put it in force if that is enough.
 
-        A proposal that still waits is replaced. Raises InvalidInput: key_file for keys that cannot be read or a chain
-        that is full, field_type for a change that leaves a role without enough keys or names a key that is not there.
+        Every root key at hand signs. A proposal that still waits is replaced.
+        Raises InvalidInput: key_file for keys that cannot be read or a chain that is full,
+        field_type for a change that leaves a role without enough keys, not_found for one that names
+        an unknown key.
         """
         require_private_folder(self._folder)
         self._keyring.require_room()
         old = self._keyring.trusted_or_expired()
-        made: list[tuple[str, SigningKey]] = []
+        # `generate` is called while the document is built and collects the private keys here.
+        generated: list[tuple[str, SigningKey]] = []
 
-        def fresh(name: str) -> PublicKey:
-            made.append((name, SigningKey.generate()))
-            return made[-1][1].public
+        def generate(name: str) -> PublicKey:
+            generated.append((name, SigningKey.generate()))
+            return generated[-1][1].public
 
-        known = {key.key_id for key in old.root.keys}
-        roots = [key for key in self._roots() if key.public.key_id in known]
+        root_ids = {key.key_id for key in old.root.keys}
+        roots = [key for key in self._roots() if key.public.key_id in root_ids]
         if not roots:
-            raise key_file_problem(self._folder / ROOT, "no root key is at hand; give one with --root-key FILE")
+            raise key_file_problem(
+                self._folder / ROOT,
+                "no root key is at hand; give one with --root-key FILE",
+            )
         try:
-            document = KeysDocument.parse(self._next(old, change, fresh).payload())
+            # Parsed from its bytes, because the parser holds the rules for roles and thresholds.
+            document = KeysDocument.parse(self._next(old, change, generate).payload())
         except DocumentRejected as error:
             raise InvalidInput(Problem.FIELD_TYPE, error.detail, error.field) from None
-        for name, key in made:
+        # On disk before the proposal names them: a crash must not lose a key that may be in force.
+        for name, key in generated:
             path = self._folder / f"{Path(name).stem}-{key.public.key_id[:12]}.pem"
             _write(path, to_pem(key, self._passphrase if name == ROOT else None))
-        roots += [key for name, key in made if name == ROOT]
+        roots += [key for name, key in generated if name == ROOT]
         return self._sign(Envelope(KEYS_TYPE, document.payload(), ()), roots)
 
     def sign(self) -> Proposal:
         """Add the signatures of the root keys at hand to the waiting proposal.
 
-        Raises InvalidInput(key_file) if none waits or it does not follow the version in force.
+        Raises InvalidInput(key_file) if no proposal waits, or if it does not follow the version in
+        force.
         """
         require_private_folder(self._folder)
         path = self._folder / PENDING
         if not path.is_file():
-            raise key_file_problem(path, "no new version waits for signatures; make one with `frankly keys rotate`")
+            raise key_file_problem(
+                path,
+                "no new version waits for signatures; make one with `frankly keys rotate`",
+            )
         try:
             envelope = Envelope.from_bytes(read_private(path), KEYS_TYPE)
             document = KeysDocument.parse(envelope.payload)
         except DocumentRejected as error:
             raise key_file_problem(path, f"the proposal cannot be used: {error}") from None
         if document.version != self._keyring.trusted_or_expired().version + 1:
-            raise key_file_problem(path, "the proposal does not follow the version in force; make a new one")
+            raise key_file_problem(
+                path,
+                "the proposal does not follow the version in force; make a new one",
+            )
         return self._sign(envelope, self._roots())
 
     def _sign(self, envelope: Envelope, roots: Sequence[SigningKey]) -> Proposal:
         old, document = self._keyring.trusted_or_expired(), KeysDocument.parse(envelope.payload)
-        wanted = {key.key_id for key in (*old.root.keys, *document.root.keys)}
+        root_keys = (*old.root.keys, *document.root.keys)
+        root_ids = _ids(root_keys)
         message = pae(envelope.payload_type, envelope.payload)
-        by_id = {s.key_id: s for s in envelope.signatures}
+        signatures = {s.key_id: s for s in envelope.signatures}
         for key in roots:
-            if key.public.key_id in wanted:
-                by_id[key.public.key_id] = Signature(key.public.key_id, key.sign(message))
-        envelope = replace(envelope, signatures=tuple(by_id[name] for name in sorted(by_id)))
-        valid = {key.key_id for key in (*old.root.keys, *document.root.keys) if _signed(envelope, key)}
-        missing = [max(0, role.threshold - len(valid & _ids(role.keys))) for role in (old.root, document.root)]
+            # Other keys at hand, such as retired roots, do not sign.
+            if key.public.key_id in root_ids:
+                signatures[key.public.key_id] = Signature(key.public.key_id, key.sign(message))
+        envelope = replace(
+            envelope,
+            # Sorted, so that the bytes do not depend on the order of signing.
+            signatures=tuple(signatures[name] for name in sorted(signatures)),
+        )
+        valid = {key.key_id for key in root_keys if _signed(envelope, key)}
+        roles = (old.root, document.root)
+        missing = [max(0, role.threshold - len(valid & _ids(role.keys))) for role in roles]
         data = envelope.to_bytes()
         if any(missing):
             _write(self._folder / PENDING, data)
             return Proposal(document, False, *missing)
-        SignedKeys.read(data).require_follows(old)  # as every device will
+        SignedKeys.read(data).require_follows(old)  # the check of every device
+        # keys.json last: until then the folder still serves the old version.
         _write(self._folder / version_name(old.version), self._keyring.document())
         _write(self._folder / version_name(document.version), data)
         _write(self._folder / DOCUMENT, data)
         (self._folder / PENDING).unlink(missing_ok=True)
         return Proposal(document, True, 0, 0)
 
-    def _next(self, old: KeysDocument, change: Change, fresh: Callable[[str], PublicKey]) -> KeysDocument:
-        known = _ids((*old.root.keys, *old.publisher.keys)) | _named_ids(old.log)
-        if change.drop - known:
-            words = "no key of this id is in the keys document; `frankly keys status` lists them"
-            raise InvalidInput(Problem.NOT_FOUND, words, "key")
+    def _next(
+        self,
+        old: KeysDocument,
+        change: RotationChange,
+        generate: Callable[[str], PublicKey],
+    ) -> KeysDocument:
+        known_ids = _ids((*old.root.keys, *old.publisher.keys)) | _named_ids(old.log)
+        if change.drop - known_ids:
+            message = "no key of this id is in the keys document; `frankly keys status` lists them"
+            raise InvalidInput(Problem.NOT_FOUND, message, "key")
         issued = self._clock.now().replace(microsecond=0)
         return KeysDocument(
             version=old.version + 1,
             issued=issued,
             expires=issued + change.validity,
-            root=_role(old.root, change.drop, change.roots, change.root_threshold, lambda: fresh(ROOT)),
-            publisher=_role(
-                old.publisher, change.drop, change.publishers, change.publisher_threshold, lambda: fresh(PUBLISHER)
+            root=_role(
+                old.root,
+                change.drop,
+                change.roots,
+                change.root_threshold,
+                lambda: generate(ROOT),
             ),
-            log=_log(old.log, change, lambda: fresh(LOG_KEY)),
+            publisher=_role(
+                old.publisher,
+                change.drop,
+                change.publishers,
+                change.publisher_threshold,
+                lambda: generate(PUBLISHER),
+            ),
+            log=_log(old.log, change, lambda: generate(LOG_KEY)),
         )
 
     def _roots(self) -> list[SigningKey]:
-        """Return the root keys in the folder, if any, and those given."""
-        paths = [*self._keyring.key_files(ROOT), *self._given]
+        """Return the root keys of the folder and of `extra_files`."""
+        paths = [*self._keyring.key_files(ROOT), *self._extra_files]
         return [read_key(path, self._passphrase) for path in paths]
 
 
-def _role(old: Role, drop: frozenset[str], new: int, threshold: int | None, fresh: Callable[[], PublicKey]) -> Role:
-    """Return a role without the dropped keys and with new ones: as many as asked for, or as the threshold needs."""
-    kept = [key for key in old.keys if key.key_id not in drop]
-    needed = old.threshold if threshold is None else threshold
-    dropped_too_many = max(0, needed - len(kept)) if len(kept) < len(old.keys) else 0
-    kept += [fresh() for _ in range(max(new, dropped_too_many))]
-    return Role(tuple(kept), needed)
+def _role(
+    old: Role,
+    drop: frozenset[str],
+    count: int,
+    threshold: int | None,
+    generate: Callable[[], PublicKey],
+) -> Role:
+    """Return a role without dropped keys and with `count` new ones, more if the threshold needs it."""
+    keys = [key for key in old.keys if key.key_id not in drop]
+    required = old.threshold if threshold is None else threshold
+    # Filled up only after a drop: a threshold above the number of keys is an error of the change.
+    missing = max(0, required - len(keys)) if len(keys) < len(old.keys) else 0
+    keys += [generate() for _ in range(max(count, missing))]
+    return Role(tuple(keys), required)
 
 
-def _log(old: LogRole | None, change: Change, fresh: Callable[[], PublicKey]) -> LogRole | None:
+def _log(
+    old: LogRole | None,
+    change: RotationChange,
+    generate: Callable[[], PublicKey],
+) -> LogRole | None:
     if old is None:
         if change.witnesses or change.log:
-            public = fresh()
+            public = generate()
             old = LogRole(NamedKey(f"frankly/{public.key_id[:16]}", public, LOG), (), 0)
         else:
             return None
     elif change.log or old.log.public.key_id in change.drop:
-        # The origin stays: it names the tree, which goes on under another key.
-        old = replace(old, log=replace(old.log, public=fresh()))
-    given = dict(change.witnesses)
-    kept = [w for w in old.witnesses if w.public.key_id not in change.drop and w.name not in given]
-    witnesses = (*kept, *(NamedKey(name, public, WITNESS) for name, public in given.items()))
-    threshold = min(old.threshold, len(witnesses)) if change.witness_threshold is None else change.witness_threshold
+        # The origin stays: it names the tree, which continues under the new key.
+        old = replace(old, log=replace(old.log, public=generate()))
+    added = dict(change.witnesses)
+    remaining = [w for w in old.witnesses if w.public.key_id not in change.drop and w.name not in added]
+    witnesses = (*remaining, *(NamedKey(name, public, WITNESS) for name, public in added.items()))
+    # Without a given threshold, dropped witnesses lower it: it could not be reached otherwise.
+    threshold = change.witness_threshold
+    if threshold is None:
+        threshold = min(old.threshold, len(witnesses))
+    # The first witness raises a threshold of 0 to 1: with 0 its signature would not be required.
     return LogRole(old.log, witnesses, threshold or (1 if witnesses else 0))
 
 

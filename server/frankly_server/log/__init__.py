@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transparency log: its heads and proofs, the witness that watches one, and the audit that re-verifies it."""
+"""Transparency log: heads and proofs, the witness of a log, and the audit of a server."""
 
 from frankly_server.log.service import LogService
 

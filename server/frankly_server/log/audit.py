@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Re-verifying everything a server has published, from outside: keys, log, documents, proofs, counts (protocol §9).
+"""Audit of a server from outside: keys, log, documents, proofs, counts (protocol §9).
 
-Nothing is taken on trust but the keys one begins with. What does not hold is a finding with a name; the audit goes on.
+Only the keys at the start are trusted. A check that fails becomes a finding with a name, and the
+audit continues.
 """
 
 from collections import defaultdict
@@ -38,6 +39,7 @@ from frankly_protocol.trust.proof import MAX_PROOF_BYTES
 
 from frankly_server.log.site import TEXT, Site
 
+# Limits on what a hostile server can make the audit download and hold.
 _KEYS_BYTES = 256 * 2**10
 _LIST_BYTES = 4 * 2**20
 _MAX_ENTRIES = 131_072
@@ -55,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that does not hold: about what, and why.
+    """A failed check: its subject and the reason.
 
     kind : keys, log, entry, document, signature, privacy, proof, split, chain or counts.
     """
@@ -67,7 +69,7 @@ class Finding:
 
 @dataclass
 class Audit:
-    """The report: what was looked at, what did not hold, and how many reports each document has."""
+    """The report: what was checked, the findings, and the number of reports of each document."""
 
     keys_version: int = 0
     origin: str | None = None
@@ -80,30 +82,48 @@ class Audit:
 
     @contextmanager
     def checking(self, kind: str, about: str) -> Iterator[None]:
-        """Turn whatever is refused inside into a finding."""
+        """Turn a FranklyError of the block into a finding."""
         try:
             yield
         except FranklyError as error:
             self.findings.append(Finding(kind, about, str(error)))
 
 
-def audit(site: Site, clock: Clock, shipped: bytes | None = None, since: bytes | None = None) -> Audit:
+def audit(
+    site: Site,
+    clock: Clock,
+    shipped: bytes | None = None,
+    since: bytes | None = None,
+) -> Audit:
     """Return the report on a server.
 
-    shipped : the keys document to begin with. since : the note of a head seen earlier, which must be a beginning.
-    Raises SiteError or DocumentRejected only if there are no usable keys or no head at all to begin with.
+    shipped : the keys document to start from. since : the note of an earlier head; its tree must be
+    a prefix of today's. Raises SiteError or DocumentRejected only if there are no usable keys or no
+    head to start from.
     """
     report = Audit()
+    # Checked on its own first, because everything below needs keys in force.
     newest = site.get("/v1/keys", _KEYS_BYTES)
     keys = accept_keys(newest, clock.now())
     report.keys_version = keys.version
-    known = None if shipped is None else KnownKeys.shipped(shipped)
+    trusted = None if shipped is None else KnownKeys.shipped(shipped)
     with report.checking("keys", "chain"):
-        proven = prove_chain(read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES)), known, clock.now())
+        proven = prove_chain(
+            read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES)),
+            trusted,
+            clock.now(),
+        )
+        # A server could otherwise show different keys to devices that use only one of the two.
         if proven.keys != keys:
-            raise Equivocation("/v1/keys shows other keys than the end of the chain")
+            raise Equivocation("/v1/keys has other keys than the end of the chain")
     if keys.log is None:
-        report.findings.append(Finding("log", "keys", "the keys name no log: nothing shows who was shown what"))
+        report.findings.append(
+            Finding(
+                "log",
+                "keys",
+                "the keys name no log: nothing proves that everybody gets the same documents",
+            ),
+        )
         return report
     signed = SignedCheckpoint.from_bytes(site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT))
     report.origin, report.size, report.note = keys.log.log.name, signed.checkpoint.size, signed.to_bytes()
@@ -113,13 +133,15 @@ def audit(site: Site, clock: Clock, shipped: bytes | None = None, since: bytes |
         require_watched(signed, keys.log, clock.now())
         report.watched = True
     except DocumentRejected:
-        pass
+        pass  # not a finding: a log without witnesses, or before their next visit, is no fraud
     with report.checking("log", "since"):
         _check_growth(site, since, signed)
     with report.checking("log", "entries"):
         report.entries = _entries(site, report.size)
         _check_root(report, signed)
-    documents = {entry.digest: found for entry in report.entries if (found := _document(site, report, entry, keys))}
+    documents = {
+        entry.digest: document for entry in report.entries if (document := _document(site, report, entry, keys))
+    }
     for entry in report.entries:
         with report.checking("proof", entry.digest):
             _check_proof(site, entry, keys)
@@ -128,12 +150,15 @@ def audit(site: Site, clock: Clock, shipped: bytes | None = None, since: bytes |
 
 
 def _entries(site: Site, size: int) -> list[Entry]:
-    found: list[Entry] = []
-    while len(found) < min(size, _MAX_ENTRIES):
-        body = record(_parsed(site.get(f"/v1/log/entries?start={len(found)}", _LIST_BYTES)), None, {"size", "entries"})
-        more = items(body["entries"], "entries", 1, 1000, _entry)
-        found += more
-    return found[:size]
+    entries: list[Entry] = []
+    # The size is the server's claim: the second bound ends the loop also for a false one.
+    while len(entries) < min(size, _MAX_ENTRIES):
+        listing = site.get(f"/v1/log/entries?start={len(entries)}", _LIST_BYTES)
+        body = record(_parsed(listing), None, {"size", "entries"})
+        page = items(body["entries"], "entries", 1, 1000, _entry)
+        entries += page
+    # The log may have grown since its head was signed: later entries are not covered by it.
+    return entries[:size]
 
 
 def _entry(value: Any, where: str) -> Entry:
@@ -150,10 +175,17 @@ def _check_root(report: Audit, signed: SignedCheckpoint) -> None:
     for i, entry in enumerate(report.entries):
         if entry.position != i:
             report.findings.append(
-                Finding("entry", entry.digest, f"it stands at {i}, the server says {entry.position}")
+                Finding(
+                    "entry",
+                    entry.digest,
+                    f"it is at position {i}, the server lists it at {entry.position}",
+                )
             )
-    if Tree([document_leaf(entry.digest) for entry in report.entries]).root() != signed.checkpoint.root:
-        report.findings.append(Finding("log", "root", "the entries listed do not lead to the head that was signed"))
+    tree = Tree([document_leaf(entry.digest) for entry in report.entries])
+    if tree.root() != signed.checkpoint.root:
+        report.findings.append(
+            Finding("log", "root", "the listed entries do not have the root that was signed"),
+        )
 
 
 def _check_growth(site: Site, since: bytes | None, signed: SignedCheckpoint) -> None:
@@ -161,6 +193,7 @@ def _check_growth(site: Site, since: bytes | None, signed: SignedCheckpoint) -> 
         return
     old, new = SignedCheckpoint.from_bytes(since).checkpoint, signed.checkpoint
     text = b""
+    # Empty trees and equal sizes need no proof: their roots are compared.
     if 0 < old.size < new.size:
         text = site.get(f"/v1/log/consistency?old={old.size}&new={new.size}", MAX_PROOF_BYTES, TEXT)
     proof = hash_lines(text.decode("ascii", "replace").splitlines())
@@ -168,16 +201,25 @@ def _check_growth(site: Site, since: bytes | None, signed: SignedCheckpoint) -> 
 
 
 def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> SurveyDocument | None:
-    """Fetch a logged document and check all that its bytes can show; None if there is nothing to read."""
+    """Fetch a logged document and check its bytes; None if it cannot be read."""
     document = None
     with report.checking("document", entry.digest):
         path = f"/v1/surveys/{entry.survey}/document?digest={entry.digest}"
         envelope = Envelope.from_bytes(site.get(path, MAX_ENVELOPE_BYTES), SURVEY_TYPE)
         if digest_of(envelope.payload) != entry.digest:
-            raise DocumentRejected("pin", "the server shows another document than the one logged", "digest")
+            raise DocumentRejected(
+                "pin",
+                "the server has another document than the one logged",
+                "digest",
+            )
         document = SurveyDocument.parse(envelope.payload)
         if (document.survey, document.version) != (entry.survey, entry.version):
-            raise DocumentRejected("schema", "it is of another survey or version than the log's list says", "survey")
+            raise DocumentRejected(
+                "schema",
+                "it is of another survey or version than the log lists",
+                "survey",
+            )
+        # Two findings if both fail; the document is compared with the log in any case.
         with report.checking("signature", entry.digest):
             envelope.verify(keys.publisher.keys, keys.publisher.threshold)
         with report.checking("privacy", entry.digest):
@@ -202,37 +244,63 @@ def _check_surveys(site: Site, report: Audit, documents: dict[str, SurveyDocumen
         with report.checking("counts", survey):
             _check_counts(site, report, survey, {entry.digest for entry in entries})
         with report.checking("document", survey):
-            newest = Envelope.from_bytes(site.get(f"/v1/surveys/{survey}/document", MAX_ENVELOPE_BYTES), SURVEY_TYPE)
+            newest = Envelope.from_bytes(
+                site.get(f"/v1/surveys/{survey}/document", MAX_ENVELOPE_BYTES),
+                SURVEY_TYPE,
+            )
             if digest_of(newest.payload) not in {entry.digest for entry in entries}:
-                words = f"the document shown to everybody, {digest_of(newest.payload)}, is not in the log"
-                report.findings.append(Finding("document", survey, words))
+                detail = f"the newest document, {digest_of(newest.payload)}, is not in the log"
+                report.findings.append(Finding("document", survey, detail))
 
 
-def _check_versions(report: Audit, survey: str, entries: list[Entry], documents: dict[str, SurveyDocument]) -> None:
-    """One document per version, versions from 1 without gaps, each naming the one before."""
+def _check_versions(
+    report: Audit,
+    survey: str,
+    entries: list[Entry],
+    documents: dict[str, SurveyDocument],
+) -> None:
+    """Check for one document per version and no gaps, each naming its predecessor."""
     versions: dict[int, list[str]] = defaultdict(list)
     for entry in entries:
         versions[entry.version].append(entry.digest)
     for version, digests in sorted(versions.items()):
         if len(digests) > 1:
-            words = f"version {version} is {len(digests)} documents: {', '.join(digests)}"
-            report.findings.append(Finding("split", survey, words))
+            detail = f"version {version} is {len(digests)} documents: {', '.join(digests)}"
+            report.findings.append(Finding("split", survey, detail))
         if version > 1 and version - 1 not in versions:
-            report.findings.append(Finding("chain", survey, f"version {version - 1} is not in the log"))
+            report.findings.append(
+                Finding("chain", survey, f"version {version - 1} is not in the log"),
+            )
         for digest in digests:
-            found = documents.get(digest)
-            if found is not None and version > 1 and found.prev not in versions.get(version - 1, []):
-                report.findings.append(Finding("chain", survey, f"{digest} does not follow a logged version"))
+            document = documents.get(digest)
+            # Any document of the version before: several of them are a finding already.
+            if document is not None and version > 1 and document.prev not in versions.get(version - 1, []):
+                report.findings.append(
+                    Finding("chain", survey, f"{digest} does not follow a logged version"),
+                )
 
 
 def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> None:
-    body = record(_parsed(site.get(f"/v1/surveys/{survey}/audit", _LIST_BYTES)), None, {"survey", "documents"})
-    found = dict(items(body["documents"], "documents", 0, 10_000, _count))
-    report.counts |= found
-    for digest in sorted(set(found) - logged):
-        report.findings.append(Finding("counts", survey, f"{digest} has {found[digest]} reports and is not in the log"))
-    for digest in sorted(logged - set(found)):
-        report.findings.append(Finding("counts", survey, f"{digest} is in the log and its reports are not counted"))
+    body = record(
+        _parsed(site.get(f"/v1/surveys/{survey}/audit", _LIST_BYTES)),
+        None,
+        {"survey", "documents"},
+    )
+    counts = dict(items(body["documents"], "documents", 0, 10_000, _count))
+    report.counts |= counts
+    # Reports under a document outside the log: its mechanism was never public.
+    for digest in sorted(set(counts) - logged):
+        report.findings.append(
+            Finding(
+                "counts",
+                survey,
+                f"{digest} has {counts[digest]} reports and is not in the log",
+            )
+        )
+    for digest in sorted(logged - set(counts)):
+        report.findings.append(
+            Finding("counts", survey, f"{digest} is in the log, but its reports are not counted"),
+        )
 
 
 def _count(value: Any, where: str) -> tuple[str, int]:

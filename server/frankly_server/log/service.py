@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this server's log says about itself: signed heads, proofs, entries, and the signatures of its witnesses.
+"""Transparency log of this server: signed heads, proofs, entries and cosignatures of witnesses.
 
-Nothing about the tree is stored but its entries: heads are computed and signed when asked for, always the same bytes
-for the same size and key.
+Only the entries of the tree are stored. Heads are computed and signed on request, with the same
+bytes for the same size and key.
 """
 
 import threading
@@ -36,7 +36,7 @@ LEAVES_LIMIT = 131_072
 
 @dataclass(frozen=True, slots=True)
 class DocumentCounts:
-    """What is published about one version of a survey: its digest and place in the log, and how many reports it has."""
+    """Public figures of one version: digest, position in the log, number of released reports."""
 
     digest: str
     version: int
@@ -55,43 +55,58 @@ class LogService:
         self._tree = Tree()
 
     def checkpoint(self) -> bytes:
-        """Return the newest head, signed by the log, with what witnesses have said about it so far.
+        """Return the newest head, signed by the log, with the cosignatures it has so far.
 
-        Raises InvalidInput: log_unknown if the keys document names no log, key_file if the log's key is not here.
+        Raises InvalidInput: log_unknown if the keys document names no log, key_file if the log's
+        key is missing.
         """
         with self._database.reading("log checkpoint") as tx:
             tree = self._grown(tx)
             return self._signed(tx, tree, tree.size).to_bytes()
 
     def proof(self, digest: str) -> bytes:
-        """Return a document's proof of inclusion in the largest head that enough witnesses have seen lately.
+        """Return a document's inclusion proof in the largest head with enough recent cosignatures.
 
-        If there is none yet, the newest head is used, with the signatures there are: a device will say what is missing.
-        Raises InvalidInput(log_unknown) for a document that is not logged.
+        Without such a head, the newest one is used with the signatures it has: the device reports
+        what is missing. Raises InvalidInput(log_unknown) for a document that is not logged.
         """
         with self._database.reading("log proof") as tx:
             index = tx.log.position(digest)
             if index is None:
-                raise InvalidInput(Problem.LOG_UNKNOWN, "no document of this digest is in the log", "digest")
+                raise InvalidInput(
+                    Problem.LOG_UNKNOWN,
+                    "no document with this digest is in the log",
+                    "digest",
+                )
             tree = self._grown(tx)
+            # A head that enough witnesses know is worth more to a device than the newest one.
             signed = self._watched(tx, tree, index) or self._signed(tx, tree, tree.size)
-        return LogProof(index, tuple(tree.inclusion(index, signed.checkpoint.size)), signed).to_bytes()
+        return LogProof(
+            index,
+            tuple(tree.inclusion(index, signed.checkpoint.size)),
+            signed,
+        ).to_bytes()
 
     def consistency(self, old: int, new: int) -> bytes:
-        """Return the hashes, one line of base64 each, that show the tree of `old` entries to begin that of `new`.
+        """Return the consistency proof between two sizes: one line of base64 for each hash.
 
-        Raises InvalidInput(log_unknown) for sizes that the log has not reached or that do not grow.
+        Raises InvalidInput(log_unknown) unless 0 ≤ old ≤ new ≤ size of the log.
         """
         with self._database.reading("log consistency") as tx:
             tree = self._grown(tx)
         if not 0 <= old <= new <= tree.size:
-            raise InvalidInput(Problem.LOG_UNKNOWN, f"the log has {tree.size} entries; ask for old ≤ new ≤ that", "old")
-        return "".join(f"{to_base64(found)}\n" for found in tree.consistency(old, new)).encode()
+            raise InvalidInput(
+                Problem.LOG_UNKNOWN,
+                f"the log has {tree.size} entries; ask for old ≤ new ≤ that",
+                "old",
+            )
+        return "".join(f"{to_base64(hash_)}\n" for hash_ in tree.consistency(old, new)).encode()
 
     def leaves(self, size: int) -> bytes:
-        """Return the first `size` leaf hashes, 32 bytes each: enough to check the head against any older one.
+        """Return the first `size` leaf hashes of 32 bytes, which check the head against older ones.
 
-        A device that asks so does not tell which heads it remembers. Raises InvalidInput(log_unknown).
+        Devices use this instead of a consistency proof, because its sizes would show the heads that
+        they remember. Raises InvalidInput(log_unknown).
         """
         with self._database.reading("log leaves") as tx:
             tree = self._grown(tx)
@@ -100,30 +115,36 @@ class LogService:
         return b"".join(tree.leaves(size))
 
     def entries(self, start: int) -> tuple[int, Sequence[LogEntry]]:
-        """Return how many entries the log has, and at most 1,000 of them from `start` on."""
+        """Return the size of the log, and at most 1,000 of its entries from `start` on."""
         with self._database.reading("log entries") as tx:
             return tx.log.size(), tx.log.entries(start, ENTRIES_LIMIT)
 
     def add_cosignature(self, note: bytes) -> int:
-        """Keep what witnesses of the keys document have signed about one of our heads; return how many signatures.
+        """Store the witnesses' signatures of one of our heads; return their number.
 
-        `note` is a checkpoint with their signature lines. Raises InvalidInput(cosignature_invalid) if the head is not
-        ours, no line is of a witness we know, or one is false, or its time lies ahead.
+        `note` is a checkpoint with signature lines. Raises InvalidInput(cosignature_invalid) if the
+        head is not ours, no line is by a witness of the keys document, a signature is false, or its
+        time is ahead of the clock.
         """
         role = self._role()
         try:
-            given = SignedCheckpoint.from_bytes(note)
+            head = SignedCheckpoint.from_bytes(note)
         except DocumentRejected as error:
             raise InvalidInput(Problem.COSIGNATURE_INVALID, error.detail, error.field) from None
         with self._database.reading("log head") as tx:
             tree = self._grown(tx)
-        size = given.checkpoint.size
-        if size > tree.size or given.checkpoint != Checkpoint(role.log.name, size, tree.root(size)):
-            raise InvalidInput(Problem.COSIGNATURE_INVALID, "this is no head of this log", "checkpoint")
-        lines = self._lines(role, given)
+        size = head.checkpoint.size
+        # Compared with the tree: a cosignature for the head of a fork must not be stored.
+        if size > tree.size or head.checkpoint != Checkpoint(role.log.name, size, tree.root(size)):
+            raise InvalidInput(
+                Problem.COSIGNATURE_INVALID,
+                "this is not a head of this log",
+                "checkpoint",
+            )
+        lines = self._lines(role, head)
         if not lines:
-            words = "no signature is of a witness that the keys document names"
-            raise InvalidInput(Problem.COSIGNATURE_INVALID, words, "signature")
+            message = "no signature is by a witness that the keys document names"
+            raise InvalidInput(Problem.COSIGNATURE_INVALID, message, "signature")
         with self._database.transaction("cosign log") as tx:
             for key_id, line in lines.items():
                 tx.log.cosign(size, key_id, line)
@@ -136,32 +157,51 @@ class LogService:
         """
         with self._database.reading("survey audit") as tx:
             rows = tx.documents.versions(survey_id)
-            found = [
-                DocumentCounts(row.digest, row.version, tx.log.position(row.digest), _reports(tx, row.digest))
+            counts = [
+                DocumentCounts(
+                    row.digest,
+                    row.version,
+                    tx.log.position(row.digest),
+                    _reports(tx, row.digest),
+                )
                 for row in rows
             ]
-        if not found:
-            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link")
-        return found
+        if not counts:
+            raise InvalidInput(
+                Problem.SURVEY_UNKNOWN,
+                "no survey is published under this id; check the link",
+            )
+        return counts
 
-    def _lines(self, role: LogRole, given: SignedCheckpoint) -> dict[str, str]:
+    def _lines(self, role: LogRole, head: SignedCheckpoint) -> dict[str, str]:
+        # A time far ahead would keep a frozen head acceptable for longer.
         latest = self._clock.now() + CLOCK_SKEW
         lines = {}
         for witness in role.witnesses:
             key = witness.note_key
             try:
-                at = given.seen_at(key)
+                seen_at = head.seen_at(key)
             except DocumentRejected as error:
                 raise InvalidInput(Problem.COSIGNATURE_INVALID, error.detail, error.field) from None
-            if at is not None and at > latest:
-                raise InvalidInput(Problem.COSIGNATURE_INVALID, "its time lies ahead of this server's clock", "time")
-            if at is not None:
-                newest = max((s for s in given.signatures if _is_of(s, key.name, key.hint)), key=lambda s: s.value[:8])
+            if seen_at is not None and seen_at > latest:
+                raise InvalidInput(
+                    Problem.COSIGNATURE_INVALID,
+                    "its time is ahead of this server's clock",
+                    "time",
+                )
+            if seen_at is not None:
+                # A note may hold several lines of one witness; value[:8] is the time (big-endian),
+                # so the newest wins.
+                newest = max(
+                    (s for s in head.signatures if _is_of(s, key.name, key.hint)),
+                    key=lambda s: s.value[:8],
+                )
                 lines[witness.public.key_id] = newest.line()
         return lines
 
     def _watched(self, tx: Transaction, tree: Tree, index: int) -> SignedCheckpoint | None:
         for size in tx.log.cosigned_sizes():
+            # The head must contain the document.
             if not index < size <= tree.size:
                 continue
             signed = self._signed(tx, tree, size)
@@ -178,8 +218,11 @@ class LogService:
             raise InvalidInput(Problem.LOG_UNKNOWN, "this server's keys name no log")
         head = Checkpoint(role.log.name, size, tree.root(size))
         lines = tx.log.cosignatures(size)
-        current = [lines[w.public.key_id] for w in role.witnesses if w.public.key_id in lines]
-        return SignedCheckpoint(head, (sign_checkpoint(head, key), *map(NoteSignature.from_line, current)))
+        witness_lines = [lines[w.public.key_id] for w in role.witnesses if w.public.key_id in lines]
+        return SignedCheckpoint(
+            head,
+            (sign_checkpoint(head, key), *map(NoteSignature.from_line, witness_lines)),
+        )
 
     def _role(self) -> LogRole:
         role = self._keys.trusted().log
@@ -188,19 +231,20 @@ class LogService:
         return role
 
     def _grown(self, tx: Transaction) -> Tree:
-        """Return a tree with every entry of the database; entries are never taken away."""
+        """Return a tree with every entry of the database; entries are never deleted."""
         with self._guard:
-            fresh = tx.log.digests(self._tree.size)
-            if fresh:
+            # Within the lock: the query begins at the size of the tree that it extends.
+            new_digests = tx.log.digests(self._tree.size)
+            if new_digests:
                 grown = Tree(self._tree.leaves(self._tree.size))
-                for digest in fresh:
+                for digest in new_digests:
                     grown.append(document_leaf(digest))
-                self._tree = grown  # a new one: whoever reads the old one goes on undisturbed
+                self._tree = grown  # not appended in place: other threads may still read the old tree
             return self._tree
 
 
 def _reports(tx: Transaction, digest: str) -> int:
-    """Return how many released reports a document has."""
+    """Return the number of released reports of a document."""
     return sum(batch.n for batch in tx.batches.of_document(digest))
 
 
@@ -208,6 +252,6 @@ def _is_of(signature: NoteSignature, name: str, hint: bytes) -> bool:
     return signature.name == name and signature.hint == hint
 
 
-def plain(entry: LogEntry) -> dict[str, Any]:
+def entry_json(entry: LogEntry) -> dict[str, Any]:
     """Return an entry as JSON."""
     return {"position": entry.position, "digest": entry.document, "survey": entry.survey, "version": entry.version}

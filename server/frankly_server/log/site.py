@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody's server as a witness or an auditor sees it: bounded requests, no redirects, nothing trusted."""
+"""Client of witnesses and auditors: bounded requests, no redirects, nothing trusted."""
 
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -9,60 +9,84 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 JSON, TEXT = "application/json", "text/plain"
+# Seconds for the connection and for each read.
 _TIMEOUT = (5.0, 10.0)
 _CHUNK = 64 * 2**10
+# Hosts that may use http: the connection does not leave the machine.
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class SiteError(FranklyError):
-    """The server cannot be reached, or what it answered is not what was asked for."""
+    """The server cannot be reached, or its response has another status, type or size."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__(detail, code="network", field=field)
 
 
 class Site(Protocol):
-    """Anything that answers like a Frankly server; tests put one in the same process behind it."""
+    """The interface of a Frankly server; tests implement it within their process."""
 
-    def get(self, path: str, limit: int, kind: str = JSON) -> bytes:
-        """Return at most `limit` bytes of the content type `kind`; raises SiteError."""
+    def get(self, path: str, limit: int, media_type: str = JSON) -> bytes:
+        """Return the body, of the content type `media_type` and at most `limit` bytes.
+
+        Raises SiteError.
+        """
         ...
 
-    def post(self, path: str, body: bytes, kind: str) -> bytes:
-        """Send a body and return the answer's; raises SiteError."""
+    def post(self, path: str, body: bytes, media_type: str) -> bytes:
+        """Send a body and return the body of the response; raises SiteError."""
         ...
 
 
 class HttpSite:
-    """A server at an address: https, or http to this machine itself."""
+    """A server at an address: https, or http on this machine."""
 
     def __init__(self, url: str, session: requests.Session | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-            raise InvalidInput(Problem.USAGE, "the address must begin with https:// (http:// on this machine)", "url")
+            raise InvalidInput(
+                Problem.USAGE,
+                "the address must begin with https:// (http:// on this machine)",
+                "url",
+            )
         self._origin = url.rstrip("/")
         self._session = session or requests.Session()
 
-    def get(self, path: str, limit: int, kind: str = JSON) -> bytes:
-        """Return at most `limit` bytes of the content type `kind`; raises SiteError."""
-        return self._ask("GET", path, None, limit, kind, {"Accept": kind})
+    def get(self, path: str, limit: int, media_type: str = JSON) -> bytes:
+        """Return the body, of the content type `media_type` and at most `limit` bytes.
 
-    def post(self, path: str, body: bytes, kind: str) -> bytes:
-        """Send a body and return the answer's; raises SiteError."""
-        return self._ask("POST", path, body, _CHUNK, JSON, {"Content-Type": kind})
+        Raises SiteError.
+        """
+        return self._ask("GET", path, None, limit, media_type, {"Accept": media_type})
 
-    def _ask(self, method: str, path: str, body: bytes | None, limit: int, kind: str, headers: dict[str, str]) -> bytes:
+    def post(self, path: str, body: bytes, media_type: str) -> bytes:
+        """Send a body and return the body of the response; raises SiteError."""
+        return self._ask("POST", path, body, _CHUNK, JSON, {"Content-Type": media_type})
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        limit: int,
+        media_type: str,
+        headers: dict[str, str],
+    ) -> bytes:
         try:
             with self._session.request(
                 method, self._origin + path, data=body, headers=headers, timeout=_TIMEOUT, stream=True,
                 allow_redirects=False,
-            ) as answer:  # fmt: skip
-                found = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-                if answer.status_code != 200 or found != kind:
-                    raise SiteError(f"status {answer.status_code}, {found or 'no content type'}", path)
+            ) as response:  # fmt: skip
+                content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+                if response.status_code != 200 or content_type != media_type:
+                    raise SiteError(
+                        f"status {response.status_code}, {content_type or 'no content type'}",
+                        path,
+                    )
                 data = b""
-                for part in answer.iter_content(_CHUNK):
-                    data += part
+                # Counted while it arrives: a Content-Length would be the server's claim.
+                for chunk in response.iter_content(_CHUNK):
+                    data += chunk
                     if len(data) > limit:
                         raise SiteError(f"the answer is larger than {limit} bytes", path)
                 return data

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A witness: remembers one head per log, refuses what is stale or inconsistent, co-signs the rest (protocol §9).
+"""Witness of logs: remembers one head per log and co-signs heads that extend it (protocol §9).
 
-It needs no standing connection and no open port: each visit asks a server for its newest head, and brings the signature
-back. The head is on disk before it is signed, so that no crash makes a witness forget what it has vouched for.
+It needs no standing connection and no open port: a visit fetches a server's newest head and posts
+the signature back. The head is on disk before it is signed, so that a witness cannot forget in a
+crash what it has signed.
 """
 
 import base64
@@ -40,28 +41,34 @@ _PROOF_BYTES = 8 * 2**10
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a witness remembers of a log: the newest keys, and the note of the newest head."""
+    """Memory of one log: the newest keys document, and the note of the newest head."""
 
     keys: bytes
     note: bytes
 
     def to_bytes(self) -> bytes:
         """Return the file's content."""
-        parts = {"keys": self.keys, "note": self.note}
-        return json.dumps({name: base64.b64encode(data).decode("ascii") for name, data in parts.items()}).encode()
+        fields = {"keys": self.keys, "note": self.note}
+        return json.dumps(
+            {name: base64.b64encode(data).decode("ascii") for name, data in fields.items()},
+        ).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Seen":
         """Read the file; raises ValueError."""
         body = json.loads(data)
         if not isinstance(body, dict) or set(body) != {"keys", "note"}:
-            raise ValueError("not a witness' file")
+            raise ValueError("not a witness file")
         return cls(*(base64.b64decode(body[name], validate=True) for name in ("keys", "note")))
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What came of one visit: the log, the head co-signed, how far it had been known, and whether the keys name us."""
+    """Result of one visit: the log, and the size of the co-signed head.
+
+    size_before : size of the remembered head, None at the first visit. named : True if the keys
+    name this witness; otherwise the signature is not posted.
+    """
 
     origin: str
     size: int
@@ -70,7 +77,7 @@ class Visit:
 
 
 class Witness:
-    """One witness with its key and a folder (mode 0700) in which it remembers one file per log."""
+    """One witness: its key, and a folder (mode 0700) with one file per log."""
 
     def __init__(self, name: str, key: SigningKey, folder: Path, clock: Clock) -> None:
         self._name = name
@@ -79,55 +86,73 @@ class Witness:
         self._clock = clock
 
     def visit(self, site: Site, shipped: bytes | None = None) -> Visit:
-        """Look at a server's newest head and, if it continues what was seen before, co-sign it and bring that back.
+        """Fetch the newest head; co-sign it and post the signature if it extends the last one.
 
-        shipped : the keys document to begin with; without it the first one seen is trusted.
+        shipped : the keys document to start from; without it the first one is trusted.
 
-        Raises LogError, RollbackDetected for a smaller head, Equivocation for a fork (both heads are kept beside the
-        file, as evidence), KeyChainError and its kin for keys that do not follow, SiteError.
+        Raises LogError, RollbackDetected for a smaller head, Equivocation for a fork (both heads
+        are stored beside the file, as evidence), DocumentRejected (such as KeyChainError) for keys
+        that do not follow, SiteError.
         """
         chain = read_chain(site.get("/v1/keys/chain", MAX_CHAIN_BYTES))
         with self._alone():
             proven = prove_chain(chain, None, self._clock.now())
             role = _log_of(proven.keys)
             origin = role.log.name
-            seen = self._seen(origin)
-            known = shipped if seen is None else seen.keys
-            if known is not None:
-                proven.require_contains(KnownKeys.shipped(known))
-            signed = SignedCheckpoint.from_bytes(site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT))
+            memory = self._seen(origin)
+            trusted = shipped if memory is None else memory.keys
+            # Otherwise the server could show a chain that starts with other keys.
+            if trusted is not None:
+                proven.require_contains(KnownKeys.shipped(trusted))
+            signed = SignedCheckpoint.from_bytes(
+                site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT),
+            )
             signed.require_log(role.log.note_key)  # (W1)
-            before = None if seen is None else SignedCheckpoint.from_bytes(seen.note).checkpoint
-            self._require_growth(site, before, seen, signed)
+            before = None if memory is None else SignedCheckpoint.from_bytes(memory.note).checkpoint
+            self._require_growth(site, before, memory, signed)
             with written_whole(self._file(origin), replace=True) as file:  # (W4)
                 file.write(Seen(proven.newest, signed.to_bytes()).to_bytes())
+        # The head is on disk now: signing and posting need no lock.
         line = cosign(signed.checkpoint, self._name, self._key, self._clock.now())  # (W5)
         named = any(w.name == self._name and w.public == self._key.public for w in role.witnesses)
         if named:
-            site.post("/v1/log/cosignatures", SignedCheckpoint(signed.checkpoint, (line,)).to_bytes(), TEXT)
+            site.post(
+                "/v1/log/cosignatures",
+                SignedCheckpoint(signed.checkpoint, (line,)).to_bytes(),
+                TEXT,
+            )
         return Visit(origin, signed.checkpoint.size, None if before is None else before.size, named)
 
     def _require_growth(
-        self, site: Site, before: Checkpoint | None, seen: Seen | None, signed: SignedCheckpoint
+        self, site: Site, before: Checkpoint | None, memory: Seen | None, signed: SignedCheckpoint
     ) -> None:
-        """(W2) never smaller than before; (W3) the old tree is a beginning of the new one."""
+        """Check that the head has not shrunk (W2) and extends the old tree (W3)."""
         head = signed.checkpoint
-        if before is None or seen is None:
+        if before is None or memory is None:
             return
         if head.size < before.size:
-            raise RollbackDetected(f"the log shows {head.size} entries, {before.size} have been seen before", "log")
+            raise RollbackDetected(
+                f"the log shows {head.size} entries, {before.size} have been seen before",
+                "log",
+            )
+        # No proof is needed for an empty tree or for the same size; then the roots alone decide.
         proof = []
         if before.size not in (0, head.size):
-            text = site.get(f"/v1/log/consistency?old={before.size}&new={head.size}", _PROOF_BYTES, TEXT)
+            text = site.get(
+                f"/v1/log/consistency?old={before.size}&new={head.size}",
+                _PROOF_BYTES,
+                TEXT,
+            )
             proof = hash_lines(text.decode("ascii", "replace").splitlines())
         try:
             require_consistency(before.size, before.root, head.size, head.root, proof)
         except LogError as error:
-            self._keep_evidence(seen.note, signed.to_bytes())
+            self._keep_evidence(memory.note, signed.to_bytes())
             raise Equivocation(error.detail, "log") from None
 
     def _keep_evidence(self, *notes: bytes) -> None:
         for note in notes:
+            # Named by content: one piece of evidence never overwrites another.
             path = self._folder / f"fork-{hashlib.sha256(note).hexdigest()[:16]}.note"
             with written_whole(path, replace=True) as file:
                 file.write(note)
@@ -140,15 +165,17 @@ class Witness:
             return Seen.from_bytes(read_private(path))
         except (ValueError, TypeError):
             raise key_file_problem(
-                path, "this is no witness' file; restore it: without it a fork goes unseen"
+                path,
+                "this is not a witness file; restore it, because without it a fork goes unnoticed",
             ) from None
 
     def _file(self, origin: str) -> Path:
+        # Hashed, because an origin is the server's text and may hold a slash.
         return self._folder / f"log-{hashlib.sha256(origin.encode()).hexdigest()[:16]}.json"
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the folder: reading the head seen last and writing the next one must not be interleaved."""
+        """Lock the folder: two visits must not interleave reading and writing the head."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._folder / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey definitions, and the signed documents made of them."""
+"""Surveys: definitions, drafts and the signed documents made of them."""
 
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.published import Published, PublishedBlock

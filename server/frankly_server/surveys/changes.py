@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What applying a definition would change, line by line."""
+"""Differences between two definitions, one line per field."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from frankly_server.faults import field_path
 
 
 def differences(old: Any, new: Any) -> list[str]:
-    """Return one line per field that differs between two JSON values: added (+), removed (-) or changed (~)."""
+    """Return one line per field of two JSON values that is added (+), removed (-) or changed (~)."""
     before, after = dict(_leaves(old)), dict(_leaves(new))
     lines = []
     for path in [*before, *(path for path in after if path not in before)]:
@@ -22,7 +22,7 @@ def differences(old: Any, new: Any) -> list[str]:
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], str]]:
-    """Flatten maps and lists of maps; a list of plain values (a row of a prior) stays one leaf."""
+    """Flatten maps and lists of maps; a list of scalars (a row of a prior) stays one leaf."""
     if isinstance(value, dict):
         return [leaf for key in value for leaf in _leaves(value[key], (*path, key))]
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):

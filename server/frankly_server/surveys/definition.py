@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an admin writes: the survey file, read strictly. Nothing is designed or stored here."""
+"""Survey definitions: the strict data model of survey files. Nothing is designed or stored here."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -25,17 +25,17 @@ from pydantic import (
 from frankly_server.design.families import PAIRS
 from frankly_server.design.request import MECHANISMS
 from frankly_server.faults import faults_of, invalid
-from frankly_server.surveys.explicit import OwnParameters
+from frankly_server.surveys.explicit import ExplicitParameters
 from frankly_server.surveys.fields import (
     Budget,
     Ceiling,
+    ClosedModel,
     Flag,
     Language,
+    LocalisedText,
     Moment,
-    Part,
     Reports,
     Slug,
-    Words,
     custom,
     folded,
 )
@@ -46,41 +46,49 @@ from frankly_server.surveys.yaml import read_yaml
 
 MAX_JOINT: Final = 256
 RELEASE_STEP: Final = 10
-"""Reports that are released together at the least, unless the survey file says otherwise."""
-_STEPS: Final = 5
-"""Expected reports of a cell, in steps: fewer, and a tenth of them or more wait at any time."""
+"""Default of `release_step`: the least number of reports that are released together."""
+_MIN_STEPS_PER_CELL: Final = 5
+"""Least expected reports of a cell, in release steps.
+
+Half a step is pending on average, so that with fewer a tenth of the reports or more would wait at
+any time.
+"""
 
 
-class ChoiceDefinition(Part):
-    """One answer that can be given."""
+class ChoiceDefinition(ClosedModel):
+    """One choice of a question."""
 
     id: Slug
-    label: Words
+    label: LocalisedText
 
 
 def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, ...]:
     if not 2 <= len(choices) <= 64:
-        raise custom(Problem.CHOICES_COUNT, f"a question has 2 to 64 choices, this one has {len(choices)}")
+        raise custom(
+            Problem.CHOICES_COUNT,
+            f"a question has 2 to 64 choices, this one has {len(choices)}",
+        )
     _no_collision([("id", choice.id, choice.id) for choice in choices])
+    # The survey checks elsewhere that every text has every language.
     for language in choices[0].label:
         _no_collision([("label", c.label[language], folded(c.label[language])) for c in choices if language in c.label])
     return choices
 
 
 def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
-    seen: dict[str, str] = {}
-    for kind, name, same in named:
-        if same in seen:
-            words = f"the {kind}s “{seen[same]}” and “{name}” cannot be told apart; change one"
-            raise custom(Problem.CHOICES_COLLIDE, words)
-        seen[same] = name
+    name_by_normal: dict[str, str] = {}
+    for label_kind, name, normal in named:
+        if normal in name_by_normal:
+            message = f"the {label_kind}s “{name_by_normal[normal]}” and “{name}” look the same; change one"
+            raise custom(Problem.CHOICES_COLLIDE, message)
+        name_by_normal[normal] = name
 
 
-class QuestionDefinition(Part):
+class QuestionDefinition(ClosedModel):
     """A question with 2 to 64 choices."""
 
     id: Slug
-    text: Words
+    text: LocalisedText
     choices: Annotated[
         tuple[ChoiceDefinition, ...],
         AfterValidator(_choices),
@@ -94,14 +102,15 @@ def _mechanism(name: Any) -> str:
     return name
 
 
-class BlockDefinition(OwnParameters, Levels):
-    """Questions randomised together, and the protection asked for.
+class BlockDefinition(ExplicitParameters, Levels):
+    """Questions randomised together, and their protection.
 
-    notion with its levels, or notions : several that must all be kept, each with its own. ceiling_cap : nats of LDP of
-    the answer beside them, the backstop should the prior be false. priors : further tables under which every
-    prior-based notion must hold too. Without a prior, answers are taken as equally likely when designing. truths : the
-    largest variance over them counts, instead of that at the prior's shares.
-    accept_identity : let the mechanism send answers unchanged where the notion allows it.
+    notion with its levels, or notions : several that must all hold, each with its levels.
+    ceiling_cap : nats of LDP of the answer in addition, a backstop in case the prior is false.
+    priors : further tables under which every prior-based notion must hold too. Without a prior, the
+    design takes all answers as equally likely. truths : the design minimises the largest variance
+    over them, instead of that at the prior's shares.
+    accept_identity : allow a mechanism that sends answers unchanged where the notion permits it.
     """
 
     id: Slug
@@ -109,7 +118,9 @@ class BlockDefinition(OwnParameters, Levels):
     notions: Annotated[tuple[NotionDefinition, ...], Field(max_length=16)] = ()
     ceiling_cap: Ceiling | None = None
     mechanism: Annotated[
-        str, BeforeValidator(_mechanism), WithJsonSchema({"type": "string", "enum": list(MECHANISMS)})
+        str,
+        BeforeValidator(_mechanism),
+        WithJsonSchema({"type": "string", "enum": list(MECHANISMS)}),
     ] = "optimal"
     objective: Literal["variance", "information", "hamming"] = "variance"
     criterion: Literal["total", "worst"] = "total"
@@ -121,57 +132,68 @@ class BlockDefinition(OwnParameters, Levels):
 
     @property
     def answers(self) -> int:
-        """How many joint answers the block's questions have."""
+        """The number of joint answers to the block's questions."""
         return prod(len(question.choices) for question in self.questions)
 
     @property
     def joint_answers(self) -> tuple[str, ...]:
         """Ids of the joint answers in row-major order, the last question fastest."""
-        return tuple("-".join(ids) for ids in product(*([c.id for c in q.choices] for q in self.questions)))
+        choice_ids = [[choice.id for choice in question.choices] for question in self.questions]
+        return tuple("-".join(ids) for ids in product(*choice_ids))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.answers > MAX_JOINT:
-            words = f"the questions of a block have at most {MAX_JOINT} joint answers, these have {self.answers}"
-            raise custom(Problem.CHOICES_COUNT, words)
+            message = f"the questions of a block have at most {MAX_JOINT} joint answers, these have {self.answers}"
+            raise custom(Problem.CHOICES_COUNT, message)
+        # Exactly one of the two: with both it would be unclear which levels are promised.
         if (self.notion is None) == (not self.notions):
             raise custom(Problem.FIELD_MISSING, "give either notion or notions")
-        based = next((asked for asked in self.protections if asked.is_prior_based), None)
+        # One such notion is enough to need the prior.
+        prior_based = next((levels for levels in self.protections if levels.is_prior_based), None)
         if self.prior is None:
-            if based is not None:
-                raise custom(Problem.FIELD_MISSING, f"{based.notion} protects a secret under a prior: give one")
+            if prior_based is not None:
+                raise custom(
+                    Problem.FIELD_MISSING,
+                    f"{prior_based.notion} protects a secret under a prior: give one",
+                )
             return self
         for prior in (self.prior, *self.priors):
-            self._check_prior(prior, named=based is not None)
+            self._check_prior(prior, named=prior_based is not None)
         return self
 
     @property
     def protections(self) -> tuple[Levels, ...]:
-        """The notions asked for."""
+        """The requested notions with their levels."""
         return self.notions or (self,)
 
     @property
     def in_pairs(self) -> bool:
-        """Whether answers are pairs (s, u), so that the prior has a row for each s and a column for each u."""
-        return self.mechanism in PAIRS or any(asked.notion == "rldp" for asked in self.protections)
+        """True if answers are pairs (s, u), so that the prior has a row per s and a column per u."""
+        return self.mechanism in PAIRS or any(levels.notion == "rldp" for levels in self.protections)
 
     def _check_prior(self, prior: PriorDefinition, *, named: bool) -> None:
         rows = len(prior.tables[0])
+        # In pairs (s, u) the rows stand for s, so that the columns are those of u alone.
         columns = self.answers // rows if self.in_pairs else self.answers
         for table, place in zip(prior.tables, prior.places, strict=True):
             for s, row in enumerate(table):
                 if len(row) != columns:
-                    whose = f", {place}," if place else ""
-                    words = f"row {s} of the prior{whose} has {len(row)} columns, the questions need {columns}"
-                    raise custom(Problem.PRIOR_SHAPE, words)
+                    place_text = f", {place}," if place else ""
+                    message = f"row {s} of the prior{place_text} has {len(row)} columns, the questions need {columns}"
+                    raise custom(Problem.PRIOR_SHAPE, message)
         if named and prior.secrets is None and (rows > 1 or self.in_pairs):
-            raise custom(Problem.FIELD_MISSING, "a prior with several rows needs the names secret and secrets")
+            raise custom(
+                Problem.FIELD_MISSING,
+                "a prior with several rows needs the names secret and secrets",
+            )
 
 
-class TokensDefinition(Part):
-    """What a report must carry to be counted: an invite of ours, or a token of an outside issuer under its key.
+class TokensDefinition(ClosedModel):
+    """The token that reports need: an invite of this server, or a token of an outside issuer.
 
-    key : the issuer's RSA key, DER SubjectPublicKeyInfo in base64url without padding; none for invites.
+    key : the issuer's RSA key, DER SubjectPublicKeyInfo in base64url without padding; None for
+    invites.
     """
 
     kind: Literal["invite", "rsa-pss"]
@@ -180,34 +202,36 @@ class TokensDefinition(Part):
     @model_validator(mode="after")
     def _usable(self) -> Self:
         if (self.key is None) != (self.kind == "invite"):
-            words = "an outside issuer's tokens need its key, invites have none"
-            raise custom(Problem.DEFINITION_INVALID, words)
+            message = "an outside issuer's tokens need its key, invites have none"
+            raise custom(Problem.DEFINITION_INVALID, message)
         try:
+            # The parser of devices: a key that they cannot read is refused here.
             token_verifier(self.rule)
         except InvalidInput:
-            words = "the issuer's key is RSA of 2048 to 4096 bits, DER in base64url without padding"
-            raise custom(Problem.DEFINITION_INVALID, words) from None
+            message = "the issuer's key is RSA of 2048 to 4096 bits, DER in base64url without padding"
+            raise custom(Problem.DEFINITION_INVALID, message) from None
         return self
 
     @property
     def rule(self) -> TokenRule:
-        """The rule as it stands in the document."""
+        """The rule as the document has it."""
         return TokenRule(self.kind, self.key)
 
 
-class SurveyDefinition(Part):
-    """A survey as its admin writes it; budget is the most the whole form may cost, in nats.
+class SurveyDefinition(ClosedModel):
+    """A survey file. budget : upper limit on the level of the whole report, in nats.
 
-    Times that are left out are settled when a version is published: it opens at once, closes 90 days later and expires
-    30 days after that. tokens : what a report must carry; none if anybody may report. release_every, release_step :
-    when pending reports are released, and how many of a cell at the least: 10, or min_reports if that is less.
-    expected_reports : how many may come in; several public questions are refused if their cells would be small with
-    that, unless accept_small_cells.
+    Missing times are set when a version is published: it opens at once, closes 90 days later and
+    expires 30 days after that. tokens : the token that reports need; None if no token is needed.
+    release_every, release_step : when pending reports are released, and the least number of a cell:
+    10, or min_reports if that is less.
+    expected_reports : expected number of reports. Several public questions are refused if it leaves
+    their cells small, unless accept_small_cells.
     """
 
     name: Slug
-    title: Words
-    consent: Words | None = None
+    title: LocalisedText
+    consent: LocalisedText | None = None
     languages: Annotated[tuple[Language, ...], Field(min_length=1, max_length=32)]
     opens: Moment | None = None
     closes: Moment | None = None
@@ -224,49 +248,57 @@ class SurveyDefinition(Part):
 
     @field_validator("release_step")
     @classmethod
-    def _within_the_minimum(cls, step: int | None, given: ValidationInfo) -> int | None:
-        least = given.data.get("min_reports")  # missing if it is wrong itself
-        if step is not None and least is not None and step > least:
-            raise custom(Problem.DEFINITION_INVALID, f"write at most min_reports, which is {least}, or raise that")
+    def _within_the_minimum(cls, step: int | None, info: ValidationInfo) -> int | None:
+        min_reports = info.data.get("min_reports")  # missing if min_reports itself is invalid
+        if step is not None and min_reports is not None and step > min_reports:
+            raise custom(
+                Problem.DEFINITION_INVALID,
+                f"write at most min_reports, which is {min_reports}, or raise that",
+            )
         return step
 
     @field_validator("strata")
     @classmethod
     def _with_large_cells(
-        cls, strata: tuple[QuestionDefinition, ...], given: ValidationInfo
+        cls, strata: tuple[QuestionDefinition, ...], info: ValidationInfo
     ) -> tuple[QuestionDefinition, ...]:
-        known = given.data
-        if len(strata) < 2 or known.get("accept_small_cells") or "expected_reports" not in known:
+        fields = info.data
+        # Missing fields were invalid, and have errors of their own.
+        if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
             return strata
-        least, cells = known.get("min_reports") or RELEASE_STEP, prod(len(question.choices) for question in strata)
-        step = known.get("release_step") or min(RELEASE_STEP, least)
-        if known["expected_reports"] < cells * _STEPS * step:
-            words = (
-                f"the public questions have {cells} combinations, so that {known['expected_reports']} expected_reports "
-                f"leave fewer than {_STEPS * step} for each: many would wait long, or lose their public answers at the "
-                "end. Ask fewer, or set accept_small_cells: true"
+        min_reports = fields.get("min_reports") or RELEASE_STEP
+        cells = prod(len(question.choices) for question in strata)
+        step = fields.get("release_step") or min(RELEASE_STEP, min_reports)
+        if fields["expected_reports"] < cells * _MIN_STEPS_PER_CELL * step:
+            message = (
+                f"the public questions have {cells} combinations, so that "
+                f"{fields['expected_reports']} expected_reports leave fewer than "
+                f"{_MIN_STEPS_PER_CELL * step} for each: many would wait long, or lose their public "
+                "answers at the end. Ask fewer, or set accept_small_cells: true"
             )
-            raise custom(Problem.DEFINITION_INVALID, words)
+            raise custom(Problem.DEFINITION_INVALID, message)
         return strata
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        told = [time for time in (self.opens, self.closes, self.expires) if time is not None]
-        if told != sorted(told) or (self.opens is not None and self.opens == self.closes):
+        times = [time for time in (self.opens, self.closes, self.expires) if time is not None]
+        if times != sorted(times) or (self.opens is not None and self.opens == self.closes):
             raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
         _distinct("language", self.languages)
         _distinct("block", [block.id for block in self.blocks])
+        # Over blocks and strata together, because answers are given by question id.
         _distinct("question", [question.id for question in self.questions])
-        for where, said in self._texts():
-            if set(said) != set(self.languages):
-                words = f"{where} needs a text in each of {', '.join(self.languages)}, and in no other language"
-                raise custom(Problem.DEFINITION_INVALID, words)
+        for text_name, texts in self._texts():
+            if set(texts) != set(self.languages):
+                message = f"{text_name} needs a text in each of {', '.join(self.languages)}, and in no other language"
+                raise custom(Problem.DEFINITION_INVALID, message)
         return self
 
     @property
     def step(self) -> int:
-        """The least number of reports that are released together."""
-        return min(RELEASE_STEP, self.min_reports) if self.release_step is None else self.release_step
+        """The least number of reports released together."""
+        default = min(RELEASE_STEP, self.min_reports)
+        return default if self.release_step is None else self.release_step
 
     @property
     def questions(self) -> tuple[QuestionDefinition, ...]:
@@ -284,21 +316,22 @@ class SurveyDefinition(Part):
 
     def to_json(self) -> str:
         """Return the definition as canonical JSON; fields left at their defaults are left out."""
+        # Without defaults, so that a new optional field does not change old digests.
         return canonical.dumps(self.model_dump(mode="json", exclude_defaults=True)).decode("utf-8")
 
     @property
     def digest(self) -> str:
-        """Return the name of exactly this content: ``sha256:…`` of its canonical JSON."""
+        """The ``sha256:…`` digest of the canonical JSON."""
         return canonical.digest(self.to_json().encode("utf-8"))
 
     @classmethod
     def from_json(cls, text: str) -> "SurveyDefinition":
-        """Read back what `to_json` wrote."""
+        """Return the definition that `to_json` wrote."""
         return parse_value(canonical.loads(text.encode("utf-8")))
 
 
 def file_schema() -> dict[str, Any]:
-    """Return the JSON Schema of survey files; what no schema can say, such as sums of levels, `apply` checks."""
+    """Return the JSON Schema of survey files; `apply` checks further rules, such as sums of levels."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_unless_null(SurveyDefinition.model_json_schema()),
@@ -307,37 +340,44 @@ def file_schema() -> dict[str, Any]:
 
 
 def _unless_null(schema: Any) -> Any:
-    """Return the schema without null: what is not wanted is left out of a file."""
+    """Return the schema without null: in a file, fields are left out instead."""
     if isinstance(schema, list):
         return [_unless_null(item) for item in schema if item != {"type": "null"}]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _unless_null(value) for key, value in schema.items() if (key, value) != ("default", None)}
-    rest = found.pop("anyOf") if len(found.get("anyOf", ())) == 1 else ()
-    return {**found, **{key: value for only in rest for key, value in only.items()}}
+    without_null = {key: _unless_null(value) for key, value in schema.items() if (key, value) != ("default", None)}
+    # pydantic writes an optional field as anyOf with null; without null one option is left.
+    single = without_null.pop("anyOf") if len(without_null.get("anyOf", ())) == 1 else ()
+    return {**without_null, **{key: value for option in single for key, value in option.items()}}
 
 
 def parse_definition(data: bytes) -> SurveyDefinition:
     """Read a survey file (YAML, UTF-8).
 
-    Raises InvalidInput with the first fault's problem and field path, every further fault in the detail.
+    Raises InvalidInput with problem and field path of the first fault, and further faults in the
+    detail.
     """
     return parse_value(read_yaml(data))
 
 
 def parse_value(value: Any) -> SurveyDefinition:
-    """Read a survey definition from texts, lists and maps; errors as `parse_definition`."""
+    """Read a survey definition from texts, lists and maps; raises as `parse_definition`."""
     if not isinstance(value, dict):
-        raise InvalidInput(Problem.DEFINITION_INVALID, "a survey is a map of fields, beginning with name: …")
+        raise InvalidInput(
+            Problem.DEFINITION_INVALID,
+            "a survey is a map of fields, beginning with name: …",
+        )
     try:
-        found = SurveyDefinition.model_validate(value)
+        definition = SurveyDefinition.model_validate(value)
     except ValidationError as error:
         raise invalid(faults_of(error, Problem.DEFINITION_INVALID)) from None
-    return found.model_copy(update={"blocks": tuple(_in_order(found, i) for i in range(len(found.blocks)))})
+    return definition.model_copy(
+        update={"blocks": tuple(_in_order(definition, i) for i in range(len(definition.blocks)))}
+    )
 
 
 def _in_order(survey: SurveyDefinition, i: int) -> BlockDefinition:
-    """Return a block whose counts for each stratum stand in the document's order. Raises InvalidInput(prior_shape)."""
+    """Return a block with its strata in the document's order. Raises InvalidInput(prior_shape)."""
     block, questions = survey.blocks[i], [(q.id, [choice.id for choice in q.choices]) for q in survey.strata]
     if block.prior is None:
         return block
@@ -352,4 +392,7 @@ def _in_order(survey: SurveyDefinition, i: int) -> BlockDefinition:
 def _distinct(kind: str, names: Sequence[str]) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise custom(Problem.DEFINITION_INVALID, f"two {kind}s are called {name}; ids are unique in a survey")
+            raise custom(
+                Problem.DEFINITION_INVALID,
+                f"two {kind}s are called {name}; ids are unique in a survey",
+            )

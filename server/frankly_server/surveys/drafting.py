@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a definition to a document that keeps its promises: design every block, verify exactly, check the budget."""
+"""Drafting of documents: design every block, verify it exactly, check the budget."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +20,14 @@ from frankly_server.design.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
 from frankly_server.surveys.devices import expected_form, require_stated
-from frankly_server.surveys.priors import BlockRequest, asked_of, named
+from frankly_server.surveys.priors import BlockRequest, block_request, named
 
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
 _SEARCH_S = 60.0
-_TOLD = 4
+_MAX_LISTED = 4
 
 Progress = Callable[[int, int, str], None]
-"""Called before each block with (blocks done, blocks in all, id of the block now being designed)."""
+"""Callback before each block, with the numbers of finished and of all blocks and the next id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class DraftedBlock:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a new version stands: the survey's id, its number, what went before, when and where it is published."""
+    """Place of a new version. prev : digest of the previous version. issued : time of publication."""
 
     survey: str
     version: int
@@ -50,28 +50,35 @@ class Place:
 
 
 def draft_blocks(
-    definition: SurveyDefinition, progress: Progress | None = None, timer: Callable[[], float] = time.monotonic
+    definition: SurveyDefinition,
+    progress: Progress | None = None,
+    timer: Callable[[], float] = time.monotonic,
 ) -> list[DraftedBlock]:
-    """Design the mechanism of every block, each for at most a minute of search: its certificate tells how far it got.
+    """Design every block with at most a minute of search each; certificates show the gap.
 
-    Raises InvalidInput with the path of the block at fault: whatever `expected_form` and `design` refuse.
+    Raises InvalidInput as `expected_form` and `design` do, with the path of the block.
     """
-    expected_form(definition)  # before any search
+    expected_form(definition)  # refuses before any search
     drafted = []
     for i, block in enumerate(definition.blocks):
         if progress:
             progress(i, len(definition.blocks), block.id)
-        drafted.append(draft_block(block, f"blocks[{i}]", a_while(timer)))
+        drafted.append(draft_block(block, f"blocks[{i}]", time_limit(timer)))
     if progress:
         progress(len(definition.blocks), len(definition.blocks), "")
     return drafted
 
 
-def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock], place: Place) -> SurveyDocument:
-    """Return the verified document: every promise re-checked from the integers, the ledger within the budget.
+def draft_document(
+    definition: SurveyDefinition,
+    blocks: Sequence[DraftedBlock],
+    place: Place,
+) -> SurveyDocument:
+    """Return the document, every promise verified from the integers, its level within the budget.
 
-    Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers void, budget_exceeded,
-    optimiser_limit for tables too large to be sent to a device, or definition_invalid for times that have passed.
+    Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers
+    void, budget_exceeded, optimiser_limit for tables too large to be sent to a device, or
+    definition_invalid for times that have passed.
     """
     opens, closes, expires = _window(definition, place.issued)
     try:
@@ -94,14 +101,15 @@ def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock],
             blocks=tuple(drafted.block for drafted in blocks),
             token=definition.tokens.rule if definition.tokens else None,
         )
-        # Read back from the bytes and verified as a device will: nothing else decides what is signed.
+        # Parsed from the bytes and verified as on a device: only what passes there is signed.
         document = SurveyDocument.parse(document.payload())
         document.require_private()
     except DocumentRejected as error:
+        # The parser names no block; the largest table is the one to make smaller.
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
-        named = {"privacy": Problem.MECHANISM_NOT_CERTIFIED, "work_limit": Problem.OPTIMISER_LIMIT}
-        problem = named.get(error.reason, Problem.DEFINITION_INVALID)
+        problems = {"privacy": Problem.MECHANISM_NOT_CERTIFIED, "work_limit": Problem.OPTIMISER_LIMIT}
+        problem = problems.get(error.reason, Problem.DEFINITION_INVALID)
         raise InvalidInput(problem, error.detail, error.field) from None
     require_stated(document)
     require_budget(document, definition.budget)
@@ -109,61 +117,71 @@ def draft_document(definition: SurveyDefinition, blocks: Sequence[DraftedBlock],
 
 
 def _too_large(blocks: Sequence[DraftedBlock]) -> str:
-    largest = max(blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))).block
-    most = canonical.MAX_BYTES // 2**20
-    return f"the document would be larger than {most} MiB, most of it the table of block {largest.id}: {INSTEAD}"
+    largest = max(
+        blocks,
+        key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json())),
+    ).block
+    max_mib = canonical.MAX_BYTES // 2**20
+    return f"the document would be larger than {max_mib} MiB, most of it the table of block {largest.id}: {INSTEAD}"
 
 
 def require_budget(document: SurveyDocument, budget: str) -> None:
-    """Raise InvalidInput(budget_exceeded) if the report tells more than `budget` nats of anything protected."""
+    """Raise InvalidInput(budget_exceeded) if a report reveals more than `budget` nats."""
     level = document.report_level
     if level.odds is not None and level.odds <= exp_lower(Fraction(budget)):
         return
-    about = {name: secret.odds for name, secret in level.secrets.items()} or {"the answers": level.answers.odds}
-    parts = ", ".join(f"{ln_up(odds)} of {name}" for name, odds in about.items())
-    blocks = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
-    words = (
-        f"the whole report tells more than the budget of {budget} nats of log-odds: up to {parts}; the bounds of its "
-        f"blocks whatever is known: {blocks}"
+    secret_odds = {name: secret.odds for name, secret in level.secrets.items()}
+    secret_odds = secret_odds or {"the answers": level.answers.odds}
+    secrets_text = ", ".join(f"{ln_up(odds)} of {name}" for name, odds in secret_odds.items())
+    # Blocks are shown with their prior-free bounds, which hold for any prior.
+    blocks_text = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
+    message = (
+        f"the whole report reveals more than the budget of {budget} nats of log-odds: up to {secrets_text}; "
+        f"the bounds of its blocks under any prior knowledge: {blocks_text}"
     )
-    raise InvalidInput(Problem.BUDGET_EXCEEDED, words, "budget")
+    raise InvalidInput(Problem.BUDGET_EXCEEDED, message, "budget")
 
 
 def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, datetime, datetime]:
-    """Return opens, closes and expires, settling those that the definition leaves open."""
-    opens = max(definition.opens or issued, issued)  # nobody can answer before there is a document
+    """Return opens, closes and expires, with defaults for those that the definition leaves out."""
+    opens = max(definition.opens or issued, issued)  # no answers before the document exists
     closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
     if closes <= issued:
-        raise InvalidInput(Problem.DEFINITION_INVALID, "the survey would be closed already; move closes", "closes")
+        raise InvalidInput(
+            Problem.DEFINITION_INVALID,
+            "the survey would be closed already; move closes",
+            "closes",
+        )
     return opens, closes, definition.expires or closes + _GRACE
 
 
-def a_while(timer: Callable[[], float], seconds: float = _SEARCH_S) -> Limits:
-    """Return limits that end a search after so many seconds; what `timer` raises ends it at once."""
+def time_limit(timer: Callable[[], float], seconds: float = _SEARCH_S) -> Limits:
+    """Return limits that end a search after `seconds`; an exception of `timer` ends it at once."""
     deadline = timer() + seconds
     return Limits(out_of_time=lambda: timer() > deadline)
 
 
-def in_turns(timer: Callable[[], float], seconds: float, searches: int) -> Iterator[Limits]:
-    """Yield the limits of so many searches, one after the other, which end within so many seconds together.
+def time_slices(timer: Callable[[], float], seconds: float, searches: int) -> Iterator[Limits]:
+    """Yield limits for a number of `searches` in sequence, which end within `seconds` together.
 
-    Each has an equal part of the time that is left when it begins: what one does not need, later ones have.
+    Each gets an equal share of the time that remains when it begins, so that later ones use what
+    earlier ones save.
     """
     deadline = timer() + seconds
-    for left in range(searches, 0, -1):
-        yield a_while(timer, max(0.0, deadline - timer()) / left)
+    for remaining in range(searches, 0, -1):
+        yield time_limit(timer, max(0.0, deadline - timer()) / remaining)
 
 
-def request_of(block: BlockDefinition, asked: BlockRequest, limits: Limits) -> DesignRequest:
-    """Return what the engine is asked for a block."""
+def request_of(block: BlockDefinition, requested: BlockRequest, limits: Limits) -> DesignRequest:
+    """Return the engine's request for a block."""
     return DesignRequest(
-        prior=asked.prior,
-        claims=asked.claims,
+        prior=requested.prior,
+        claims=requested.claims,
         mechanism=block.mechanism,
-        explicit=asked.explicit,
+        explicit=requested.explicit,
         objective=block.objective,
         criterion=block.criterion,
-        truths=asked.truths,
+        truths=requested.truths,
         accept_identity=block.accept_identity,
         accept_unidentifiable=block.accept_unidentifiable,
         limits=limits,
@@ -171,43 +189,51 @@ def request_of(block: BlockDefinition, asked: BlockRequest, limits: Limits) -> D
 
 
 def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
-    """Design one block; `field` is its path. Raises InvalidInput: whatever `asked_of` and `design` refuse."""
-    asked = asked_of(block, field)
-    request = request_of(block, asked, limits)
-    if block.mechanism in FAMILIES:  # made all the same, so that what it cannot tell is refused in the choices' names
+    """Design one block; `field` is its path.
+
+    Raises InvalidInput as `block_request` and `design` do.
+    """
+    requested = block_request(block, field)
+    request = request_of(block, requested, limits)
+    if block.mechanism in FAMILIES:
+        # Designed in any case: the error below names the choices, that of `design` could not.
         request = replace(request, accept_unidentifiable=True)
+    # Settling the promises may refuse the mechanism too, so that both need the path.
     with named(field):
-        found = design(request)
-        promises = asked.kept(found.claims)
+        designed = design(request)
+        promises = requested.settled_promises(designed.claims)
     certificate = Certificate(
-        found.objective, _decimal(found.value), None if found.bound is None else _decimal(found.bound)
+        designed.objective,
+        _decimal(designed.value),
+        None if designed.bound is None else _decimal(designed.bound),
     )
     drafted = Block(
         id=block.id,
         questions=tuple(_question(question) for question in block.questions),
-        mechanism=found.mechanism,
+        mechanism=designed.mechanism,
         promises=promises,
-        design_prior=found.decoder_prior,
-        ceiling=stated_ceiling(found.mechanism),
-        mechanism_name=found.mechanism_name,
+        design_prior=designed.decoder_prior,
+        ceiling=stated_ceiling(designed.mechanism),
+        mechanism_name=designed.mechanism_name,
         certificate=certificate,
     )
-    if not (found.identifiable or block.accept_unidentifiable):
+    # Refused here, because the request above accepts it for families.
+    if not (designed.identifiable or block.accept_unidentifiable):
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, _unidentifiable(drafted), f"{field}.mechanism")
-    return DraftedBlock(drafted, found)
+    return DraftedBlock(drafted, designed)
 
 
 def _unidentifiable(block: Block) -> str:
-    words = in_words(block.mechanism, answers_of(block))
+    estimability = in_words(block.mechanism, answers_of(block))
     return (
-        f"with {block.mechanism_name}, no number of reports tells apart: {_some(words.cannot)}. What can be estimated: "
-        f"{_some(words.can)}. Use another mechanism, or set accept_unidentifiable: true"
+        f"with {block.mechanism_name}, no number of reports separates: {_some(estimability.cannot)}. "
+        f"What can be estimated: {_some(estimability.can)}. Use another mechanism, or set accept_unidentifiable: true"
     )
 
 
-def _some(told: Sequence[str]) -> str:
-    more = len(told) - _TOLD
-    return "; ".join(told[:_TOLD]) + (f"; and {more} more" if more > 0 else "")
+def _some(sentences: Sequence[str]) -> str:
+    unlisted = len(sentences) - _MAX_LISTED
+    return "; ".join(sentences[:_MAX_LISTED]) + (f"; and {unlisted} more" if unlisted > 0 else "")
 
 
 def _question(question: QuestionDefinition) -> Question:
@@ -216,4 +242,5 @@ def _question(question: QuestionDefinition) -> Question:
 
 
 def _decimal(value: float) -> str:
+    # rounding: certificates inform about the design; no privacy decision reads them.
     return f"{value:.12g}"

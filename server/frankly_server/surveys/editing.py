@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of the wizard: each takes a draft as plain values and returns the next one. `parse_value` judges them."""
+"""Wizard steps: each takes an unchecked draft and returns the next; `parse_value` checks it."""
 
 import copy
 import re
@@ -17,8 +17,8 @@ from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.devices import expected_form
 
 Draft = dict[str, Any]
-_MOST: Final = "60"
-_LEAST: Final = Decimal("0.01")
+_MAX_BUDGET: Final = "60"
+_MIN_BUDGET: Final = Decimal("0.01")
 _NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
 
 
@@ -35,15 +35,15 @@ def new_draft(title: str, name: str, language: str, text: str, choices: Sequence
 
 
 def add_question(draft: Draft, text: str, choices: Sequence[str], *, public: bool = False) -> Draft:
-    """Return the draft with one more question: a block of its own, or a public one that is sent as it is."""
-    found = copy.deepcopy(draft)
-    question = _question(found, text, choices)
+    """Return the draft with one more question: in a new block, or public and not randomised."""
+    edited = copy.deepcopy(draft)
+    question = _question(edited, text, choices)
     if public:
-        found.setdefault("strata", []).append(question)
-        return found
+        edited.setdefault("strata", []).append(question)
+        return edited
     block = {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}
-    found["blocks"].append(block)
-    return with_budget(found)
+    edited["blocks"].append(block)
+    return with_budget(edited)
 
 
 def remove_question(draft: Draft, question_id: str) -> Draft:
@@ -51,15 +51,19 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
 
     Raises InvalidInput: not_found, definition_invalid for the last block.
     """
-    found = copy.deepcopy(draft)
-    blocks = [b for b in found["blocks"] if all(q["id"] != question_id for q in b["questions"])]
-    strata = [q for q in found.get("strata", []) if q["id"] != question_id]
-    if len(blocks) == len(found["blocks"]) and len(strata) == len(found.get("strata", [])):
+    edited = copy.deepcopy(draft)
+    blocks = [b for b in edited["blocks"] if all(q["id"] != question_id for q in b["questions"])]
+    strata = [q for q in edited.get("strata", []) if q["id"] != question_id]
+    if len(blocks) == len(edited["blocks"]) and len(strata) == len(edited.get("strata", [])):
         raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
     if not blocks:
-        raise InvalidInput(Problem.DEFINITION_INVALID, "a survey keeps at least one protected question", "question")
-    found["blocks"], found["strata"] = blocks, strata
-    return with_budget(found)
+        raise InvalidInput(
+            Problem.DEFINITION_INVALID,
+            "a survey keeps at least one protected question",
+            "question",
+        )
+    edited["blocks"], edited["strata"] = blocks, strata
+    return with_budget(edited)
 
 
 def block_of(draft: Draft, block_id: str) -> Draft:
@@ -72,39 +76,47 @@ def block_of(draft: Draft, block_id: str) -> Draft:
 
 
 def with_budget(draft: Draft) -> Draft:
-    """Set the form's budget to the most that its whole report can tell of anything protected, at most 60 nats."""
-    draft["budget"] = _MOST
+    """Set the budget to the level of the whole report, at most 60 nats; return the draft."""
+    # The parser needs a budget; this one never refuses what the next lines measure.
+    draft["budget"] = _MAX_BUDGET
     try:
         odds = expected_form(parse_value(draft)).report_level.odds
-    except InvalidInput:  # refused in the same words where the draft is kept
+    except InvalidInput:  # saving the draft raises the same error
         return draft
-    if odds is not None and odds <= exp_lower(Fraction(_MOST)):
-        draft["budget"] = f"{max(Decimal(ln_up(odds)), _LEAST).normalize():f}"
+    # ln_up rounds up, so that the budget always covers the level.
+    if odds is not None and odds <= exp_lower(Fraction(_MAX_BUDGET)):
+        draft["budget"] = f"{max(Decimal(ln_up(odds)), _MIN_BUDGET).normalize():f}"
     return draft
 
 
 def nats_of_factor(text: str, field: str = "factor") -> str:
-    """Return ln of the factor in "at most … times as likely", rounded down to ten-thousandths; `field` names its input.
+    """Return ln of the factor in "at most … times as likely", in nats.
 
-    Raises InvalidInput(eps_format, eps_out_of_range).
+    Rounded down to ten-thousandths, so that the promise is never weaker than the factor. field :
+    name of the input. Raises InvalidInput(eps_format, eps_out_of_range).
     """
     if not _NUMERAL.fullmatch(text):
         raise InvalidInput(Problem.EPS_FORMAT, "write a number such as 3 or 2.5", field)
     try:
+        # ln(0) is -Infinity: quantize raises InvalidOperation for it.
         nats = Decimal(text).ln().quantize(Decimal("0.0001"), ROUND_FLOOR)
     except InvalidOperation:
         nats = Decimal(0)
     if nats < Decimal("0.01"):
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "say a number above 1.01: at 1 nothing could be learned", field)
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE,
+            "write a number above 1.01: at 1 nothing could be learned",
+            field,
+        )
     return f"{nats:f}"
 
 
-def slug(text: str, taken: Sequence[str] = ()) -> str:
-    """Return an id made of a text's letters and digits that is not taken yet."""
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
-    base = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "q"
+def slug(text: str, used: Sequence[str] = ()) -> str:
+    """Return an id of a text's letters and digits that is not among those in use."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    base = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:40].strip("-") or "q"
     name, number = base, 1
-    while name in taken:
+    while name in used:
         number += 1
         name = f"{base}-{number}"
     return name
@@ -112,11 +124,18 @@ def slug(text: str, taken: Sequence[str] = ()) -> str:
 
 def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
     languages = draft["languages"]
+    # The form has one field per text.
     if len(languages) > 1:
-        words = "this survey speaks several languages: edit it as a file, where every text stands in each"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "languages")
-    taken = [q["id"] for b in draft["blocks"] for q in b["questions"]] + [q["id"] for q in draft.get("strata", [])]
-    found: list[Draft] = []
+        message = "this survey has several languages: edit it as a file, with every text in each language"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "languages")
+    protected = [question for block in draft["blocks"] for question in block["questions"]]
+    used = [question["id"] for question in (*protected, *draft.get("strata", []))]
+    choice_list: list[Draft] = []
     for label in choices:
-        found.append({"id": slug(label, [choice["id"] for choice in found]), "label": {languages[0]: label}})
-    return {"id": slug(text, taken), "text": {languages[0]: text}, "choices": found}
+        choice_list.append(
+            {
+                "id": slug(label, [choice["id"] for choice in choice_list]),
+                "label": {languages[0]: label},
+            }
+        )
+    return {"id": slug(text, used), "text": {languages[0]: text}, "choices": choice_list}

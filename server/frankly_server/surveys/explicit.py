@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A family's own parameters, as an admin writes them beside the level that is promised."""
+"""Explicit parameters of a mechanism family, beside the promised level."""
 
 from typing import Any, Literal
 
-from frankly_server.surveys.fields import Ceiling, Cell, Part, Whole
+from frankly_server.surveys.fields import Ceiling, Cell, ClosedModel, Whole
 
 
-class OwnParameters(Part):
-    """What an explicit mechanism is built at, where the level alone does not say it; `design` says which takes which.
+class ExplicitParameters(ClosedModel):
+    """Parameters of a mechanism that its level does not determine; `design` checks their use.
 
-    p00, p11 : chances that answer 0 and answer 1 are told as they are. alpha : the family's own level, nats. region :
-    of two answers under dp. lift_measure, lift_order : what the watchdog's mechanisms bound. The block's notion and
-    level are promised all the same: where the parameters break it, the block is refused.
+    p00, p11 : probabilities that answers 0 and 1 are reported unchanged. alpha : the family's
+    level, in nats. region : for two answers under dp. lift_measure, lift_order : the measure that
+    the watchdog's mechanisms bound. The block still promises its notion and level: parameters that
+    break the promise are refused.
     """
 
     p00: Cell | None = None
@@ -21,6 +22,9 @@ class OwnParameters(Part):
     lift_measure: Literal["lift", "l1", "chi2", "alpha"] | None = None
     lift_order: Whole | None = None
 
-    def own(self) -> dict[str, Any]:
-        """Return the parameters that are given, as `design` reads them."""
-        return {name: getattr(self, name) for name in OwnParameters.model_fields if getattr(self, name) is not None}
+    def explicit_parameters(self) -> dict[str, Any]:
+        """Return the parameters that are set, as `design` reads them."""
+        # The fields of this class only: a block inherits it and has more.
+        return {
+            name: getattr(self, name) for name in ExplicitParameters.model_fields if getattr(self, name) is not None
+        }

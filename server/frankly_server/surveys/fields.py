@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of fields a survey definition has, each with its own words when it is wrong.
+"""Field types of survey definitions, each with its check, error message and JSON Schema.
 
-Values come as texts from YAML and as texts, numbers and booleans from JSON; both are read the same way, strictly.
+Values are texts in YAML, and texts, numbers and booleans in JSON; both are read by the same strict
+rules.
 """
 
 import re
@@ -22,30 +23,38 @@ _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _NUMERAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
+# Joiners, variation selectors and the soft hyphen: people cannot see them.
 _IGNORABLE: Final = "\u200c\u200d\ufe0e\ufe0f\u00ad"
 
 
-class Part(BaseModel):
-    """A closed, frozen object: a field that is not listed does not exist."""
+class ClosedModel(BaseModel):
+    """A frozen object without further fields: unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-def custom(problem: Problem, words: str) -> PydanticCustomError:
-    """Return the error a validator raises; `faults_of` turns it into that problem."""
+def custom(problem: Problem, message: str) -> PydanticCustomError:
+    """Return the error that a validator raises; `faults_of` turns it into `problem`."""
     # Braces would be read as placeholders of pydantic's message template.
-    return PydanticCustomError(problem.code, "{words}", {"words": words})
+    return PydanticCustomError(problem.code, "{message}", {"message": message})
 
 
 def folded(label: str) -> str:
-    """Return what two labels share if people could take one for the other: case, width, accents' form, spacing."""
-    shown = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold())
-    return " ".join("".join(char for char in shown if char not in _IGNORABLE).split())
+    """Return a form that labels share if people could confuse them.
+
+    Case, width, composition of accents, invisible characters and spacing are ignored.
+    """
+    # Normalised twice: casefold can produce text that is not in NFKC any more.
+    normal = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold())
+    return " ".join("".join(char for char in normal if char not in _IGNORABLE).split())
 
 
 def _slug(value: Any) -> str:
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
-        raise custom(Problem.DEFINITION_INVALID, "an id is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9")
+        raise custom(
+            Problem.DEFINITION_INVALID,
+            "an id is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9",
+        )
     return value
 
 
@@ -60,15 +69,19 @@ def _text(value: Any) -> str:
         raise custom(Problem.FIELD_TYPE, "write a text")
     if len(value) > 4000:
         raise custom(Problem.DEFINITION_INVALID, "a text has at most 4000 characters")
-    found = unsafe_character(value)
-    if found:
-        raise custom(Problem.TEXT_CHARACTERS, f"the text holds {found}, which cannot be shown safely; remove it")
+    unsafe = unsafe_character(value)
+    if unsafe:
+        raise custom(
+            Problem.TEXT_CHARACTERS,
+            f"the text holds {unsafe}, which cannot be shown safely; remove it",
+        )
     return value
 
 
 def _whole(value: Any, least: int = 1) -> int:
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
+    # type() instead of isinstance, because bool is a subclass of int.
     if type(value) is not int or not least <= value <= 10**9:
         raise custom(Problem.FIELD_TYPE, f"write a whole number from {least} to 1000000000")
     return value
@@ -77,6 +90,7 @@ def _whole(value: Any, least: int = 1) -> int:
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
+    # yes, on and 1 are refused, although other YAML readers take them for true.
     if value not in ("true", "false"):
         raise custom(Problem.FIELD_TYPE, "write true or false")
     return bool(value == "true")
@@ -88,7 +102,10 @@ def _moment(value: Any) -> datetime:
     try:
         return parse_time(value if isinstance(value, str) else "")
     except ValueError:
-        raise custom(Problem.DEFINITION_INVALID, "write a UTC time as 2026-12-31T23:59:59Z") from None
+        raise custom(
+            Problem.DEFINITION_INVALID,
+            "write a UTC time as 2026-12-31T23:59:59Z",
+        ) from None
 
 
 def _nats(value: Any) -> str:
@@ -109,6 +126,7 @@ def _budget(value: Any) -> str:
 
 def _level(read: Any, value: Any) -> str:
     try:
+        # Only checked: the text is stored and parsed again where it is used, without rounding.
         read()
     except InvalidInput as error:
         raise custom(error.problem, error.detail) from None
@@ -116,49 +134,99 @@ def _level(read: Any, value: Any) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a count or a share as it was written. Raises the error of a field that is neither."""
+    """Return a count or a share as it was written; raises prior_value for other values."""
+    # Floats are refused: a share must keep the digits that its author wrote.
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not _NUMERAL.fullmatch(text):
-        raise custom(Problem.PRIOR_VALUE, "a cell is a count such as 120, or a share such as 0.125; never negative")
+        raise custom(
+            Problem.PRIOR_VALUE,
+            "a cell is a count such as 120, or a share such as 0.125; never negative",
+        )
     return text
 
 
-def _shown(meaning: str, kind: str | list[str] = "string", **more: Any) -> WithJsonSchema:
-    """Say how a field is written in a file; YAML's own numbers and booleans do as well as texts."""
-    return WithJsonSchema({"type": kind, "description": meaning, **more})
+def _json_schema(
+    description: str,
+    type_: str | list[str] = "string",
+    **keywords: Any,
+) -> WithJsonSchema:
+    """Return the JSON Schema of a field; numbers and booleans are as good as texts."""
+    return WithJsonSchema({"type": type_, "description": description, **keywords})
 
 
-def _whole_of(pattern: re.Pattern[str]) -> str:
+def _anchored(pattern: re.Pattern[str]) -> str:
+    # JSON Schema searches for a pattern; Python's fullmatch is anchored.
     return f"^({pattern.pattern})$"
 
 
 _NUMBER: Final = ["string", "number"]
 _LEAST: Final = f"{float(MIN_EPSILON):g}"
-Slug = Annotated[str, BeforeValidator(_slug), _shown("An id.", pattern=_whole_of(_SLUG))]
-Language = Annotated[str, BeforeValidator(_language), _shown("A language tag.", pattern=_whole_of(_LANGUAGE))]
-Text = Annotated[str, BeforeValidator(_text), _shown("A text.", minLength=1, maxLength=4000)]
+Slug = Annotated[str, BeforeValidator(_slug), _json_schema("An id.", pattern=_anchored(_SLUG))]
+Language = Annotated[
+    str,
+    BeforeValidator(_language),
+    _json_schema("A language tag.", pattern=_anchored(_LANGUAGE)),
+]
+Text = Annotated[str, BeforeValidator(_text), _json_schema("A text.", minLength=1, maxLength=4000)]
 Whole = Annotated[
     int,
     BeforeValidator(_whole),
-    _shown("A whole number.", ["integer", "string"], minimum=1, maximum=10**9, pattern=_whole_of(_WHOLE)),
+    _json_schema(
+        "A whole number.",
+        ["integer", "string"],
+        minimum=1,
+        maximum=10**9,
+        pattern=_anchored(_WHOLE),
+    ),
 ]
 Reports = Annotated[
     int,
     BeforeValidator(lambda value: _whole(value, 2)),
-    _shown(
-        "A number of reports, at least 2.", ["integer", "string"], minimum=2, maximum=10**9, pattern=_whole_of(_WHOLE)
+    _json_schema(
+        "A number of reports, at least 2.",
+        ["integer", "string"],
+        minimum=2,
+        maximum=10**9,
+        pattern=_anchored(_WHOLE),
     ),
 ]
-Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"enum": [True, False, "true", "false"]})]
+Flag = Annotated[
+    bool,
+    BeforeValidator(_flag),
+    WithJsonSchema({"enum": [True, False, "true", "false"]}),
+]
 Moment = Annotated[
     datetime,
     BeforeValidator(_moment),
     PlainSerializer(format_time, return_type=str),
-    _shown("A UTC time: 2026-12-31T23:59:59Z.", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"),
+    _json_schema("A UTC time: 2026-12-31T23:59:59Z.", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"),
 ]
-Epsilon = Annotated[str, BeforeValidator(_nats), _shown(f"Nats, {_LEAST} to {MAX_EPSILON}.", _NUMBER)]
-Side = Annotated[str, BeforeValidator(_side), _shown("Nats, or inf for a side that is not promised.", _NUMBER)]
-Ceiling = Annotated[str, BeforeValidator(_ceiling), _shown(f"Nats, {_LEAST} to {2 * MAX_EPSILON}.", _NUMBER)]
-Budget = Annotated[str, BeforeValidator(_budget), _shown(f"Nats, {_LEAST} to {6 * MAX_EPSILON}.", _NUMBER)]
-Cell = Annotated[str, BeforeValidator(cell), _shown("A count such as 120, or a share such as 0.125.", _NUMBER)]
-Words = Annotated[dict[Language, Text], AfterValidator(lambda said: dict(sorted(said.items())))]
+Epsilon = Annotated[
+    str,
+    BeforeValidator(_nats),
+    _json_schema(f"Nats, {_LEAST} to {MAX_EPSILON}.", _NUMBER),
+]
+Side = Annotated[
+    str,
+    BeforeValidator(_side),
+    _json_schema("Nats, or inf for a side that is not promised.", _NUMBER),
+]
+Ceiling = Annotated[
+    str,
+    BeforeValidator(_ceiling),
+    _json_schema(f"Nats, {_LEAST} to {2 * MAX_EPSILON}.", _NUMBER),
+]
+Budget = Annotated[
+    str,
+    BeforeValidator(_budget),
+    _json_schema(f"Nats, {_LEAST} to {6 * MAX_EPSILON}.", _NUMBER),
+]
+Cell = Annotated[
+    str,
+    BeforeValidator(cell),
+    _json_schema("A count such as 120, or a share such as 0.125.", _NUMBER),
+]
+LocalisedText = Annotated[
+    dict[Language, Text],
+    AfterValidator(lambda texts: dict(sorted(texts.items()))),
+]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishing in the background: designs can take a minute a block, and nobody waits that long for a page.
+"""Background jobs that publish surveys: a design can take a minute per block, too long for a page.
 
-A job runs in a thread of the process that was asked; its row tells every process how far it is, and carries the wish to
-stop. What a process that died was doing is told as lost after a while, and can be started again: nothing is half
-published, since a version is stored in one transaction at the end.
+A job runs in a thread of the process that started it. Its row in the database shows every process
+its progress, and carries the request to stop. A job whose process died counts as lost after 15
+minutes and can be started again. Nothing is half published, because a version is stored in one
+transaction at the end.
 """
 
 import secrets
@@ -22,46 +23,58 @@ from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.published import Published, require_taking
 from frankly_server.surveys.surveys import Surveys
 
+# The row changes with every block, whose search takes a minute at most: the process must be dead.
 _LOST_S: Final = 15 * 60
-_ASK_S: Final = 0.3
+_CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
 
-Done = Callable[[Published], None]
+OnPublished = Callable[[Published], None]
 
 
 def published_by(job: JobRow) -> tuple[str, bool]:
-    """Return the digest that a job which is done names, and whether the job published it: else it was out already."""
+    """Return the digest of a finished job, and True if the job published it (not an earlier one)."""
     return job.detail.removeprefix(_UNCHANGED), not job.detail.startswith(_UNCHANGED)
 
 
 class _Cancelled(Exception):
-    """Somebody wants the job to stop."""
+    """A request to stop the job."""
 
 
 class Jobs:
-    """Starts, watches and cancels the publishing of surveys."""
+    """Service that starts, reads and cancels publishing jobs."""
 
     def __init__(self, database: Database, surveys: Surveys, clock: Clock) -> None:
         self._database, self._surveys, self._clock = database, surveys, clock
 
-    def start(self, survey_id: str, done: Done) -> str:
-        """Begin publishing a survey's draft and return the job's id; `done` is called once it is published.
+    def start(self, survey_id: str, on_published: OnPublished) -> str:
+        """Begin publishing a draft and return the job's id; `on_published` is called at the end.
 
-        Raises InvalidInput: survey_unknown, closed if it takes no more reports, immutable while another job of it runs.
+        Raises InvalidInput: survey_unknown, closed if it takes no more reports, immutable while
+        another job of it runs.
         """
         total = len(self._surveys.draft(survey_id).blocks)
+        # The row exists before the thread, so that the page can show it at once.
         job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
         with self._database.transaction("start job") as tx:
             require_taking(tx, survey_id)
             if any(not self._is_lost(row) for row in tx.jobs.running(survey_id)):
-                raise InvalidInput(Problem.IMMUTABLE, "this survey is being published already", "survey")
+                raise InvalidInput(
+                    Problem.IMMUTABLE,
+                    "this survey is being published already",
+                    "survey",
+                )
             tx.jobs.add(job)
-        # A daemon: a server that is told to stop does not wait for it.
-        threading.Thread(target=self._run, args=(job, done), name="frankly-design", daemon=True).start()
+        # A daemon: a server that stops does not wait for the search.
+        threading.Thread(
+            target=self._run,
+            args=(job, on_published),
+            name="frankly-design",
+            daemon=True,
+        ).start()
         return job.id
 
     def get(self, survey_id: str, job_id: str) -> JobRow:
-        """Return a job of a survey; one whose process died is told as failed. Raises InvalidInput(not_found)."""
+        """Return a job of a survey; a lost one counts as failed. Raises InvalidInput(not_found)."""
         with self._database.reading("read job") as tx:
             row = tx.jobs.get(job_id)
         if row is None or row.survey != survey_id:
@@ -72,51 +85,66 @@ class Jobs:
         return row
 
     def cancel(self, survey_id: str, job_id: str) -> bool:
-        """Ask a job to stop; a search ends within a second. Return whether there was something to stop.
+        """Request a job to stop; a search ends within a second. Return True if it was running.
 
-        One that has ended, was asked already or died with its process stays as it is. Raises InvalidInput(not_found).
+        Jobs that have ended, are lost or were cancelled before stay as they are. Raises
+        InvalidInput(not_found).
         """
         self.get(survey_id, job_id)
         with self._database.transaction("cancel job") as tx:
             row = tx.jobs.get(job_id)
             return row is not None and not self._is_lost(row) and tx.jobs.ask_to_stop(job_id, self._now())
 
-    def _run(self, job: JobRow, done: Done) -> None:
-        """Publish, and leave in the job's row what became of it, whatever that is."""
+    def _run(self, job: JobRow, on_published: OnPublished) -> None:
+        """Publish, and write the result or the error into the job's row."""
         try:
-            published = self._surveys.publish(job.survey, self._progress(job.id), self._timer(job.id))
-            done(published)
+            published = self._surveys.publish(
+                job.survey,
+                self._progress(job.id),
+                self._timer(job.id),
+            )
+            on_published(published)
             unchanged = _UNCHANGED if published.status == "unchanged" else ""
             self._end(job.id, "done", unchanged + published.digest)
         except _Cancelled:
             self._end(job.id, "cancelled", "stopped on demand; nothing was published")
         except FranklyError as error:
-            self._end(job.id, "failed", f"{error.field}: {error.detail}" if error.field else error.detail)
-        except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell
-            self._end(job.id, "failed", f"a fault of ours ({type(error).__name__}); please report it")
+            self._end(
+                job.id,
+                "failed",
+                f"{error.field}: {error.detail}" if error.field else error.detail,
+            )
+        except Exception as error:  # noqa: BLE001 - a thread has no caller that could report it
+            self._end(
+                job.id,
+                "failed",
+                f"a fault of ours ({type(error).__name__}); please report it",
+            )
 
     def _progress(self, job_id: str) -> Callable[[int, int, str], None]:
         def report(done: int, total: int, block: str) -> None:
-            self._require_wanted(job_id)
-            with self._database.transaction("tell progress") as tx:
+            self._require_running(job_id)
+            with self._database.transaction("job progress") as tx:
                 tx.jobs.change(job_id, done=done, total=total, detail=block, updated=self._now())
 
         return report
 
     def _timer(self, job_id: str) -> Callable[[], float]:
-        """Return a clock for the search, which asks now and then whether it is still wanted."""
-        asked = [time.monotonic()]
+        """Return a clock for the search that raises _Cancelled once the job is to stop."""
+        # A list, because the inner function replaces the value.
+        last_check = [time.monotonic()]
 
         def timer() -> float:
             now = time.monotonic()
-            if now - asked[0] > _ASK_S:
-                asked[0] = now
-                self._require_wanted(job_id)
+            # The search reads its clock very often: not every reading may cost a query.
+            if now - last_check[0] > _CHECK_S:
+                last_check[0] = now
+                self._require_running(job_id)
             return now
 
         return timer
 
-    def _require_wanted(self, job_id: str) -> None:
+    def _require_running(self, job_id: str) -> None:
         with self._database.reading("ask job") as tx:
             row = tx.jobs.get(job_id)
         if row is None or row.state != "running":

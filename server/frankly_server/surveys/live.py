@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an admin may watch while reports come in: numbers of reports and refusals, never an answer."""
+"""Live figures for admins: numbers of reports and refusals in bands, never an answer."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _LADDER: Final = (1, 2, 5)
 
 @dataclass(frozen=True, slots=True)
 class VersionCount:
-    """Released reports of one version, and when more may be released (UTC)."""
+    """Number of released reports of one version, and the next release time (UTC)."""
 
     version: int
     digest: str
@@ -29,10 +29,10 @@ class VersionCount:
 
 @dataclass(frozen=True, slots=True)
 class BlockOutlook:
-    """A block's expected precision: half-width at 95% with the reports there are, and how many more a target needs.
+    """Expected precision of a block: margin (half-width at 95%) now, reports missing for a target.
 
-    margin : None with fewer than 10 reports, or if some shares cannot be estimated. more : reports still missing for
-    the target; 0 if it is met, None if it cannot be.
+    margin : None with fewer than 10 reports, or if some shares cannot be estimated. more : missing
+    reports; 0 if the target is met, None if it cannot be.
     """
 
     block: str
@@ -43,9 +43,9 @@ class BlockOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Everything the intake page shows. n : released reports of all versions.
+    """Figures of the intake page. n : released reports of all versions.
 
-    accepted, pending, refusals : in bands, as they change with every report.
+    accepted, pending, refusals : in bands, because they change with every report.
     """
 
     n: int
@@ -63,10 +63,11 @@ def live(
     target: float,
     now: datetime,
 ) -> Live:
-    """Return the figures of a survey's versions with their released reports; target is a half-width, above 0.
+    """Return the live figures of a survey.
 
-    accepted : reports that are stored, pending or released. The outlook is the newest version's: earlier ones add to
-    it (estimates pool them), so that it errs to more reports.
+    documents : versions with their numbers of released reports. accepted : stored reports, pending
+    or released. target : a half-width above 0. The outlook is for the newest version alone.
+    Estimates pool earlier versions, so that it rather asks for too many reports.
     """
     total = sum(n for _, n in documents)
     by_code: Counter[str] = Counter()
@@ -76,48 +77,57 @@ def live(
         n=total,
         accepted=band(accepted),
         pending=band(max(0, accepted - total)),
-        versions=[VersionCount(d.version, d.digest, n, next_release(d.release_every, now)) for d, n in documents],
+        versions=[
+            VersionCount(
+                document.version,
+                document.digest,
+                n,
+                next_release(document.release_every, now),
+            )
+            for document, n in documents
+        ],
         refusals={code: band(n) for code, n in sorted(by_code.items())},
         outlook=_outlook(documents[-1][0], total, target) if documents else [],
     )
 
 
 def band(n: int) -> str:
-    """Return a number as a band, in words: watched closely, the number itself would tell when somebody answers."""
+    """Return a band such as “20 to 49”; exact numbers would show when a person answers."""
     if n == 0:
         return "none"
     if n < SMALL:
         return f"fewer than {SMALL}"
+    # Bands of the series 1, 2, 5, 10, …: a single report rarely changes the band.
     power = 10 ** (len(str(n)) - 1)
     low = max(step * power for step in _LADDER if step * power <= n)
     high = min(step * power for step in (*_LADDER, 10) if step * power > n)
     return f"{low:,} to {high - 1:,}"
 
 
-def waiting(choices: Iterable[int], step: int) -> int:
-    """Return how many reports are expected to be pending at any time: half a step in each cell.
+def expected_pending(choices: Iterable[int], step: int) -> int:
+    """Return the expected number of pending reports at any time: half a step in each cell.
 
-    choices : of each public question, how many.
+    choices : number of choices of each public question.
     """
     return prod(choices) * step // 2
 
 
-def needed(document: SurveyDocument, margin: float) -> int | None:
-    """Return how many reports give every share of every block this half-width at 95%, or None if none do."""
-    wanted = []
+def required_reports(document: SurveyDocument, margin: float) -> int | None:
+    """Return the reports for a half-width of `margin` at 95% of every share; None if impossible."""
+    report_counts = []
     for block in document.blocks:
         plan = planned(block.mechanism, block.design_prior)
         if plan is None:
             return None
-        wanted.append(plan.reports(margin))
-    return max(wanted)
+        report_counts.append(plan.reports(margin))
+    return max(report_counts)
 
 
 def _outlook(document: SurveyDocument, n: int, target: float) -> list[BlockOutlook]:
-    found = []
+    outlook = []
     for block in document.blocks:
         plan = planned(block.mechanism, block.design_prior)
         margin = plan.margin(n) if plan is not None and n >= SMALL else None
-        more = None if plan is None else max(0, plan.reports(target) - n)
-        found.append(BlockOutlook(block.id, margin, target, more))
-    return found
+        missing = None if plan is None else max(0, plan.reports(target) - n)
+        outlook.append(BlockOutlook(block.id, margin, target, missing))
+    return outlook

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a block's protection will cost, before it is published: margins, alternatives, the frontier."""
+"""Preview of a block's protection: margins, alternative mechanisms, the frontier."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ from frankly_server.design.regret import Regret, regret
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.drafting import DraftedBlock, a_while, draft_block, in_turns, request_of
-from frankly_server.surveys.priors import asked_of
+from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_limit, time_slices
+from frankly_server.surveys.priors import block_request
 
 REPORTS: Final = (500, 5_000, 50_000)
 OFFERED: Final = ("optimal", "grr", "oue", "subset-selection")
@@ -31,12 +31,13 @@ Timer = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A mechanism for a block, or why there is none.
+    """A mechanism for a block, or the reason why there is none.
 
-    margins : half-widths at 95% for `numbers`, kept whatever the true shares are; None if some shares cannot be
-    estimated. information : nats about the answer, at the design prior. ceiling : nats under every prior, as text.
-    unchanged : answers would be sent as they are. certified : the distance to the best possible is known and tiny.
-    regret : what it costs if all choices are equally common; None if nothing.
+    margins : half-widths at 95% for `margin_points`, valid for all true shares; None if some shares
+    cannot be estimated. information : nats about the answer, at the design prior. ceiling : nats
+    under every prior, as text. unchanged : True if answers are sent unchanged. certified : True if
+    the gap to the optimum is proven tiny. regret : the loss if all choices are equally common; None
+    if there is none.
     """
 
     mechanism: str
@@ -51,7 +52,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class FrontierRow:
-    """A mechanism between least variance and most information: nats, and the margin at `usual` reports."""
+    """A mechanism of the frontier: information in nats, margin at `comparison_point` reports."""
 
     information: float
     margin: float | None
@@ -59,111 +60,158 @@ class FrontierRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A level in nats, the margin at `usual` reports it gives, the information; own : it is the block's."""
+    """A level in nats, its margin at `comparison_point` reports, and its information in nats.
+
+    is_current : True for the block's present level.
+    """
 
     epsilon: str
     margin: float
     information: float
-    own: bool
+    is_current: bool
 
 
-def numbers(people: int | None) -> tuple[int, ...]:
-    """Return for how many reports margins are told; people : how many there are to be asked, None if endlessly many."""
+def margin_points(people: int | None) -> tuple[int, ...]:
+    """Return the numbers of reports that margins are shown for.
+
+    people : size of the population, None if it is unlimited.
+    """
     return REPORTS if people is None else tuple(sorted({min(n, people) for n in REPORTS}))
 
 
-def usual(people: int | None) -> int:
-    """Return the number of reports at which mechanisms are compared."""
+def comparison_point(people: int | None) -> int:
+    """Return the number of reports that mechanisms are compared at."""
     return REPORTS[1] if people is None else min(REPORTS[1], people)
 
 
-def alternatives(block: BlockDefinition, timer: Timer = time.monotonic, people: int | None = None) -> list[Alternative]:
-    """Return the block's own mechanism first, then the others offered, all searched for a few seconds together."""
+def alternatives(
+    block: BlockDefinition,
+    timer: Timer = time.monotonic,
+    people: int | None = None,
+) -> list[Alternative]:
+    """Return the block's mechanism, then the others offered; all searches share a few seconds."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
-    turns = in_turns(timer, 2 * _SECONDS, len(names))
-    return [_alternative(block.model_copy(update={"mechanism": name}), next(turns), people) for name in names]
+    slices = time_slices(timer, 2 * _SECONDS, len(names))
+    return [
+        _alternative(
+            block.model_copy(update={"mechanism": name}),
+            next(slices),
+            people,
+        )
+        for name in names
+    ]
 
 
 def frontier(
-    block: BlockDefinition, points: int = 6, timer: Timer = time.monotonic, people: int | None = None
+    block: BlockDefinition,
+    points: int = 6,
+    timer: Timer = time.monotonic,
+    people: int | None = None,
 ) -> list[FrontierRow]:
     """Return the exact trade between information and margin under the block's protection.
 
-    Raises InvalidInput: what the engine refuses, such as identity_mechanism.
+    Raises InvalidInput as the engine does, for example identity_mechanism.
     """
-    asked = asked_of(block, block.id)
-    request = request_of(block.model_copy(update={"mechanism": "optimal"}), asked, a_while(timer, 2 * _SECONDS))
-    found = engine.frontier(request, points)
-    return [FrontierRow(point.information, margin_of(point.mechanism, asked.prior.shares, people)) for point in found]
+    requested = block_request(block, block.id)
+    request = request_of(
+        block.model_copy(update={"mechanism": "optimal"}),
+        requested,
+        time_limit(timer, 2 * _SECONDS),
+    )
+    frontier_points = engine.frontier(request, points)
+    return [
+        FrontierRow(point.information, margin_of(point.mechanism, requested.prior.shares, people))
+        for point in frontier_points
+    ]
 
 
-def by_level(block: BlockDefinition, timer: Timer = time.monotonic, people: int | None = None) -> list[LevelRow]:
-    """Return what other levels would give, with the block's own among them, as many as a few seconds allow.
+def by_level(
+    block: BlockDefinition,
+    timer: Timer = time.monotonic,
+    people: int | None = None,
+) -> list[LevelRow]:
+    """Return rows for the block's level and others, as many as a few seconds allow.
 
-    Empty for a block without a single level: several notions, alip, dpv. Levels at which nothing can be made are left
-    out, as are those whose shares cannot all be estimated.
+    Empty for a block without a single level (several notions, alip, dpv). Levels without a
+    mechanism are left out, as are those at which some shares cannot be estimated.
     """
     if block.epsilon is None or block.notions:
         return []
-    deadline, found = timer() + _SECONDS, {}
+    deadline, row_by_level = timer() + _SECONDS, {}
+    # The block's level first, so that the table has it even if time runs out.
     for level in (block.epsilon, *_LEVELS):
-        if timer() > deadline or Decimal(level) in found:
+        if timer() > deadline or Decimal(level) in row_by_level:
             continue
-        asked = {"epsilon": level, "accept_identity": True, "accept_unidentifiable": True}
+        update = {"epsilon": level, "accept_identity": True, "accept_unidentifiable": True}
         try:
-            drafted = draft_block(block.model_copy(update=asked), block.id, a_while(timer, _SECONDS / 4))
+            drafted = draft_block(
+                block.model_copy(update=update),
+                block.id,
+                time_limit(timer, _SECONDS / 4),
+            )
             margin = margin_of(drafted.block.mechanism, drafted.block.design_prior, people)
         except InvalidInput:
             continue
         if margin is not None:
-            found[Decimal(level)] = LevelRow(level, margin, drafted.design.information, own=level == block.epsilon)
-    return [found[level] for level in sorted(found)]
+            row_by_level[Decimal(level)] = LevelRow(
+                level, margin, drafted.design.information, is_current=level == block.epsilon
+            )
+    return [row_by_level[level] for level in sorted(row_by_level)]
 
 
-def planned(mechanism: Mechanism, prior: tuple[int, ...] | None, people: int | None = None) -> Plan | None:
+def planned(
+    mechanism: Mechanism,
+    prior: tuple[int, ...] | None,
+    people: int | None = None,
+) -> Plan | None:
     """Return the plan of a mechanism's shares at 95%, or None if some cannot be estimated.
 
-    people : how many there are, of whom each is asked once at most; None if endlessly many.
+    people : size of the population, of whom each answers once at most; None if it is unlimited.
     """
     try:
         return Plan(mechanism, shares(mechanism.answers), prior, Setting(population=people))
     except InvalidInput as refused:
+        # Only this refusal is an answer; any other is a fault of the request.
         if refused.problem is Problem.NOT_IDENTIFIABLE:
             return None
         raise
 
 
-def margin_of(mechanism: Mechanism, prior: tuple[int, ...] | None, people: int | None) -> float | None:
-    """Return the widest half-width of the shares at `usual` reports, or None if some cannot be estimated."""
+def margin_of(
+    mechanism: Mechanism,
+    prior: tuple[int, ...] | None,
+    people: int | None,
+) -> float | None:
+    """Return the largest half-width at `comparison_point`; None if a share cannot be estimated."""
     plan = planned(mechanism, prior, people)
-    return None if plan is None else plan.margin(usual(people))
+    return None if plan is None else plan.margin(comparison_point(people))
 
 
 def previewed(block: BlockDefinition, timer: Timer = time.monotonic) -> DraftedBlock:
-    """Return a block with the design that a few seconds find. Raises InvalidInput."""
-    return draft_block(block, block.id, a_while(timer, _SECONDS))
+    """Return a block designed within a few seconds. Raises InvalidInput."""
+    return draft_block(block, block.id, time_limit(timer, _SECONDS))
 
 
 def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
-    """Return how likely each report is by answer, rows = answers; None for mechanisms that are no table."""
+    """Return P(report | answer), rows = answers; None for mechanisms without a table."""
     weights = getattr(mechanism, "weights", None)
     return None if weights is None else [[w / sum(row) for w in row] for row in weights]
 
 
 def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> Alternative:
-    # Asked for comparison only: whether sending answers unchanged is accepted is settled when publishing.
-    asked = {"accept_identity": True, "accept_unidentifiable": True}
+    # For comparison only: publishing decides if sending answers unchanged is accepted.
+    update = {"accept_identity": True, "accept_unidentifiable": True}
     try:
-        found = draft_block(block.model_copy(update=asked), block.id, limits).design
-        plan = planned(found.mechanism, found.decoder_prior, people)
+        designed = draft_block(block.model_copy(update=update), block.id, limits).design
+        plan = planned(designed.mechanism, designed.decoder_prior, people)
     except InvalidInput as refused:
         return Alternative(block.mechanism, refusal=refused.detail)
     return Alternative(
         mechanism=block.mechanism,
-        margins=None if plan is None else tuple(plan.margin(n) for n in numbers(people)),
-        information=found.information,
-        ceiling=ln_up(found.ceiling),
-        unchanged=found.mechanism.sends_unchanged,
-        certified=found.certified,
-        regret=regret(found.mechanism, found.claims, found.decoder_prior),
+        margins=None if plan is None else tuple(plan.margin(n) for n in margin_points(people)),
+        information=designed.information,
+        ceiling=ln_up(designed.ceiling),
+        unchanged=designed.mechanism.sends_unchanged,
+        certified=designed.certified,
+        regret=regret(designed.mechanism, designed.claims, designed.decoder_prior),
     )

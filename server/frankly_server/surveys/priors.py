@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the priors an admin wrote to those the designer and the document use."""
+"""Conversion of priors from survey files to those of the designer and the document."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,11 +29,12 @@ _SMALL = frozenset("1234")
 
 @dataclass(frozen=True, slots=True)
 class BlockRequest:
-    """What a block asks for.
+    """The design request of a block.
 
-    prior : whole counts of everybody, of equally likely answers if the admin gave none. promises : what is asked for,
-    in order; a level that the mechanism's own parameters settle is None. explicit : these parameters. truths : over
-    which the largest variance counts; None for the prior's shares alone.
+    prior : integer counts of all people; equally likely answers without a prior. promises : the
+    requested ones, in order; a level that explicit parameters determine is None. explicit : these
+    parameters. truths : the truths over which the largest variance is minimised; None for the
+    prior's shares alone.
     """
 
     prior: Prior
@@ -43,13 +44,14 @@ class BlockRequest:
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """All that the mechanism must keep: the promises' claims, within every stratum where counts are by stratum."""
+        """The claims of all promises; one per stratum for counts by stratum."""
         return tuple(claim for promise in self.promises for claim in promise.claims)
 
-    def kept(self, claims: Sequence[Claim]) -> tuple[Promise, ...]:
-        """Return the promises with the levels that a mechanism keeps; `claims` as in `self.claims`, levels settled."""
-        left = iter(claims)
-        return tuple(_settled(promise, tuple(islice(left, len(promise.claims)))) for promise in self.promises)
+    def settled_promises(self, claims: Sequence[Claim]) -> tuple[Promise, ...]:
+        """Return the promises with a mechanism's levels; `claims` are `self.claims` with levels."""
+        remaining = iter(claims)
+        slices = [tuple(islice(remaining, len(promise.claims))) for promise in self.promises]
+        return tuple(map(_settled, self.promises, slices))
 
 
 def _settled(promise: Promise, claims: Sequence[Claim]) -> Promise:
@@ -57,48 +59,62 @@ def _settled(promise: Promise, claims: Sequence[Claim]) -> Promise:
         (claim,) = claims
         return replace(promise, claim=claim)
     if any(claim.notion != promise.claim.notion for claim in claims):
-        raise InvalidInput(Problem.UNSUPPORTED, "this mechanism cannot take counts for each stratum", "mechanism")
-    if not claims:  # where every stratum has one secret only, nothing about it is left to tell
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "this mechanism cannot take counts for each stratum",
+            "mechanism",
+        )
+    if not claims:  # every stratum has a single secret: a report can reveal nothing more about it
         return promise
+    # One promise covers all strata, so that it states the weakest (largest) level.
     levels = {
-        name: max(given, key=lambda ratio: Fraction(*ratio))
+        name: max(ratios, key=lambda ratio: Fraction(*ratio))
         for name in ("level", "low_level")
-        if (given := [ratio for claim in claims if (ratio := getattr(claim, name)) is not None])
+        if (ratios := [ratio for claim in claims if (ratio := getattr(claim, name)) is not None])
     }
     return replace(promise, claim=replace(promise.claim, **levels))
 
 
-def asked_of(block: BlockDefinition, field: str) -> BlockRequest:
-    """Return what a block asks for, ready to be designed.
+def block_request(block: BlockDefinition, field: str) -> BlockRequest:
+    """Return the design request of a block; `field` is its path.
 
-    Raises InvalidInput: prior_small_cells for counts of 1 to 4 whose data the admin has not called public, prior_sum,
-    prior_value, prior_shape, secret_empty, choice_unprotected, or what else is wrong with the notions and their levels;
-    `field` is the block's path.
+    Raises InvalidInput: prior_small_cells for counts of 1 to 4 that are not marked as public,
+    prior_sum, prior_value, prior_shape, secret_empty, choice_unprotected, or the errors of notions
+    and levels.
     """
-    for name, prior in _named(block):
+    for name, prior in _named_priors(block):
         for table, path in zip(prior.tables, prior.paths, strict=True):
             _require_public(prior, table, f"{field}.{name}.{path}")
     with named(field), _by_stratum(block):
-        asked = Asked(_request(block))
-        for x, n in enumerate(asked.prior.shares):
+        requested = Asked(_request(block))
+        for x, n in enumerate(requested.prior.shares):
             if n == 0:  # the published decoder needs every answer to be possible
-                words = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
-                raise InvalidInput(Problem.PRIOR_VALUE, words, "prior.joint")
-        return BlockRequest(asked.prior, _promises(block, asked.claims), asked.explicit, asked.truths)
+                message = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
+                raise InvalidInput(Problem.PRIOR_VALUE, message, "prior.joint")
+        return BlockRequest(
+            requested.prior,
+            _promises(block, requested.claims),
+            requested.explicit,
+            requested.truths,
+        )
 
 
 @contextmanager
 def named(field: str) -> Iterator[None]:
-    """Put a block's path before the field that an error names."""
+    """Prefix the field of an error with a block's path."""
     try:
         yield
     except InvalidInput as error:
-        raise InvalidInput(error.problem, error.detail, f"{field}.{error.field}" if error.field else field) from None
+        raise InvalidInput(
+            error.problem,
+            error.detail,
+            f"{field}.{error.field}" if error.field else field,
+        ) from None
 
 
 @contextmanager
 def _by_stratum(block: BlockDefinition) -> Iterator[None]:
-    """Name the strata where an error is about the counts of everybody, which a file with strata does not hold."""
+    """Rename an error's field prior.joint to prior.strata if the file has strata."""
     try:
         yield
     except InvalidInput as error:
@@ -108,76 +124,89 @@ def _by_stratum(block: BlockDefinition) -> Iterator[None]:
 
 
 def _request(block: BlockDefinition) -> dict[str, Any]:
-    """Return what a block asks for in the keys of `frankly design --json`."""
+    """Return the request of a block in the keys of `frankly design --json`."""
     secrets = _secrets(block, block.prior) if block.prior else ()
-    given = block.asked(secrets) | block.own() | {"mechanism": block.mechanism}
-    given["prior"] = {"joint": _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]}
+    request = block.request_fields(secrets) | block.explicit_parameters() | {"mechanism": block.mechanism}
+    # The design uses the sum over all strata; the strata themselves enter through the promises.
+    request["prior"] = {"joint": _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]}
     if block.notions:
-        given["notions"] = [notion.asked(secrets) for notion in block.notions]
+        request["notions"] = [notion.request_fields(secrets) for notion in block.notions]
     if block.priors:
-        given["priors"] = [{"joint": _rows(summed(prior.tables))} for prior in block.priors]
+        request["priors"] = [{"joint": _rows(summed(prior.tables))} for prior in block.priors]
     if block.truths is not None:
-        given["truths"] = truths.asked(block.truths)
+        request["truths"] = truths.request_value(block.truths)
     if block.ceiling_cap is not None:
-        given["ceiling_cap"] = block.ceiling_cap
-    return given
+        request["ceiling_cap"] = block.ceiling_cap
+    return request
 
 
 def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise, ...]:
-    """Return the claims with the names and sources that people read; nothing but them is published of a prior.
+    """Return the claims with names and sources of their priors, as the document publishes them.
 
     Every notion with a prior has one claim under each of the block's priors, in order.
     """
-    priors = cycle(_document_prior(block, name, given) for name, given in _named(block))
-    found = []
+    # cycle: claims come notion by notion, each with all priors in the same order.
+    priors = cycle(_document_prior(block, name, prior_definition) for name, prior_definition in _named_priors(block))
+    promises = []
     for claim in claims:
         if claim.joint is not None:
             prior, path = next(priors)
             if len(prior.tables) > 1:
                 _require_strata(claim, prior, path)
-            found.append(Promise.under(claim, prior))
+            promises.append(Promise.under(claim, prior))
         elif claim.notion == "rldp" and block.prior is not None:
             if block.prior.strata:
-                words = "rldp is promised under the counts of everybody: give joint, and a ceiling_cap"
-                raise InvalidInput(Problem.UNSUPPORTED, words, "prior.strata")
-            found.append(Promise(claim, None, block.prior.secret or block.id, block.prior.source))
+                message = "rldp is promised under counts of all people: give joint, and a ceiling_cap"
+                raise InvalidInput(Problem.UNSUPPORTED, message, "prior.strata")
+            promises.append(
+                Promise(claim, None, block.prior.secret or block.id, block.prior.source),
+            )
         else:
-            found.append(Promise(claim))
-    return tuple(found)
+            promises.append(Promise(claim))
+    return tuple(promises)
 
 
-def _document_prior(block: BlockDefinition, name: str, given: PriorDefinition) -> tuple[DocumentPrior, str]:
+def _document_prior(
+    block: BlockDefinition,
+    name: str,
+    definition: PriorDefinition,
+) -> tuple[DocumentPrior, str]:
     """Return a prior as a document publishes it, and its path within the block."""
     tables = [
-        Prior.from_rows(_rows(table), f"{name}.{path}") for table, path in zip(given.tables, given.paths, strict=True)
+        Prior.from_rows(_rows(table), f"{name}.{path}")
+        for table, path in zip(definition.tables, definition.paths, strict=True)
     ]
     if block.in_pairs:
+        # The file has a column for each u; a document has one for each joint answer (s, u).
         tables = [pairs(table) for table in tables]
     joints = tuple(table.joint for table in tables)
-    return DocumentPrior(given.secret or block.id, _secrets(block, given), joints, given.source), name
+    secret = definition.secret or block.id
+    return DocumentPrior(secret, _secrets(block, definition), joints, definition.source), name
 
 
 def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
-    """Refuse counts under which somebody of a stratum would not be protected.
+    """Refuse counts that would leave people of a stratum unprotected.
 
-    Raises InvalidInput: choice_unprotected for an answer without mass in a stratum, secret_empty and eps_out_of_range
-    for a posterior (dpv) that a public answer alone already exceeds.
+    Raises InvalidInput: choice_unprotected for an answer without mass in a stratum, secret_empty
+    and eps_out_of_range for a posterior (dpv) that a public answer alone already exceeds.
     """
     for z, table in enumerate(prior.by_stratum):
         path = f"{name}.strata[{z}].joint"
         possible = [x for x, n in enumerate(map(sum, zip(*prior.table, strict=True))) if n]
         for x in possible:
             if not any(row[x] for row in table):
-                words = f"answer {x} has no mass in this stratum: smooth the counts, or merge strata"
-                raise InvalidInput(Problem.CHOICE_UNPROTECTED, words, path)
+                message = f"answer {x} has no mass in this stratum: smooth the counts, or merge strata"
+                raise InvalidInput(Problem.CHOICE_UNPROTECTED, message, path)
+        # No mechanism can lower a posterior below the share that is known before any report.
         if claim.notion == "dpv" and claim.sensitive is not None and claim.level is not None:
+            # Exact, because it is compared with a promised bound.
             share = Fraction(sum(table[claim.sensitive]), sum(map(sum, table)))
             if share >= Fraction(*claim.level):
-                words = f"in this stratum the sensitive share, {float(share):.6g}, is not below the bound: raise dpv"
-                raise InvalidInput(Problem.EPS_OUT_OF_RANGE, words, path)
+                message = f"in this stratum the sensitive share, {float(share):.6g}, is not below the bound: raise dpv"
+                raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, path)
 
 
-def _named(block: BlockDefinition) -> list[tuple[str, PriorDefinition]]:
+def _named_priors(block: BlockDefinition) -> list[tuple[str, PriorDefinition]]:
     first = [("prior", block.prior)] if block.prior else []
     return [*first, *((f"priors[{i}]", prior) for i, prior in enumerate(block.priors))]
 
@@ -189,30 +218,33 @@ def _secrets(block: BlockDefinition, prior: PriorDefinition) -> tuple[str, ...]:
 
 
 def _rows(table: Table) -> list[list[int | Decimal]]:
+    # Decimal, because a float would change the share that the admin wrote.
     return [[int(cell) if "." not in cell else Decimal(cell) for cell in row] for row in table]
 
 
 def prior_columns(block: BlockDefinition) -> tuple[str, ...]:
-    """Return the names of a prior's columns: joint answers, or, where answers are pairs (s, u), those of u."""
+    """Return the names of a prior's columns: joint answers, or u for pairs (s, u)."""
     if not block.in_pairs or block.prior is None:
         return block.joint_answers
-    rest = product(*([choice.id for choice in question.choices] for question in block.questions[1:]))
-    names = tuple("-".join(ids) for ids in rest)
-    width = len(block.prior.tables[0][0])  # a file may cut its questions into pairs in another way
+    further_answers = product(
+        *([choice.id for choice in question.choices] for question in block.questions[1:]),
+    )
+    names = tuple("-".join(ids) for ids in further_answers)
+    width = len(block.prior.tables[0][0])  # a file may divide its questions into s and u differently
     return names if len(names) == width else tuple(str(x) for x in range(width))
 
 
 def small_cells(block: BlockDefinition) -> list[tuple[str, str, str]]:
-    """Return a prior's counts of 1 to 4, which could point at single people, as (secret, answer, count)."""
+    """Return counts of 1 to 4, which could point at single people: (secret, answer, count)."""
     if block.prior is None or _in_shares(block.prior):
         return []
     secrets = block.prior.secrets or ("answer",) * len(block.prior.tables[0])
-    answers, found = prior_columns(block), []
+    answers, cells = prior_columns(block), []
     for table, place in zip(block.prior.tables, block.prior.places, strict=True):
         for secret, row in zip(secrets, table, strict=True):
             name = f"{place}, {secret}" if place else secret
-            found += [(name, answers[x], n) for x, n in enumerate(row) if n in _SMALL]
-    return found
+            cells += [(name, answers[x], n) for x, n in enumerate(row) if n in _SMALL]
+    return cells
 
 
 def _in_shares(prior: PriorDefinition) -> bool:
@@ -220,13 +252,13 @@ def _in_shares(prior: PriorDefinition) -> bool:
 
 
 def _require_public(prior: PriorDefinition, table: Table, field: str) -> None:
-    if prior.public or _in_shares(prior):
+    if prior.public or _in_shares(prior):  # shares do not show how many people a cell has
         return
     for s, row in enumerate(table):
         for x, cell in enumerate(row):
             if cell in _SMALL:
-                words = (
+                message = (
                     "counts of 1 to 4 could point at single people, and the prior will be published; "
                     "smooth it, or write public: true if the data are public already"
                 )
-                raise InvalidInput(Problem.PRIOR_SMALL_CELLS, words, f"{field}[{s}][{x}]")
+                raise InvalidInput(Problem.PRIOR_SMALL_CELLS, message, f"{field}[{s}][{x}]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What publishing tells: the promise of every block, the level of the whole report, the link, and any hindrance."""
+"""Published versions: promises of every block, level of the whole report, link, hindrances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,28 +21,29 @@ from frankly_server.store import DocumentRow, Transaction
 from frankly_server.store.standings import StandingRow
 from frankly_server.surveys.devices import is_unstated
 
-_PAUSED: Final = "The survey is paused: whoever answers now has the report kept on the device until you resume it."
+_PAUSED: Final = "The survey is paused: devices keep the reports of people who answer now until you resume it."
 _RETIRED: Final = (
     "Only retired publisher keys have signed this version: devices refuse it. Run `frankly keys resign` on the server."
 )
-_OVER: Final = (
+_ENDED: Final = (
     "This version closed at {}: devices refuse it. Give the draft times that lie ahead, and publish it again."
 )
 KEYS_UNUSABLE: Final = (
     "The keys of this server cannot be used: devices may refuse it. Its operator can ask `frankly doctor`."
 )
 _CLOSED: Final = "closed and archived surveys take no reports: make a new survey"
-_MET: Final = "the survey has the {} reports at which it closes itself: raise that number, or make a new survey"
+_TARGET_MET: Final = "the survey has the {} reports at which it closes itself: raise that number, or make a new survey"
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedBlock:
-    """What a published block promises; epsilon and ceiling are nats as text, ``inf`` if there is no finite bound.
+    """Promises of a published block; epsilon and ceiling are nats as text, ``inf`` without a bound.
 
-    epsilon : of the first promise; ``inf`` also where public answers void it, and only the ceiling is stated.
-    rules_out : some reports all but rule some answers out; the ceiling is infinite or as good as that.
-    estimable, untold : in words, what can be estimated, and which shares no number of reports tells apart.
-    regret : what the mechanism costs if all choices are equally common; None if nothing.
+    epsilon : of the first promise; also ``inf`` if public answers void it, so that only the ceiling
+    is stated. rules_out : True if some reports practically exclude some answers; the ceiling is
+    infinite or as good as that. estimable, untold : descriptions of shares that can be estimated,
+    and of those that no number of reports separates. regret : the loss of the mechanism if all
+    choices are equally common; None if there is none.
     """
 
     id: str
@@ -60,10 +61,11 @@ class PublishedBlock:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published version; ``status`` is ``published``, or ``unchanged`` if this very definition was already out.
+    """A published version.
 
-    level : what the whole report tells of each secret, within `budget`, and what answering costs a device. warnings :
-    what devices will make of it, in sentences.
+    status : ``published``, or ``unchanged`` if this definition was published before.
+    level : what the whole report reveals of each secret, within `budget`, and what answering costs
+    a device. warnings : sentences about devices that would refuse the survey.
     """
 
     status: str
@@ -80,10 +82,10 @@ class Published:
 
 
 def promised(document: SurveyDocument) -> list[PublishedBlock]:
-    """Return what every block of a document promises."""
+    """Return the promises of every block of a document."""
     level = document.report_level
     by_level = {secret.counted for secret in level.secrets.values()}
-    counted = {line.block: "level" if line.block in by_level else line.counted_by for line in level.lines}
+    counted_by = {line.block: "level" if line.block in by_level else line.counted_by for line in level.lines}
     return [
         PublishedBlock(
             id=block.id,
@@ -91,30 +93,32 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             notion=block.notion,
             epsilon=ln_up(None if is_unstated(block, document) else block.ratio),
             ceiling=ln_up(block.ceiling),
-            counted_by=counted[block.id],
+            counted_by=counted_by[block.id],
             answers_unchanged=block.mechanism.sends_unchanged,
             rules_out=is_endless(block.ceiling),
-            estimable=words.can,
-            untold=words.cannot,
+            estimable=estimability.can,
+            untold=estimability.cannot,
             regret=regret_of(block),
         )
-        for block, words in ((block, in_words(block.mechanism, answers_of(block))) for block in document.blocks)
+        for block in document.blocks
+        # One element: it names a result that is used twice and takes exact linear algebra.
+        for estimability in [in_words(block.mechanism, answers_of(block))]
     ]
 
 
 def regret_of(block: Block) -> Regret | None:
-    """Return what a block's mechanism costs if all choices are equally common; None if nothing."""
+    """Return the loss of a block's mechanism for equally common choices; None if there is none."""
     claims = tuple(claim for promise in block.promises for claim in promise.claims)
     return regret(block.mechanism, claims, block.design_prior)
 
 
 def read_document(row: DocumentRow) -> SurveyDocument:
-    """Return a stored document, read from its signed bytes."""
+    """Return a stored document, parsed from its signed bytes."""
     return SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
 
 
 def is_signed(row: DocumentRow, role: Role) -> bool:
-    """Tell whether enough keys of a role have signed a stored document, as every device asks."""
+    """Return True if enough keys of a role have signed a stored document."""
     try:
         Envelope.from_bytes(row.envelope, SURVEY_TYPE).verify(role.keys, role.threshold)
     except DocumentRejected:
@@ -123,25 +127,31 @@ def is_signed(row: DocumentRow, role: Role) -> bool:
 
 
 def require_taking(tx: Transaction, survey: str) -> StandingRow:
-    """Return the standing of a survey that takes reports, now or once it is resumed.
+    """Return the standing of a survey that takes reports, now or after it is resumed.
 
-    A new version of another would be a link at which every answer is refused. Raises InvalidInput(closed).
+    Raises InvalidInput(closed) for others, because a new version of them would refuse every answer.
     """
     standing = tx.standings.get(survey)
     if standing.state in ("closed", "archived"):
         raise InvalidInput(Problem.CLOSED, _CLOSED, "survey")
     if standing.stop_reports is not None and tx.batches.number(survey) >= standing.stop_reports:
-        raise InvalidInput(Problem.CLOSED, _MET.format(standing.stop_reports), "survey")
+        raise InvalidInput(Problem.CLOSED, _TARGET_MET.format(standing.stop_reports), "survey")
     return standing
 
 
-def hindrances(row: DocumentRow, standing: StandingRow, publishers: Role, now: datetime) -> tuple[str, ...]:
-    """Return what keeps devices from answering a stored version, or its reports from arriving: a sentence each."""
+def hindrances(
+    row: DocumentRow,
+    standing: StandingRow,
+    publishers: Role,
+    now: datetime,
+) -> tuple[str, ...]:
+    """Return a sentence for each obstacle that keeps devices from answering a stored version."""
     document = read_document(row)
+    # Devices refuse a version after either time.
     ends = min(document.closes, document.expires)
-    told = {
+    messages = {
         _PAUSED: standing.state == "paused",
         _RETIRED: not is_signed(row, publishers),
-        _OVER.format(format_time(ends)): now > ends,
+        _ENDED.format(format_time(ends)): now > ends,
     }
-    return tuple(words for words, true in told.items() if true)
+    return tuple(message for message, applies in messages.items() if applies)

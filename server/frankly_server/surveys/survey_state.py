@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a survey is and what state it is in: draft, scheduled, live, paused, closed, archived.
+"""Owner, state and stop rule of each survey.
 
-Published documents never change; the state is the server's word beside them, which intake asks inside the transaction
-that would keep a report (`frankly_server.intake.gate`).
+The states are draft, scheduled, live, paused, closed and archived.
+Published documents never change. The state is stored beside them, and intake reads it in the
+transaction that stores a report (`frankly_server.intake.gate`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +23,7 @@ MOVES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "close": (("open", "paused"), "closed"),
     "archive": (("closed",), "archived"),
 }
-"""By name: from which states, to which. Closed surveys stay closed: publish a new one instead."""
+"""By name: states that allow the move, and the new state. Closed surveys stay closed."""
 
 
 class Lifecycle:
@@ -37,62 +38,85 @@ class Lifecycle:
             return tx.standings.get(survey_id)
 
     def every(self) -> Mapping[str, StandingRow]:
-        """Return the standings by survey id of all surveys that have one."""
+        """Return all stored standings by survey id."""
         with self._database.reading("survey standings") as tx:
             return tx.standings.every()
 
     def states(self, summaries: Iterable[Summary]) -> Mapping[str, str]:
-        """Return by survey id one word for where each is; see `shown_state`."""
-        known = self.every()
-        return {found.survey_id: shown_state(found, known.get(found.survey_id, StandingRow())) for found in summaries}
+        """Return the state of each survey by its id; see `shown_state`."""
+        standings = self.every()
+        return {
+            summary.survey_id: shown_state(summary, standings.get(summary.survey_id, StandingRow()))
+            for summary in summaries
+        }
 
     def require(self, survey_id: str, organisation: str) -> StandingRow:
         """Return the standing of an organisation's survey.
 
-        Raises InvalidInput(survey_unknown) for another organisation's as for one that does not exist.
+        Raises InvalidInput(survey_unknown) alike for unknown surveys and those of other
+        organisations.
         """
         with self._database.reading("survey standing") as tx:
-            found = tx.standings.get(survey_id)
-            if tx.surveys.get(survey_id) is None or found.organisation != organisation:
+            standing = tx.standings.get(survey_id)
+            if tx.surveys.get(survey_id) is None or standing.organisation != organisation:
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such survey", "survey")
-        return found
+        return standing
 
     def adopt(self, survey_id: str, organisation: str) -> None:
-        """Give a survey that was just made to an organisation."""
+        """Assign a new survey to an organisation."""
+        # MAIN is the default of a survey without a row.
         if organisation != MAIN:
             with self._database.transaction("adopt survey") as tx:
-                tx.standings.put(survey_id, replace(tx.standings.get(survey_id), organisation=organisation))
+                tx.standings.put(
+                    survey_id,
+                    replace(tx.standings.get(survey_id), organisation=organisation),
+                )
 
-    def move(self, survey_id: str, how: str) -> str:
+    def move(self, survey_id: str, move: str) -> str:
         """Pause, resume, close or archive a published survey; return the new state.
 
-        Raises InvalidInput: not_found for another word, immutable where the state does not allow it.
+        Raises InvalidInput: not_found for an unknown move, immutable if the state does not allow
+        it.
         """
-        if how not in MOVES:
+        if move not in MOVES:
             raise InvalidInput(Problem.NOT_FOUND, f"one of {', '.join(MOVES)}", "move")
-        sources, target = MOVES[how]
+        allowed_states, new_state = MOVES[move]
         with self._database.transaction("move survey") as tx:
-            found = tx.standings.get(survey_id)
+            standing = tx.standings.get(survey_id)
             published = tx.documents.latest(survey_id) is not None
-            # A draft that nobody will publish can be put away.
-            if found.state not in sources and not (how == "archive" and not published and found.state != target):
-                raise InvalidInput(Problem.IMMUTABLE, f"a survey that is {found.state} cannot do this", "move")
-            if not published and how != "archive":
+            # Drafts may be archived too; every other move needs a published version.
+            if standing.state not in allowed_states and not (
+                move == "archive" and not published and standing.state != new_state
+            ):
+                raise InvalidInput(
+                    Problem.IMMUTABLE,
+                    f"this is not possible for a survey that is {standing.state}",
+                    "move",
+                )
+            if not published and move != "archive":
                 raise InvalidInput(Problem.IMMUTABLE, "publish the survey first", "move")
-            tx.standings.put(survey_id, replace(found, state=target))
-        return target
+            tx.standings.put(survey_id, replace(standing, state=new_state))
+        return new_state
 
     def stop_at(self, survey_id: str, reports: int | None, margin: str | None = None) -> None:
-        """Close the survey by itself at so many reports, or never for None; margin is where the number comes from."""
+        """Set the number of reports at which the survey closes itself; None for never.
+
+        margin : the margin of error that the number was computed from, for display.
+        """
         if reports is not None and not 1 <= reports <= 10**9:
-            raise InvalidInput(Problem.FIELD_TYPE, "write a whole number of reports, at least 1", "reports")
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                "write a whole number of reports, at least 1",
+                "reports",
+            )
         with self._database.transaction("set stop rule") as tx:
-            found = tx.standings.get(survey_id)
-            tx.standings.put(survey_id, replace(found, stop_reports=reports, stop_margin=margin))
+            standing = tx.standings.get(survey_id)
+            tx.standings.put(survey_id, replace(standing, stop_reports=reports, stop_margin=margin))
 
 
 def shown_state(summary: Summary, standing: StandingRow) -> str:
-    """Return one word: draft, scheduled, live, paused, closed or archived."""
+    """Return draft, scheduled, live, paused, closed or archived."""
+    # The server's state comes first: it overrides the times of the document.
     if standing.state == "archived":
         return "archived"
     if summary.version == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys from draft to signed document. Drafts change freely; what is published never does."""
+"""Surveys service: drafts, which may change, and signed documents, which never do."""
 
 import secrets
 import time
@@ -36,10 +36,11 @@ from frankly_server.surveys.published import (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What `apply` did, or would do: ``created``, ``updated`` or ``unchanged``, and the differing fields.
+    """Result of `apply` or of its dry run.
 
-    survey_id : None for a survey that a dry run would create. level : an upper bound, before mechanisms are designed.
-    warnings : what devices will make of it, in sentences.
+    status : ``created``, ``updated`` or ``unchanged``. diff : the fields that differ. survey_id :
+    None for a survey that a dry run would create. level : an upper bound, before the mechanisms are
+    designed. warnings : sentences about devices that would refuse the survey.
     """
 
     status: str
@@ -52,7 +53,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One line of the list of surveys: state is draft, scheduled, open or closed; version 0 and no link for drafts."""
+    """One line of the list of surveys.
+
+    state : draft, scheduled, open or closed. Drafts have version 0 and no link.
+    """
 
     survey_id: str
     name: str
@@ -63,7 +67,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What `erase` deleted: so many reports, and everything counted from them."""
+    """Result of `erase`: the number of deleted reports."""
 
     survey_id: str
     name: str
@@ -71,7 +75,7 @@ class Erased:
 
 
 class Surveys:
-    """Applies definitions, publishes documents, hands out envelopes."""
+    """Service that applies definitions, publishes documents and serves envelopes."""
 
     def __init__(self, settings: Settings, database: Database, keys: Keyring, clock: Clock) -> None:
         self._settings = settings
@@ -83,16 +87,24 @@ class Surveys:
         """Read a survey file; see `frankly_server.surveys.definition.parse_definition`."""
         return parse_definition(data)
 
-    def apply(self, definition: SurveyDefinition, *, dry_run: bool = False, seen: str | None = None) -> Change:
-        """Make the stored draft equal to `definition`; its name says which survey is meant. Repeating changes nothing.
+    def apply(
+        self,
+        definition: SurveyDefinition,
+        *,
+        dry_run: bool = False,
+        seen: str | None = None,
+    ) -> Change:
+        """Make the stored draft of the survey with this name equal to `definition`; idempotent.
 
-        A `dry_run` checks and compares, and touches nothing. Published versions stay as they are: publish a new one.
-        seen : digest of the draft that the new one was made from; None to replace whatever is there.
-        Raises InvalidInput: immutable if the draft is not the one `seen`, and for a prior that cannot be used.
+        dry_run : check and compare only. Published versions do not change.
+        seen : digest of the draft that the new one is based on; None to replace any draft.
+        Raises InvalidInput: immutable if the draft has another digest than `seen`, and for a prior
+        that cannot be used.
         """
         expected = expected_form(definition)
         warnings, level = warnings_of(expected), expected.report_level
         new = definition.to_json()
+        # A dry run reads only and takes no write lock.
         with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
             row = tx.surveys.by_name(definition.name)
             if row is None:
@@ -102,8 +114,8 @@ class Surveys:
                 diff = differences({}, loads(new))
                 return Change("created", survey_id, definition.name, diff, level, warnings)
             if seen is not None and SurveyDefinition.from_json(row.definition).digest != seen:
-                words = "somebody changed this draft meanwhile: look at it in another tab before you keep yours"
-                raise InvalidInput(Problem.IMMUTABLE, words)
+                message = "somebody changed this draft meanwhile: look at it in another tab before you save yours"
+                raise InvalidInput(Problem.IMMUTABLE, message)
             if row.definition == new:
                 return Change("unchanged", row.id, row.name, [], level, warnings)
             if not dry_run:
@@ -112,15 +124,17 @@ class Surveys:
             return Change("updated", row.id, row.name, diff, level, warnings)
 
     def publish(
-        self, name_or_id: str, progress: Progress | None = None, timer: Callable[[], float] = time.monotonic
+        self,
+        name_or_id: str,
+        progress: Progress | None = None,
+        timer: Callable[[], float] = time.monotonic,
     ) -> Published:
-        """Design, verify, sign and store the next version; the same definition is published once only.
+        """Design, verify, sign and store the next version, unless the definition is unchanged.
 
-        What `timer` (seconds) raises stops it: that is how a job is cancelled.
-
-        Nothing is stored unless everything succeeded. Raises InvalidInput: survey_unknown, key_file, closed for a
-        survey that takes no more reports, immutable if another version was published meanwhile, and what drafting
-        refuses.
+        An exception of `timer` (seconds) stops it, which is how a job is cancelled. Nothing is
+        stored unless every step succeeds. Raises InvalidInput: survey_unknown, key_file, closed for
+        a survey that takes no more reports, immutable if another version was published meanwhile,
+        and the errors of drafting.
         """
         signers = self._keys.publishers()
         row, latest = self._find(name_or_id)
@@ -128,7 +142,12 @@ class Surveys:
             require_taking(tx, row.id)
         definition = SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
-        source = canonical.digest(canonical.dumps({"collect_url": collect_url, "definition": definition.digest}))
+        # The address is part of the digest: after a move the same definition needs a new document.
+        # Compared before any search, which takes up to a minute per block.
+        source = canonical.digest(
+            canonical.dumps({"collect_url": collect_url, "definition": definition.digest}),
+        )
+        # Idempotent, so that a script may publish again without a new version.
         if latest is not None and latest.source == source:
             return self._published("unchanged", row, latest, definition.budget)
         place = Place(
@@ -141,32 +160,46 @@ class Surveys:
         document = draft_document(definition, draft_blocks(definition, progress, timer), place)
         envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
         publishers = self._keys.trusted().publisher
+        # The keys may be rotated during a search: devices would refuse the old signatures.
         envelope.verify(publishers.keys, publishers.threshold)
-        made = DocumentRow(document.digest, row.id, document.version, source, envelope.to_bytes())
+        new_row = DocumentRow(
+            document.digest,
+            row.id,
+            document.version,
+            source,
+            envelope.to_bytes(),
+        )
         with self._database.transaction("publish survey") as tx:
-            require_taking(tx, row.id)  # the search took a while
+            require_taking(tx, row.id)  # again: the search took a while
             newest = tx.documents.latest(row.id)
-            # On PostgreSQL another version may still come between this look and the insert, which then adds nothing.
-            if (newest.digest if newest else None) != place.prev or not tx.documents.add(made):
+            # On PostgreSQL another version may still appear between this read and the insert, which
+            # then adds nothing.
+            if (newest.digest if newest else None) != place.prev or not tx.documents.add(new_row):
                 raise InvalidInput(
-                    Problem.IMMUTABLE, "another version was published meanwhile; publish again", "version"
+                    Problem.IMMUTABLE,
+                    "another version was published meanwhile; publish again",
+                    "version",
                 )
-            tx.log.append(made.digest)
-        return self._published("published", row, made, definition.budget)
+            # In the same transaction: devices that check the log refuse a document outside it.
+            tx.log.append(new_row.digest)
+        return self._published("published", row, new_row, definition.budget)
 
     def now(self) -> datetime:
         """Return the time, in whole seconds, at which a version published now would be issued."""
         return self._clock.now().replace(microsecond=0)
 
     def envelope(self, survey_id: str, digest: str | None = None) -> bytes:
-        """Return the newest signed document of a survey, or the one with `digest`, byte for byte as signed.
+        """Return a survey's newest signed document, or the one with `digest`, in its exact bytes.
 
         Raises InvalidInput(survey_unknown).
         """
         with self._database.reading("serve document") as tx:
             row = tx.documents.latest(survey_id) if digest is None else tx.documents.get(digest)
         if row is None or row.survey != survey_id:
-            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such document is published here; check the link")
+            raise InvalidInput(
+                Problem.SURVEY_UNKNOWN,
+                "no such document is published here; check the link",
+            )
         return row.envelope
 
     def draft(self, name_or_id: str) -> SurveyDefinition:
@@ -184,7 +217,7 @@ class Surveys:
         return self._summary(*self._find(name_or_id))
 
     def hindrances(self, name_or_id: str) -> Sequence[str]:
-        """Return what keeps devices from the newest version: a sentence each, none for a draft or if all is well.
+        """Return a sentence for each obstacle to answering the newest version; empty for a draft.
 
         Raises InvalidInput(survey_unknown).
         """
@@ -194,58 +227,70 @@ class Surveys:
         try:
             return self._hindrances(latest)
         except InvalidInput:
+            # The page must open all the same, because it shows this very problem.
             return (KEYS_UNUSABLE,)
 
     def erase(self, name_or_id: str) -> Erased:
-        """Delete every report, count and counter of a survey; its draft and signed documents stay, as does its link.
+        """Delete all reports and counts of a survey; its draft, documents and link stay.
 
-        A report that comes meanwhile goes with its counts, or stays with them. Raises InvalidInput(survey_unknown).
+        A concurrent report and its counts are either both erased or both stored. Raises
+        InvalidInput(survey_unknown).
         """
         row, _ = self._find(name_or_id)
         with self._database.transaction("erase survey") as tx:
             tx.partitions.hold(row.id)
-            # Reports before counts, as intake takes them: the other way round each could wait for the other.
+            # Reports before counts, the order of intake: the opposite order could deadlock.
             reports = tx.reports.erase(row.id)
             for version in tx.documents.versions(row.id):
                 tx.counts.erase(version.digest)
                 tx.batches.erase(version.digest)
             tx.days.erase(row.id)
+        # Deleted rows stay in the write-ahead log or in the table's pages until this.
         self._database.forget_deleted()
         return Erased(row.id, row.name, reports)
 
     def signed_by_others(self) -> Sequence[str]:
-        """Return the digests of documents that the publisher keys in force have not signed; devices refuse these."""
+        """Return the digests of documents without enough signatures by current publisher keys."""
         role = self._keys.trusted().publisher
         with self._database.reading("list documents") as tx:
-            every = tx.documents.all()
-        return [row.digest for row in every if not is_signed(row, role)]
+            rows = tx.documents.all()
+        return [row.digest for row in rows if not is_signed(row, role)]
 
     def sign_again(self, digests: Sequence[str]) -> Sequence[str]:
-        """Put the signatures of the publisher keys in force on documents; their bytes and digests stay the same."""
+        """Sign documents with the current publisher keys; payloads and digests do not change."""
         signers = self._keys.publishers()
         with self._database.transaction("sign again") as tx:
             for digest in digests:
                 row = tx.documents.get(digest)
                 if row is None:
-                    raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such document is published here", "digest")
+                    raise InvalidInput(
+                        Problem.SURVEY_UNKNOWN,
+                        "no such document is published here",
+                        "digest",
+                    )
                 payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
+                # A changed database must not get a signature for other bytes than those published.
                 if canonical.digest(payload) != digest:
-                    raise InvalidInput(Problem.IMMUTABLE, "the stored document is not what its digest names", "digest")
+                    raise InvalidInput(
+                        Problem.IMMUTABLE,
+                        "the stored document is not what its digest names",
+                        "digest",
+                    )
                 tx.documents.renew(digest, Envelope.seal(SURVEY_TYPE, payload, signers).to_bytes())
         return digests
 
     def list(self) -> list[Summary]:
         """Return every survey, by name."""
         with self._database.reading("list surveys") as tx:
-            found = [(row, tx.documents.latest(row.id)) for row in tx.surveys.all()]
-        return [self._summary(row, latest) for row, latest in found]
+            surveys = [(row, tx.documents.latest(row.id)) for row in tx.surveys.all()]
+        return [self._summary(row, latest) for row, latest in surveys]
 
     def _find(self, name_or_id: str) -> tuple[SurveyRow, DocumentRow | None]:
         with self._database.reading("find survey") as tx:
             row = tx.surveys.by_name(name_or_id) or tx.surveys.get(name_or_id)
             if row is None:
-                words = "no survey has this name or id; `frankly survey list` shows them all"
-                raise InvalidInput(Problem.SURVEY_UNKNOWN, words, "survey")
+                message = "no survey has this name or id; `frankly survey list` shows them all"
+                raise InvalidInput(Problem.SURVEY_UNKNOWN, message, "survey")
             return row, tx.documents.latest(row.id)
 
     def _hindrances(self, latest: DocumentRow) -> Sequence[str]:
@@ -254,9 +299,16 @@ class Surveys:
         return hindrances(latest, standing, self._keys.trusted().publisher, self._clock.now())
 
     def _link(self, row: DocumentRow) -> str:
+        # The digest pins the document. It is in the fragment, which browsers do not send.
         return f"{self._settings.public_url}/s/{row.survey}#{row.digest.replace(':', '=')}"
 
-    def _published(self, status: str, row: SurveyRow, stored: DocumentRow, budget: str) -> Published:
+    def _published(
+        self,
+        status: str,
+        row: SurveyRow,
+        stored: DocumentRow,
+        budget: str,
+    ) -> Published:
         document = read_document(stored)
         return Published(
             status=status,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trying a draft out: exactly what a device would send, drawn by exactly the code that draws it there.
+"""Trial of a draft: the report that a device would send, drawn by the same code as on a device.
 
 Nothing is signed, stored or counted.
 """
@@ -22,20 +22,17 @@ from frankly_protocol.report import Report, SymbolJson
 
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from frankly_server.surveys.definition import SurveyDefinition
-from frankly_server.surveys.drafting import Place, draft_block, draft_document, in_turns
+from frankly_server.surveys.drafting import Place, draft_block, draft_document, time_slices
 
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
-SECONDS: Final = 8.0
-"""For all searches of a draft together: somebody waits for the page, and a thread of the server's with them."""
+SEARCH_S: Final = 8.0
+"""Seconds for all searches of a draft: a person and a thread of the server wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What would leave: the report's bytes without padding, its padded length, and each block with its symbol.
-
-    chance : how likely this very symbol was, given what was answered; least, most : over all answers.
-    """
+    """A report as a device would send it. length : of the padded report, in bytes."""
 
     report: str
     length: int
@@ -44,52 +41,75 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One block's symbol as it travels."""
+    """One block's symbol as it is sent.
+
+    chance : its probability, given the answer. min_chance, max_chance : over all answers.
+    """
 
     block: str
     symbol: SymbolJson
     chance: Fraction
-    least: Fraction
-    most: Fraction
+    min_chance: Fraction
+    max_chance: Fraction
 
 
 def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callable[[], float] = time.monotonic
             ) -> SurveyDocument:  # fmt: skip
-    """Return the document that publishing the draft now would sign, with the designs that SECONDS find for all of it.
+    """Return the document of a draft as if published at `now`, with designs found within SEARCH_S.
 
-    Raises InvalidInput: whatever publishing refuses.
+    Raises InvalidInput as publishing does.
     """
-    turns = in_turns(timer, SECONDS, len(definition.blocks))
-    blocks = [draft_block(block, f"blocks[{i}]", next(turns)) for i, block in enumerate(definition.blocks)]
+    slices = time_slices(timer, SEARCH_S, len(definition.blocks))
+    blocks = [
+        draft_block(block, f"blocks[{i}]", limits)
+        for i, (block, limits) in enumerate(zip(definition.blocks, slices, strict=True))
+    ]
+    # A made-up survey id: the document is never signed.
     return draft_document(definition, blocks, Place("0" * 32, 1, None, now, url))
 
 
 def rehearse(
     document: SurveyDocument, answers: Mapping[str, str], randbits: RandomBits = secrets.randbits
 ) -> Rehearsal:
-    """Return what a device would send for made-up answers, by question id; public questions are among them.
+    """Return the report of a device for made-up answers by question id, public questions included.
 
     Raises InvalidInput(field_missing) for a question without one of its choices.
     """
     for question in (*document.questions.values(), *document.strata):
         if question.index(answers.get(question.id, "")) is None:
-            raise InvalidInput(Problem.FIELD_MISSING, "choose an answer to every question", question.id)
+            raise InvalidInput(
+                Problem.FIELD_MISSING,
+                "choose an answer to every question",
+                question.id,
+            )
     sent = tuple(_sent(block, block.truth(answers), randbits) for block in document.blocks)
     strata = {question.id: answers[question.id] for question in document.strata}
-    token = "0" * 43 if document.token else None  # what a real one looks like; this one opens nothing
-    report = Report(document.digest, f"{randbits(128):032x}", tuple(each.symbol for each in sent), strata, token)
+    token = "0" * 43 if document.token else None  # the form of a real token; no server accepts it
+    report = Report(
+        document.digest,
+        f"{randbits(128):032x}",
+        tuple(sent_block.symbol for sent_block in sent),
+        strata,
+        token,
+    )
     return Rehearsal(report.to_bytes(0).decode("ascii"), document.report_length, sent)
 
 
-def everybody(block: Block, truth: int, people: int = PEOPLE, randbits: RandomBits = secrets.randbits) -> Estimate:
-    """Return the estimate from so many people who all gave the same joint answer."""
+def simulate(
+    block: Block,
+    truth: int,
+    people: int = PEOPLE,
+    randbits: RandomBits = secrets.randbits,
+) -> Estimate:
+    """Return the estimate from reports of `people` who all have the same joint answer."""
     mechanism: Any = block.mechanism
-    told = Counter(mechanism.sample(truth, randbits) for _ in range(people))
-    counts: Any = told
+    symbol_counts = Counter(mechanism.sample(truth, randbits) for _ in range(people))
+    counts: Any = symbol_counts
+    # Each kind of mechanism is counted in the form that its estimator takes.
     if isinstance(mechanism, DenseMechanism):
-        counts = [told.get(y, 0) for y in range(mechanism.reports)]
+        counts = [symbol_counts.get(y, 0) for y in range(mechanism.reports)]
     elif not isinstance(mechanism, ProductMechanism):
-        counts = SetCounts.of_symbols(mechanism.answers, told)
+        counts = SetCounts.of_symbols(mechanism.answers, symbol_counts)
     return estimate(mechanism, counts, design_prior=block.design_prior)
 
 

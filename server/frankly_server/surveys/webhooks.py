@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telling an address that a survey has closed or met its target: signed, each event once, tried a few times.
+"""Webhooks: signed notifications of closed surveys and met targets, with retries.
 
-What is told is what the intake page shows, and no time but that of the try itself: nothing about a single report.
+A notification holds figures of the intake page and the time of the attempt: nothing about a single
+report.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ from frankly_server.surveys.outbound import Post, allowed
 from frankly_server.surveys.published import read_document
 
 WAITS_S: Final = (60, 300, 1800, 7200, 21600, 86400)
-"""Between one try and the next: seven tries over a day and a half, then it is given up."""
+"""Seconds between attempts: seven attempts over a day and a half, then the delivery fails."""
 CLOSED, MET = "survey.closed", "target.met"
 SIGNATURE, DELIVERY = "Frankly-Signature", "Frankly-Delivery"
 _EVERY_S: Final = 30.0
@@ -33,102 +34,121 @@ _log: Final = structlog.get_logger("frankly.webhooks")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A survey's address, None if there is none, and what was told or is to be told."""
+class WebhookStatus:
+    """A survey's address, None if there is none, and its past and pending deliveries."""
 
     url: str | None
     deliveries: Sequence[DeliveryRow]
 
 
 class Webhooks:
-    """Addresses, what is to be told, and telling it. `run_round` is what the background runs again and again."""
+    """Service for addresses and the outbox; a background thread calls `run_round`."""
 
     def __init__(self, database: Database, clock: Clock, post: Post) -> None:
         self._database, self._clock, self._post = database, clock, post
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Hosts that the operator allows; none, and there are no webhooks."""
+        """Hosts that the operator allows; without any there are no webhooks."""
         return self._post.hosts
 
-    def of(self, survey_id: str) -> Told:
+    def of(self, survey_id: str) -> WebhookStatus:
         """Return a survey's address and deliveries."""
         with self._database.reading("read webhook") as tx:
             row = tx.webhooks.get(survey_id)
-            return Told(None if row is None else row.url, tx.webhooks.of_survey(survey_id))
+            return WebhookStatus(None if row is None else row.url, tx.webhooks.of_survey(survey_id))
 
     def set(self, survey_id: str, url: str) -> str:
-        """Tell this address from now on; return the new secret, which receivers check signatures with.
+        """Set the survey's address; return the new secret, with which receivers check signatures.
 
-        What has happened already is not told. Raises InvalidInput: field_type, unsupported.
+        Past events are not sent. Raises InvalidInput: field_type, unsupported.
         """
         allowed(url, self._post.hosts)
         secret = secrets.token_hex(32)
         with self._database.transaction("set webhook") as tx:
             tx.webhooks.remove(survey_id)
             tx.webhooks.put(WebhookRow(survey_id, url, secret))
+            # Past events enter the outbox as settled, so that no later round sends them.
             for event, row in self._happened(tx, survey_id):
                 if tx.webhooks.add(row):
-                    tx.webhooks.settle(row, "delivered", f"{event} before this address was given; not told")
+                    tx.webhooks.settle(
+                        row,
+                        "delivered",
+                        f"{event} before this address was set; not sent",
+                    )
         return secret
 
     def remove(self, survey_id: str) -> None:
-        """Tell nobody any more."""
+        """Delete the survey's webhook."""
         with self._database.transaction("remove webhook") as tx:
             tx.webhooks.remove(survey_id)
 
     def run_round(self) -> int:
-        """Find out what has happened, tell what is due, and return how many tries were made."""
+        """Add new events to the outbox, send due deliveries, and return the number of attempts."""
         with self._database.reading("list webhooks") as tx:
             hooks = {row.survey: row for row in tx.webhooks.all()}
+        # One transaction per survey, so that none of them is long.
         for survey_id in hooks:
             with self._database.transaction("note events") as tx:
                 for _, row in self._happened(tx, survey_id):
                     tx.webhooks.add(row)
         with self._database.reading("due webhooks") as tx:
+            # A webhook may have been removed since the list was read.
             due = [row for row in tx.webhooks.due(self._now()) if row.survey in hooks]
         return sum(self._try(hooks[row.survey], row) for row in due)
 
     def _happened(self, tx: Transaction, survey_id: str) -> Iterator[tuple[str, DeliveryRow]]:
-        """Yield everything that can be told of a survey now and is not in its outbox."""
-        latest, standing, row = tx.documents.latest(survey_id), tx.standings.get(survey_id), tx.surveys.get(survey_id)
+        """Yield the events of a survey that have occurred and are not in its outbox."""
+        latest, row = tx.documents.latest(survey_id), tx.surveys.get(survey_id)
+        standing = tx.standings.get(survey_id)
         if latest is None or row is None:
             return
         document, stop = read_document(latest), standing.stop_reports
-        over = standing.state in ("closed", "archived") or self._clock.now() > min(document.closes, document.expires)
-        keys = {CLOSED: f"{CLOSED}/{latest.version}"} if over else {}
+        end = min(document.closes, document.expires)
+        has_ended = standing.state in ("closed", "archived") or self._clock.now() > end
+        keys = {CLOSED: f"{CLOSED}/{latest.version}"} if has_ended else {}
         keys |= {} if stop is None else {MET: f"{MET}/{latest.version}/{stop}"}
-        noted = {delivery.event for delivery in tx.webhooks.of_survey(survey_id)}
-        if set(keys.values()) <= noted:
-            return  # before anything is counted
+        known_events = {delivery.event for delivery in tx.webhooks.of_survey(survey_id)}
+        if set(keys.values()) <= known_events:
+            return  # counting reports costs a query for every survey and round
         n = tx.batches.number(survey_id)
         for event, key in keys.items():
-            if key not in noted and (event == CLOSED or n >= (stop or 0)):
+            if key not in known_events and (event == CLOSED or n >= (stop or 0)):
                 facts = {"event": event, "survey": survey_id, "name": row.name, "version": latest.version,
                          "reports": n, "target": stop}  # fmt: skip
                 yield event, self._row(survey_id, key, facts)
 
     def _row(self, survey_id: str, event: str, facts: dict[str, Any]) -> DeliveryRow:
         delivery = secrets.token_hex(16)
+        # Stored, so that every attempt sends the same bytes under the same delivery id.
         body = dumps({"delivery": delivery, **facts}).decode()
         return DeliveryRow(survey_id, event, delivery, body, "waiting", 0, self._now(), "not tried yet")
 
     def _try(self, hook: WebhookRow, row: DeliveryRow) -> int:
-        last = row.tries >= len(WAITS_S)
-        due = self._now() if last else format_time(self._moment() + timedelta(seconds=WAITS_S[row.tries]))
+        is_last = row.tries >= len(WAITS_S)
+        due = (
+            self._now()
+            if is_last
+            else format_time(
+                self._moment() + timedelta(seconds=WAITS_S[row.tries]),
+            )
+        )
         with self._database.transaction("claim webhook") as tx:
+            # Committed before the request: no other process sends it, and a crash only delays it.
             if not tx.webhooks.claim(row, due):
                 return 0  # another process was first
         body = row.body.encode()
         headers = {"Content-Type": "application/json", DELIVERY: row.id,
                    SIGNATURE: signature(hook.secret, self._clock.now(), body)}  # fmt: skip
         try:
+            # Outside a transaction: the request may take 20 seconds.
             status = self._post(hook.url, body, headers)
+            # Redirects are failures, because a redirect could lead to a host that is not allowed.
             state, detail = ("delivered" if 200 <= status < 300 else "waiting"), f"answered {status}"
         except FranklyError as error:
             state, detail = "waiting", error.detail
         with self._database.transaction("settle webhook") as tx:
-            tx.webhooks.settle(row, "failed" if last and state == "waiting" else state, detail)
+            tx.webhooks.settle(row, "failed" if is_last and state == "waiting" else state, detail)
         return 1
 
     def _moment(self) -> datetime:
@@ -139,21 +159,30 @@ class Webhooks:
 
 
 def signature(secret: str, now: datetime, body: bytes) -> str:
-    """Return the header's value: ``t=<seconds>,v1=<hex>``, HMAC-SHA-256 over ``<seconds>.<body>``."""
-    at = str(int(now.timestamp()))
-    made = hmac.new(bytes.fromhex(secret), at.encode() + b"." + body, hashlib.sha256).hexdigest()
-    return f"t={at},v1={made}"
+    """Return the header ``t=<seconds>,v1=<hex>``: HMAC-SHA-256 over ``<seconds>.<body>``."""
+    # The time is part of the signed text, so that receivers can refuse replays.
+    seconds = str(int(now.timestamp()))
+    digest = hmac.new(
+        bytes.fromhex(secret),
+        seconds.encode() + b"." + body,
+        hashlib.sha256,
+    ).hexdigest()
+    return f"t={seconds},v1={digest}"
 
 
-class Herald:
-    """Runs rounds in a thread of this process, from the first request on: what is started before a fork dies in it."""
+class WebhookThread:
+    """A thread that runs rounds.
+
+    It starts at the first request, because threads do not survive a fork.
+    """
 
     def __init__(self, webhooks: Webhooks, every_s: float = _EVERY_S) -> None:
         self._webhooks, self._every_s = webhooks, every_s
         self._pid, self._over = 0, threading.Event()
 
     def wake(self) -> None:
-        """Start the thread if this process has none; nothing where no host is allowed."""
+        """Start the thread if this process has none and a host is allowed."""
+        # A forked process has the parent's pid stored, and none of its threads.
         if self._webhooks.hosts and self._pid != os.getpid():
             self._pid = os.getpid()
             threading.Thread(target=self._run, name="frankly-herald", daemon=True).start()
@@ -166,8 +195,9 @@ class Herald:
         while not self._over.is_set():
             try:
                 self._webhooks.run_round()
-            except FranklyError as error:  # a database that is down comes back
-                _log.warning("round failed", error=error.code)
-            except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell, and the next round may go well
-                _log.error("round broken", error=type(error).__name__)
+            except FranklyError as error:  # such as a database that is down for a while
+                _log.warning("webhook delivery round failed", error=error.code)
+            except Exception as error:  # noqa: BLE001 - a thread has no caller; the next round may succeed
+                _log.error("webhook delivery round failed unexpectedly", error=type(error).__name__)
+            # wait instead of sleep: stop() ends it at once.
             self._over.wait(self._every_s)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The level of a whole report, for people (factors) and for machines (nats); every figure is rounded up."""
+"""Level of a whole report: factors for people, nats in JSON, all rounded up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,16 @@ from typing import Any, Final
 from frankly_protocol.audit import DEVICE_CAP, ReportLevel, ln_up
 
 ANSWERS: Final = "the answers themselves, or anything else"
-"""The last line of a table: the bound that holds whatever is known."""
+"""Subject of the last line of a table: its bound holds for any prior knowledge."""
 HEADERS: Final = ("about", "belief, at most", "odds, at most", "odds by the public answers alone")
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """Factors by which everything that is sent can change what is believed about one thing; "∞" without a bound.
+class LevelFactors:
+    """Factors by which a whole report can change beliefs about one secret; "∞" without a bound.
 
-    belief, odds : given the public answers. strata_odds : by the public answers alone; None about the answers.
+    belief, odds : given the public answers. strata_odds : by the public answers alone; None for the
+    answers.
     """
 
     about: str
@@ -26,32 +27,43 @@ class Telling:
     strata_odds: str | None
 
 
-def tellings(level: ReportLevel) -> Sequence[Telling]:
+def level_factors(level: ReportLevel) -> Sequence[LevelFactors]:
     """Return one line for each protected secret, then one for the answers themselves."""
-    found = [
-        Telling(name, times(secret.level), times(secret.odds), times(secret.strata_odds))
+    rows = [
+        LevelFactors(name, times(secret.level), times(secret.odds), times(secret.strata_odds))
         for name, secret in level.secrets.items()
     ]
-    return [*found, Telling(ANSWERS, times(level.answers.odds), times(level.answers.odds), None)]
+    return [
+        *rows,
+        LevelFactors(ANSWERS, times(level.answers.odds), times(level.answers.odds), None),
+    ]
 
 
-def telling_rows(level: ReportLevel, *, has_strata: bool) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Return the headers and the lines of `tellings` as a table; without public questions it has no column for them."""
+def level_table(
+    level: ReportLevel,
+    *,
+    has_strata: bool,
+) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Return headers and rows of `level_factors`; public answers have a column if there are strata."""
     width = len(HEADERS) if has_strata else len(HEADERS) - 1
-    rows = [(told.about, *map(_factor, (told.belief, told.odds, told.strata_odds))) for told in tellings(level)]
+    rows = [
+        (factors.about, *map(_factor, (factors.belief, factors.odds, factors.strata_odds)))
+        for factors in level_factors(level)
+    ]
     return HEADERS[:width], [row[:width] for row in rows]
 
 
 def cost_words(level: ReportLevel) -> str:
-    """Return what answering costs, in the words of every page and command that tells it."""
+    """Return the sentence about the cost of answering for pages and commands."""
     budget = f"of a device's budget, {DEVICE_CAP} nats unless its app sets another"
+    # An infinite cost uses up the budget of every device.
     if level.cost.odds is None:
         return f"Answering costs all {budget}, for ever."
     return f"Answering costs {ln_up(level.cost.odds)} nats {budget}."
 
 
 def report_json(level: ReportLevel) -> dict[str, Any]:
-    """Return the level in nats as decimal texts, "inf" without a bound; `odds` is nats of log-odds."""
+    """Return the level in nats as decimal texts, "inf" without a bound; `odds` are log-odds."""
     return {
         "secrets": {
             name: {"level": ln_up(secret.level), "odds": ln_up(secret.odds), "strata_odds": ln_up(secret.strata_odds)}
@@ -62,13 +74,14 @@ def report_json(level: ReportLevel) -> dict[str, Any]:
     }
 
 
-def _factor(shown: str | None) -> str:
-    return "–" if shown is None else f"×{shown}"
+def _factor(factor: str | None) -> str:
+    return "–" if factor is None else f"×{factor}"
 
 
 def times(ratio: Fraction | None) -> str:
     """Return a factor with two decimals, rounded up; "∞" for None."""
     if ratio is None:
         return "∞"
+    # Ceiling division: a factor is never shown too small.
     hundredths = -(-ratio.numerator * 100 // ratio.denominator)
     return f"{hundredths // 100}.{hundredths % 100:02}"

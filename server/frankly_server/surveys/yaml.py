@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey files: plain YAML of texts, lists and maps. `no` stays a text, nothing is built, nothing is repeated."""
+"""Strict YAML reader for survey files: texts, lists and maps only.
+
+`no` stays a text, tags build nothing, and errors do not quote the file.
+"""
 
 from typing import Any, Final
 
@@ -11,7 +14,7 @@ MAX_BYTES: Final = 2**20
 _MAX_DEPTH: Final = 16
 
 
-class _Refused(Exception):
+class _UnsupportedYaml(Exception):
     """A construct of YAML that survey files do not use."""
 
     def __init__(self, detail: str, line: int) -> None:
@@ -20,19 +23,27 @@ class _Refused(Exception):
 
 
 class _Loader(yaml.BaseLoader):
-    """Every scalar is a text; aliases, tags, duplicate keys and deep nesting are refused."""
+    """A loader of texts; refuses aliases, tags, duplicate keys and deep nesting."""
 
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]
         line = event.start_mark.line + 1
+        # Aliases of aliases expand exponentially ("billion laughs").
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-            raise _Refused("anchors and aliases are not used here; write the value out", line)
+            raise _UnsupportedYaml(
+                "anchors and aliases are not used here; write the value out",
+                line,
+            )
         if getattr(event, "tag", None) is not None:
-            raise _Refused("tags such as !!int are not used here; write the plain value", line)
+            raise _UnsupportedYaml(
+                "tags such as !!int are not used here; write the plain value",
+                line,
+            )
+        # The composer recurses: without a limit a small file could exhaust the stack.
         if self._depth >= _MAX_DEPTH:
-            raise _Refused(f"nested deeper than {_MAX_DEPTH} levels", line)
+            raise _UnsupportedYaml(f"nested deeper than {_MAX_DEPTH} levels", line)
         self._depth += 1
         try:
             return super().compose_node(parent, index)
@@ -40,21 +51,23 @@ class _Loader(yaml.BaseLoader):
             self._depth -= 1
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
-                raise _Refused("a key must be a plain text", line)
-            if key.value in seen:
-                raise _Refused("the same key stands twice", line)
-            seen.add(key.value)
+                raise _UnsupportedYaml("a key must be a plain text", line)
+            # PyYAML would silently let the last one win.
+            if key.value in keys:
+                raise _UnsupportedYaml("the same key is there twice", line)
+            keys.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def read_yaml(data: bytes) -> Any:
-    """Return the texts, lists and maps of one YAML document in UTF-8 (a byte order mark is fine).
+    """Return the texts, lists and maps of a UTF-8 YAML document; a byte order mark is allowed.
 
-    Raises InvalidInput(definition_invalid) with the line at fault; the file's content is not repeated.
+    Raises InvalidInput (definition_invalid, text_characters) with the line; the content is not
+    quoted.
     """
     if len(data) > MAX_BYTES:
         raise _invalid(f"a survey file has at most {MAX_BYTES} bytes")
@@ -65,15 +78,18 @@ def read_yaml(data: bytes) -> Any:
         raise _invalid(f"line {line}: the file is not UTF-8; save it as UTF-8") from None
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a BaseLoader, which builds texts only
-    except _Refused as error:
+    except _UnsupportedYaml as error:
         raise _invalid(f"line {error.line}: {error}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         problem = Problem.TEXT_CHARACTERS
-        raise InvalidInput(problem, f"line {line}: a character that cannot be shown safely; remove it") from None
+        raise InvalidInput(
+            problem,
+            f"line {line}: a character that cannot be shown safely; remove it",
+        ) from None
     except yaml.MarkedYAMLError as error:
-        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise _invalid(f"{where}this is not valid YAML; check indentation and quotes") from None
+        place = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise _invalid(f"{place}this is not valid YAML; check indentation and quotes") from None
 
 
 def _invalid(detail: str) -> InvalidInput:

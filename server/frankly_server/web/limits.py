@@ -13,7 +13,7 @@ from flask import g
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.buckets import Allowance, Buckets
+from frankly_server.buckets import BucketLevel, Buckets
 from frankly_server.settings import Settings
 from frankly_server.web import metrics
 
@@ -24,7 +24,7 @@ Now = Callable[[], float]
 class TooMany(InvalidInput):
     """More than the limit of this name and kind; the same request may be sent again after `retry_after_s` seconds."""
 
-    def __init__(self, allowance: Allowance) -> None:
+    def __init__(self, allowance: BucketLevel) -> None:
         super().__init__(Problem.TOO_MANY, f"send the same request again in {allowance.retry_after_s} s, not earlier")
         self.retry_after_s = allowance.retry_after_s
 
@@ -62,18 +62,18 @@ class Limit:
         """Take one; raises TooMany if nothing is left."""
         self._judge(self._buckets.take(name, self._now()), about_to_take=1)
 
-    def _judge(self, allowance: Allowance, about_to_take: int) -> None:
+    def _judge(self, allowance: BucketLevel, about_to_take: int) -> None:
         g.limit_headers = self._told(allowance, about_to_take)
         if allowance.wait_s > 0.0:
             metrics.count_limited(self.kind)
             raise TooMany(allowance)
 
-    def _told(self, allowance: Allowance, about_to_take: int) -> dict[str, str]:
+    def _told(self, allowance: BucketLevel, about_to_take: int) -> dict[str, str]:
         """Return what the answer's headers say, in the words of the IETF draft on RateLimit fields."""
         refused = allowance.wait_s > 0.0
         told = self.policy
         if refused or self._shown:
-            left = 0 if refused else max(0, floor(allowance.left) - about_to_take)
+            left = 0 if refused else max(0, floor(allowance.level) - about_to_take)
             until = allowance.retry_after_s if refused else ceil(allowance.full_s)
             told["RateLimit"] = f'"{self.kind}";r={left};t={until}'
         return told

@@ -7,7 +7,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust.notes import MAX_NOTE_BYTES
 
-from frankly_server.log.service import plain
+from frankly_server.log.service import entry_json
 from frankly_server.services import Services
 from frankly_server.web import models, reading
 from frankly_server.web.openapi import Query, declare
@@ -106,7 +106,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
     def entries() -> Response:
         """Return what is logged: at most 1,000 entries from `start` on."""
         size, found = services.log.entries(reading.whole(reading.query({"start"}).get("start"), "start") or 0)
-        body = {"size": size, "entries": [plain(entry) for entry in found]}
+        body = {"size": size, "entries": [entry_json(entry) for entry in found]}
         return Response(json.dumps(body), content_type=reading.JSON)
 
 

@@ -187,7 +187,7 @@ def test_a_move_that_cannot_be_changes_nothing(name: str, ready: Frankly, survey
 
 def test_a_form_that_no_usual_device_answers_is_warned_of(ready: Frankly, survey_file: Path) -> None:
     survey_file.write_text(survey_file.read_text().replace('epsilon: "1"', 'epsilon: "3"').replace('"2"', '"6"'))
-    words = "The whole report tells up to 6.0000 nats, more than 5 nats"
+    words = "The whole report reveals up to 6.0000 nats, more than 5 nats"
     for command in (("apply", survey_file, "--dry-run"), ("apply", survey_file), ("publish", "habits")):
         told = ready("survey", *command)
         assert (told.code, told.err.count("Warning: "), told.err.count(words)) == (0, 1, 1)

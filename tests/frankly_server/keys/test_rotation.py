@@ -11,7 +11,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.trust import KeysDocument, KnownKeys, prove_chain, write_chain
-from frankly_server.keys import Change, Keyring, Plan, Rotation, rotation, status
+from frankly_server.keys import Keyring, Plan, Rotation, RotationChange, rotation, status
 
 from tests.frankly_protocol.samples import NOW, sealed_keys
 
@@ -35,16 +35,16 @@ def ids(keyring: Keyring, role: str) -> list[str]:
     return [line.key_id for line in status(keyring, CLOCK).keys if line.role == role and line.state == "in force"]
 
 
-CHANGES: dict[str, Callable[[Keyring], Change]] = {
-    "nothing but the expiry": lambda k: Change(validity=timedelta(days=10)),
-    "publisher": lambda k: Change(drop=frozenset(ids(k, "publisher"))),
-    "one more publisher, both must sign": lambda k: Change(publishers=1, publisher_threshold=2),
-    "root": lambda k: Change(drop=frozenset(ids(k, "root"))),
-    "two roots more, two of three must sign": lambda k: Change(roots=2, root_threshold=2),
-    "log": lambda k: Change(log=True),
-    "revoked log": lambda k: Change(drop=frozenset(ids(k, "log"))),
-    "a witness": lambda k: Change(witnesses=(("w.example", WITNESS),)),
-    "everything": lambda k: Change(drop=frozenset(ids(k, "root") + ids(k, "publisher")), log=True,
+CHANGES: dict[str, Callable[[Keyring], RotationChange]] = {
+    "nothing but the expiry": lambda k: RotationChange(validity=timedelta(days=10)),
+    "publisher": lambda k: RotationChange(drop=frozenset(ids(k, "publisher"))),
+    "one more publisher, both must sign": lambda k: RotationChange(publishers=1, publisher_threshold=2),
+    "root": lambda k: RotationChange(drop=frozenset(ids(k, "root"))),
+    "two roots more, two of three must sign": lambda k: RotationChange(roots=2, root_threshold=2),
+    "log": lambda k: RotationChange(log=True),
+    "revoked log": lambda k: RotationChange(drop=frozenset(ids(k, "log"))),
+    "a witness": lambda k: RotationChange(witnesses=(("w.example", WITNESS),)),
+    "everything": lambda k: RotationChange(drop=frozenset(ids(k, "root") + ids(k, "publisher")), log=True,
                                    witnesses=(("w.example", WITNESS),)),
 }  # fmt: skip
 
@@ -72,11 +72,11 @@ def test_roots_on_two_sticks_sign_one_after_the_other(tmp_path: Path) -> None:
         sticks.append(tmp_path / path.name)
         path.rename(sticks[-1])
     with pytest.raises(InvalidInput, match="no root key"):
-        Rotation(keyring, CLOCK).propose(Change(publishers=1))
+        Rotation(keyring, CLOCK).propose(RotationChange(publishers=1))
     with pytest.raises(InvalidInput, match="encrypted"):
-        Rotation(keyring, CLOCK, sticks[:1]).propose(Change(publishers=1))
+        Rotation(keyring, CLOCK, sticks[:1]).propose(RotationChange(publishers=1))
     waiting = Rotation(keyring, CLOCK, sticks[:1], PASSPHRASE).propose(
-        Change(drop=frozenset(ids(keyring, "publisher")))
+        RotationChange(drop=frozenset(ids(keyring, "publisher")))
     )
     assert (waiting.in_force, waiting.old_missing, waiting.new_missing) == (False, 1, 1)
     assert keyring.document() == first
@@ -97,10 +97,12 @@ def test_new_roots_sign_beside_the_old_ones(tmp_path: Path) -> None:
     first = keyring.document()
     (old,) = keyring.key_files("root.pem")
     old.rename(tmp_path / "stick.pem")
-    done = Rotation(keyring, CLOCK, [tmp_path / "stick.pem"]).propose(Change(drop=frozenset(ids(keyring, "root"))))
+    done = Rotation(keyring, CLOCK, [tmp_path / "stick.pem"]).propose(
+        RotationChange(drop=frozenset(ids(keyring, "root")))
+    )
     assert done.in_force
     assert len(keyring.key_files("root.pem")) == 1
-    assert Rotation(keyring, CLOCK).propose(Change()).in_force
+    assert Rotation(keyring, CLOCK).propose(RotationChange()).in_force
     assert newest(keyring, first).version == 3
 
 
@@ -121,7 +123,7 @@ def test_an_interrupted_rotation_leaves_the_old_version_or_the_new_one(
         real(path, data)
 
     monkeypatch.setattr(rotation, "_write", failing)
-    change = Change(drop=frozenset(ids(keyring, "publisher") + ids(keyring, "root")))
+    change = RotationChange(drop=frozenset(ids(keyring, "publisher") + ids(keyring, "root")))
     with pytest.raises(OSError, match="space"):
         Rotation(keyring, CLOCK).propose(change)
     keyring.check()
@@ -138,20 +140,20 @@ def test_expired_keys_can_be_renewed(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="valid from"):
         Keyring(tmp_path / "keys", late).check()
     assert any("expired" in remark for remark in status(keyring, late).remarks)
-    Rotation(keyring, late).propose(Change())
+    Rotation(keyring, late).propose(RotationChange())
     Keyring(tmp_path / "keys", late).check()
     assert prove_chain(keyring.chain(), KnownKeys.shipped(first), late.at).keys.version == 2
 
 
-REFUSED: dict[str, tuple[Change, str]] = {
-    "a key that is not there": (Change(drop=frozenset({"00" * 32})), "not_found"),
-    "a threshold out of reach": (Change(root_threshold=2), "field_type"),
-    "too many keys": (Change(publishers=40), "field_type"),
-    "a witness of a bad name": (Change(witnesses=(("a b", WITNESS),)), "field_type"),
-    "two witnesses of one key": (Change(witnesses=(("a", WITNESS), ("b", WITNESS))), "field_type"),
+REFUSED: dict[str, tuple[RotationChange, str]] = {
+    "a key that is not there": (RotationChange(drop=frozenset({"00" * 32})), "not_found"),
+    "a threshold out of reach": (RotationChange(root_threshold=2), "field_type"),
+    "too many keys": (RotationChange(publishers=40), "field_type"),
+    "a witness of a bad name": (RotationChange(witnesses=(("a b", WITNESS),)), "field_type"),
+    "two witnesses of one key": (RotationChange(witnesses=(("a", WITNESS), ("b", WITNESS))), "field_type"),
     "more witnesses needed than there are": (
-        Change(witnesses=(("a", WITNESS),), witness_threshold=2), "field_type"),
-    "no validity": (Change(validity=timedelta(0)), "field_type"),
+        RotationChange(witnesses=(("a", WITNESS),), witness_threshold=2), "field_type"),
+    "no validity": (RotationChange(validity=timedelta(0)), "field_type"),
 }  # fmt: skip
 
 
@@ -181,9 +183,11 @@ def test_an_encrypted_root_opens_with_its_passphrase_alone(tmp_path: Path) -> No
     assert b"ENCRYPTED" in path.read_bytes()
     for passphrase in (None, b"another passphrase"):
         with pytest.raises(InvalidInput) as refused:
-            Rotation(keyring, CLOCK, (), passphrase).propose(Change())
+            Rotation(keyring, CLOCK, (), passphrase).propose(RotationChange())
         assert refused.value.code == "key_file"
-    assert Rotation(keyring, CLOCK, (), PASSPHRASE).propose(Change(drop=frozenset(ids(keyring, "root")))).in_force
+    assert (
+        Rotation(keyring, CLOCK, (), PASSPHRASE).propose(RotationChange(drop=frozenset(ids(keyring, "root")))).in_force
+    )
     assert all(b"ENCRYPTED" in path.read_bytes() for path in keyring.key_files("root.pem"))
 
 
@@ -221,11 +225,11 @@ def grown(folder: Path, versions: int) -> Keyring:
 def test_the_longest_chain_is_served_whole_and_nothing_follows_it(tmp_path: Path) -> None:
     keyring = grown(tmp_path, 1023)
     first = keyring.document(1)
-    assert Rotation(keyring, CLOCK).propose(Change()).in_force
+    assert Rotation(keyring, CLOCK).propose(RotationChange()).in_force
     assert (newest(keyring, first).version, len(keyring.chain())) == (1024, 1024)
     before = sorted((tmp_path / "keys").iterdir())
     with pytest.raises(InvalidInput, match="begin a new one with `frankly keys init --force`") as refused:
-        Rotation(keyring, CLOCK).propose(Change(publishers=1))
+        Rotation(keyring, CLOCK).propose(RotationChange(publishers=1))
     assert refused.value.code == "key_file"
     assert sorted((tmp_path / "keys").iterdir()) == before
     assert any("100 %" in remark for remark in status(keyring, CLOCK).remarks)
@@ -240,7 +244,7 @@ def test_of_a_chain_that_is_nearly_full_an_operator_is_told(tmp_path: Path, vers
 def test_large_versions_fill_a_chain_sooner(tmp_path: Path) -> None:
     keyring = made(tmp_path)
     witnesses = tuple((chr(0x10000 + i) * 255, SigningKey.generate().public) for i in range(32))
-    Rotation(keyring, CLOCK).propose(Change(witnesses=witnesses))
+    Rotation(keyring, CLOCK).propose(RotationChange(witnesses=witnesses))
     size = len(write_chain(keyring.chain()[1:]))
     document, root = keyring.trusted(), keyring.private_keys("root.pem")
     while keyring.chain_used() < 1:
@@ -251,7 +255,7 @@ def test_large_versions_fill_a_chain_sooner(tmp_path: Path) -> None:
             (tmp_path / "keys" / name).chmod(0o600)
     assert 4 * 2**20 - 128 * 2**10 <= len(write_chain(keyring.chain())) <= 4 * 2**20 - 128 * 2**10 + size
     with pytest.raises(InvalidInput, match="no longer chain"):
-        Rotation(keyring, CLOCK).propose(Change())
+        Rotation(keyring, CLOCK).propose(RotationChange())
 
 
 def test_a_ceremony_needs_no_older_versions_in_its_folder(tmp_path: Path) -> None:
@@ -259,6 +263,6 @@ def test_a_ceremony_needs_no_older_versions_in_its_folder(tmp_path: Path) -> Non
     for version in (1, 2):
         (tmp_path / "keys" / f"keys-{version}.json").unlink()
     assert status(keyring, CLOCK).version == 3
-    assert Rotation(keyring, CLOCK).propose(Change()).in_force
+    assert Rotation(keyring, CLOCK).propose(RotationChange()).in_force
     with pytest.raises(InvalidInput, match="no version 1"):
         keyring.chain()

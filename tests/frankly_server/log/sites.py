@@ -13,7 +13,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope, SigningKey
 from frankly_server.app import create_app
-from frankly_server.keys import Change, Rotation
+from frankly_server.keys import Rotation, RotationChange
 from frankly_server.log.site import JSON, SiteError
 from frankly_server.log.witness import Witness
 from frankly_server.services import Services
@@ -106,7 +106,9 @@ class Place:
         """Put witnesses into the keys document; return their keys."""
         keys = [SigningKey.generate() for _ in names]
         named = tuple((name, key.public) for name, key in zip(names, keys, strict=True))
-        Rotation(self.services.keys, FixedClock(NOW)).propose(Change(witnesses=named, witness_threshold=threshold))
+        Rotation(self.services.keys, FixedClock(NOW)).propose(
+            RotationChange(witnesses=named, witness_threshold=threshold)
+        )
         return keys
 
     def at(self, now: datetime) -> "Place":

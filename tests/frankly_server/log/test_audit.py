@@ -12,7 +12,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, FranklyError, LogError
 from frankly_protocol.trust import SignedCheckpoint
-from frankly_server.keys import Change, Rotation
+from frankly_server.keys import Rotation, RotationChange
 from frankly_server.log.audit import Audit, audit
 
 from tests.frankly_protocol.samples import NOW, STRANGER, ldp_block, survey
@@ -63,7 +63,7 @@ def test_an_honest_server_passes_and_every_count_is_shown(place: Place) -> None:
 
 def test_rotated_keys_need_signing_again_and_then_it_passes(place: Place) -> None:
     old = place.services.keys.publishers()[0].public.key_id
-    Rotation(place.services.keys, CLOCK).propose(Change(drop=frozenset({old})))
+    Rotation(place.services.keys, CLOCK).propose(RotationChange(drop=frozenset({old})))
     report = audit(place, CLOCK)
     assert named(report) == {"signature"}
     assert len(report.findings) == 4

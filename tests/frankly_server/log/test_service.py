@@ -143,14 +143,14 @@ def test_the_audit_counts_every_released_report_once_per_document(place: Place) 
 
 def test_a_rotated_log_key_signs_the_same_tree(small: Place, tmp_path: Path) -> None:
     from frankly_protocol.clock import FixedClock
-    from frankly_server.keys import Change, Rotation
+    from frankly_server.keys import Rotation, RotationChange
 
     (key,) = small.name("w.example")
     (digest,) = small.surveys(1)
     witness = watcher("w.example", key, tmp_path)
     witness.visit(small)
     before = SignedCheckpoint.from_bytes(small.services.log.checkpoint())
-    Rotation(small.services.keys, FixedClock(NOW)).propose(Change(log=True))
+    Rotation(small.services.keys, FixedClock(NOW)).propose(RotationChange(log=True))
     after = SignedCheckpoint.from_bytes(small.services.log.checkpoint())
     assert before.checkpoint == after.checkpoint
     assert before.signatures[0] != after.signatures[0]

@@ -10,7 +10,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import DocumentRejected, Equivocation, FranklyError, InvalidInput, RollbackDetected
 from frankly_protocol.trust import SignedCheckpoint
-from frankly_server.keys import Change, Rotation
+from frankly_server.keys import Rotation, RotationChange
 from frankly_server.log.site import HttpSite
 from frankly_server.services import Services
 from frankly_server.settings import Settings
@@ -108,7 +108,7 @@ def test_keys_that_do_not_follow_are_refused(place: Place, key: SigningKey, tmp_
     witness = watcher("w.example", key, tmp_path)
     witness.visit(place)
     for _ in range(3):
-        Rotation(place.services.keys, FixedClock(NOW)).propose(Change(publishers=1))
+        Rotation(place.services.keys, FixedClock(NOW)).propose(RotationChange(publishers=1))
     assert witness.visit(place).size == 0  # follows over what it missed
     first = place.services.keys.document()
     place.services.keys.init(force=True)

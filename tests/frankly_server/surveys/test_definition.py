@@ -7,7 +7,7 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.surveys import SurveyDefinition, parse_definition
 from frankly_server.surveys.definition import parse_value
-from frankly_server.surveys.priors import asked_of
+from frankly_server.surveys.priors import block_request
 
 from tests.frankly_server.surveys.samples import FILE, value
 
@@ -200,13 +200,13 @@ def test_priors_that_cannot_be_used(name: str) -> None:
     changes, code, field = BAD_PRIORS[name]
     block = parse_value(value(changes)).blocks[1]
     with pytest.raises(InvalidInput) as refused:
-        asked_of(block, "blocks[1]")
+        block_request(block, "blocks[1]")
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
 def test_small_cells_of_public_data_are_accepted() -> None:
     block = parse_value(value({(*JOINT, 1, 2): "4", ("blocks", 1, "prior", "public"): "true"})).blocks[1]
-    assert asked_of(block, "blocks[1]").prior.joint[1][2] == 4
+    assert block_request(block, "blocks[1]").prior.joint[1][2] == 4
 
 
 def _crossed(n: int) -> list[dict[str, object]]:

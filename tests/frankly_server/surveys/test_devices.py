@@ -33,7 +33,8 @@ def ldp(level: str) -> dict[str, Any]:
 FORMS: dict[str, tuple[list[dict[str, Any]], bool, bool, tuple[str, ...], tuple[str, ...]]] = {
     "cheap": ([ldp("1"), ldp("2")], True, True, (), ()),
     "just right": ([ldp("2"), ldp("3")], True, True, (), ()),
-    "too dear": ([ldp("3"), ldp("3")], False, False, ("tells up to 6.0000 nats", "nobody"), ("tells up to 6.0000",)),
+    "too dear": (
+        [ldp("3"), ldp("3")], False, False, ("reveals up to 6.0000 nats", "nobody"), ("reveals up to 6.0000",)),
     "a backstop": ([{**LIP, "ceiling_cap": "2"}], True, True, (), ()),
     "no backstop": ([LIP], False, True, ("No backstop: b0.", "final_surveys"), ("No backstop: b0.",)),
     "one of two": ([ldp("1"), LIP], False, True, ("No backstop: b1.", "final_surveys"), ("No backstop: b1.",)),

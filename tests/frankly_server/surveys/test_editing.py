@@ -11,9 +11,9 @@ from frankly_server.surveys import editing, files
 from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
-from frankly_server.surveys.live import band, live, needed, waiting
-from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, numbers
-from frankly_server.surveys.protection import Protection, protect
+from frankly_server.surveys.live import band, expected_pending, live, required_reports
+from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, margin_points
+from frankly_server.surveys.protecting import Protection, protect
 
 PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
 
@@ -87,7 +87,7 @@ def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
     assert parse_definition(files.to_yaml(found)) == found
     document = draft_document(found, draft_blocks(found), PLACE)
     assert all(drafted.certificate is not None for drafted in document.blocks)
-    number = needed(document, 0.05)
+    number = required_reports(document, 0.05)
     assert number is not None
     assert number > 100
 
@@ -110,16 +110,16 @@ def test_margins_of_few_people_are_those_of_the_formula(people: int) -> None:
     told = {n: 1.959964 * math.sqrt((p * (1 - p) / (2 * p - 1) ** 2 + 0.25 * (people - n) / (people - 1)) / n)
             for n in sorted({min(n, people) for n in (500, 5000, 50_000)})}  # fmt: skip
     found = alternatives(block, people=people)[0]
-    assert numbers(people) == tuple(told)
+    assert margin_points(people) == tuple(told)
     assert found.margins == pytest.approx(list(told.values()), rel=1e-5)
     [row] = frontier(block, people=people)
-    own = [row for row in by_level(block, people=people) if row.own]
+    own = [row for row in by_level(block, people=people) if row.is_current]
     assert [row.margin, own[0].margin] == pytest.approx([told[min(people, 5000)]] * 2, rel=1e-5)
 
 
 def test_other_levels_give_the_margins_of_the_formula() -> None:
     rows = by_level(parse_value(draft()).blocks[0])
-    assert [row.epsilon for row in rows if row.own] == ["1"]
+    assert [row.epsilon for row in rows if row.is_current] == ["1"]
     assert len(rows) >= 2
     for row in rows:
         p = math.exp(float(row.epsilon)) / (1 + math.exp(float(row.epsilon)))
@@ -156,7 +156,12 @@ def test_live_numbers_are_told_in_bands() -> None:
 
 
 def test_reports_expected_to_wait_are_half_a_step_in_each_cell() -> None:
-    assert [waiting([], 10), waiting([2], 10), waiting([5, 7], 10), waiting([3], 5)] == [5, 10, 175, 7]
+    assert [
+        expected_pending([], 10),
+        expected_pending([2], 10),
+        expected_pending([5, 7], 10),
+        expected_pending([3], 5),
+    ] == [5, 10, 175, 7]
 
 
 def test_released_reports_are_told_exactly_and_what_waits_in_bands() -> None:
@@ -171,7 +176,7 @@ def test_released_reports_are_told_exactly_and_what_waits_in_bands() -> None:
     assert told.outlook[0].margin is None
     p = math.e / (1 + math.e)
     wanted = (1.959964 / (2 * (2 * p - 1) * 0.03)) ** 2
-    assert needed(document, 0.03) == math.ceil(wanted)
+    assert required_reports(document, 0.03) == math.ceil(wanted)
     told = live([(document, 1000)], 1000, {}, 0.03, now)
     assert told.outlook[0].more == math.ceil(wanted) - 1000
     assert live([(document, 5000)], 5000, {}, 0.03, now).outlook[0].more == 0

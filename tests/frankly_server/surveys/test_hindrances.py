@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
-from frankly_server.keys import Change, Rotation
+from frankly_server.keys import Rotation, RotationChange
 
 from tests.frankly_server.web.site import NOW, Site
 
@@ -77,7 +77,7 @@ def test_documents_of_retired_keys_are_told_until_they_are_signed_again(site: Si
     services, clock = site.services, FixedClock(NOW)
     before = services.surveys.publish("habits")
     old = services.keys.trusted().publisher.keys[0].key_id
-    made = Rotation(services.keys, clock).propose(Change(drop=frozenset({old})))
+    made = Rotation(services.keys, clock).propose(RotationChange(drop=frozenset({old})))
     assert made.in_force
     again = services.surveys.publish("habits")
     assert again.status == "unchanged"

@@ -85,7 +85,7 @@ BAD: dict[str, tuple[dict[str, Any], list[Any], str, str]] = {
         by((NORTH, SAME), ({"region": "east"}, SAME)), [REGION], STRATA + "[1].when.region", "north, south",
     ),
     "an unknown question": (by(({"town": "north"}, SAME)), [REGION], STRATA + "[0].when", "region"),
-    "no public question": (XOR, [], STRATA, "give the counts of everybody as joint"),
+    "no public question": (XOR, [], STRATA, "give the counts of all people as joint"),
     "both": ({**XOR, "joint": SAME}, [REGION], "blocks[0].prior", "either as joint"),
     "neither": ({}, [REGION], "blocks[0].prior", "either as joint"),
     "shares": (by((NORTH, [["0.5", "0"], ["0", "0.5"]]), (SOUTH, OTHER)), [REGION], "blocks[0].prior", "whole numbers"),

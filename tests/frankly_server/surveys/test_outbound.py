@@ -162,7 +162,7 @@ def test_a_body_arrives_at_the_address_that_was_judged(receiver: Receiver) -> No
 
 def test_an_answer_that_never_ends_is_cut_off(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte by byte, each well within the time of a step."""
-    monkeypatch.setattr(outbound, "_WHOLE_S", 0.5)
+    monkeypatch.setattr(outbound, "_TOTAL_S", 0.5)
     receiver.slowly = b"HTTP/1.1 204 No Content\r\n" + b"X: y\r\n" * 500
     with pytest.raises(Undelivered):
         send(receiver, receiver.trusting())

@@ -14,7 +14,7 @@ from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
 from frankly_server.surveys.priors import small_cells
-from frankly_server.surveys.protection import NOTIONS, Protection, cannot, main_question, protect
+from frankly_server.surveys.protecting import NOTIONS, Protection, main_question, protect, unsupported_features
 
 PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
 ATTRIBUTE = read_counts(b",no,yes\nlow,300,100\nhigh,150,250\n")
@@ -58,7 +58,7 @@ def test_what_is_asked_is_published_and_verified(name: str) -> None:
     assert [question.id for question in block.questions] == questions
     assert {field: getattr(block, field) for field in fields} == fields
     assert main_question(block).id == "ill"
-    assert cannot(block) == ()
+    assert unsupported_features(block) == ()
     assert sorted(q.id for b in read.blocks for q in b.questions) == ["home", "ill", "pay"]
     signed = next(block for block in document.blocks if block.id == "ill")
     assert signed.notion.partition("+")[0] == fields["notion"]
@@ -140,7 +140,7 @@ def test_the_form_says_what_it_cannot_say() -> None:
     made = draft()
     made["blocks"][0] = {key: value for key, value in made["blocks"][0].items() if key in ("id", "questions")} | bent
     block = parse_value(made).blocks[0]
-    assert len(cannot(block)) == 3
+    assert len(unsupported_features(block)) == 3
     assert set(NOTIONS) == {"lip", "secret-ldp", "alip", "srlip", "rldp"}
 
 

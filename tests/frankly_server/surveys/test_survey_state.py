@@ -205,7 +205,7 @@ def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url
             thread.join()
     row = services.jobs.get(made.survey_id, job)
     assert row.state == "failed"
-    assert row.detail.startswith("budget: the whole report tells more than the budget of 1 nats")
+    assert row.detail.startswith("budget: the whole report reveals more than the budget of 1 nats")
     assert services.surveys.versions(made.survey_id) == []
     services.close()
 

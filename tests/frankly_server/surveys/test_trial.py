@@ -12,9 +12,9 @@ from frankly_protocol.report import Report
 from frankly_server.design.limits import Limits
 from frankly_server.surveys import editing, trial
 from frankly_server.surveys.definition import BlockDefinition, parse_value
-from frankly_server.surveys.drafting import DraftedBlock, draft_block, in_turns
-from frankly_server.surveys.protection import Protection, protect
-from frankly_server.surveys.trial import drafted, everybody, rehearse
+from frankly_server.surveys.drafting import DraftedBlock, draft_block, time_slices
+from frankly_server.surveys.protecting import Protection, protect
+from frankly_server.surveys.trial import drafted, rehearse, simulate
 
 from tests.frankly_server.web.site import NOW, Site
 
@@ -37,8 +37,8 @@ def test_what_would_leave_is_a_report_of_the_survey(mechanism: str) -> None:
     for block, sent, symbol in zip(document.blocks, found.sent, report.symbols, strict=True):
         inside = block.mechanism.check_symbol(symbol)
         assert sent.chance == block.mechanism.probability(inside, 1)  # type: ignore[arg-type]
-        assert sent.least <= sent.chance <= sent.most
-        assert sent.most <= sent.least * Fraction("4.4817")  # e^1.5, rounded up
+        assert sent.min_chance <= sent.chance <= sent.max_chance
+        assert sent.max_chance <= sent.min_chance * Fraction("4.4817")  # e^1.5, rounded up
 
 
 @dataclass
@@ -73,16 +73,16 @@ def test_a_draft_of_many_blocks_has_one_limit(monkeypatch: pytest.MonkeyPatch, g
     assert len(drafted(parse_value(made), NOW, HERE, watch).blocks) == 40
     # A look at the clock costs a quarter of a second here: two for each block's limits, and one too many at its end.
     looks = 0.25 * (2 * 40 + 1 + len(greedy))
-    assert watch.now - began <= trial.SECONDS + looks
+    assert watch.now - began <= trial.SEARCH_S + looks
     assert all((took[i] > 0) == (i in greedy) for i in range(40))
     if greedy == {0}:
-        assert took[0] <= trial.SECONDS / 40 + 0.5
+        assert took[0] <= trial.SEARCH_S / 40 + 0.5
 
 
 def test_blocks_that_need_little_leave_it_to_the_others() -> None:
     """By hand: 12 s for three; the first takes 1 s of its 4, so that 11 are left for two; the second all its 5.5."""
     now = [0.0]
-    turns = in_turns(lambda: now[0], 12.0, 3)
+    turns = time_slices(lambda: now[0], 12.0, 3)
     for needed, until in ((1.0, 4.0), (5.5, 6.5), (5.5, 12.0)):
         limits = next(turns)
         assert not limits.out_of_time()
@@ -124,7 +124,7 @@ def test_a_question_without_an_answer_is_named_and_the_answer_not_repeated(answe
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "oue", "subset-selection"])
 def test_a_thousand_equal_answers_are_told_within_their_worst_case(mechanism: str) -> None:
     block = drafted(parse_value(draft(mechanism)), NOW, HERE).blocks[0]
-    found = everybody(block, 1)
+    found = simulate(block, 1)
     assert found.n == 1000
     for x, share in enumerate(found.unbiased):
         error = found.worst_case_se[x]

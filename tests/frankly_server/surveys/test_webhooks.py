@@ -18,7 +18,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
 from frankly_server.store import Database
 from frankly_server.surveys.outbound import Post, Undelivered
-from frankly_server.surveys.webhooks import DELIVERY, SIGNATURE, WAITS_S, Herald, Webhooks, signature
+from frankly_server.surveys.webhooks import DELIVERY, SIGNATURE, WAITS_S, Webhooks, WebhookThread, signature
 
 from tests.frankly_server.web.site import NOW, Site
 
@@ -137,7 +137,7 @@ def test_what_happened_before_is_not_told_and_who_is_removed_hears_nothing(site:
     site.services.lifecycle.move(site.survey, "close")
     first = service.set(site.survey, URL)
     assert service.run_round() == 0
-    assert "not told" in service.of(site.survey).deliveries[0].detail
+    assert "not sent" in service.of(site.survey).deliveries[0].detail
     assert service.set(site.survey, URL) != first
     service.remove(site.survey)
     assert service.of(site.survey).url is None
@@ -177,7 +177,7 @@ def test_the_herald_runs_in_the_background_and_outlives_a_broken_round(site: Sit
             return 0
 
     service = Once(site.services.database, FixedClock(NOW), Ear())
-    herald = Herald(service, every_s=0.01)
+    herald = WebhookThread(service, every_s=0.01)
     herald.wake()
     herald.wake()
     assert told.wait(10)
@@ -186,7 +186,7 @@ def test_the_herald_runs_in_the_background_and_outlives_a_broken_round(site: Sit
     # Without an allowed host there is no thread at all.
     quiet = Once(site.services.database, FixedClock(NOW), Ear())
     quiet._post.hosts = frozenset()  # as if the operator had named none
-    Herald(quiet, every_s=0.01).wake()
+    WebhookThread(quiet, every_s=0.01).wake()
     assert quiet.rounds == 0
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from frankly_protocol.audit import AnswersLevel, Charge, ReportLevel, SecretLevel
-from frankly_server.surveys.whole_report import ANSWERS, cost_words, report_json, telling_rows, times
+from frankly_server.surveys.whole_report import ANSWERS, cost_words, level_table, report_json, times
 
 THIRD = Fraction(10, 3)
 
@@ -21,10 +21,10 @@ def test_machines_get_nats_and_people_factors() -> None:
         "answers": {"level": "2.9958", "odds": "2.9958"},
         "cost": "2.9958",
     }
-    headers, rows = telling_rows(level(THIRD, Fraction(20)), has_strata=True)
+    headers, rows = level_table(level(THIRD, Fraction(20)), has_strata=True)
     assert rows == [("hiv", "×1.67", "×3.34", "×∞"), (ANSWERS, "×20.00", "×20.00", "–")]
     assert len(headers) == 4
-    headers, rows = telling_rows(level(None, None), has_strata=False)
+    headers, rows = level_table(level(None, None), has_strata=False)
     assert (len(headers), rows) == (3, [("hiv", "×1.67", "×∞"), (ANSWERS, "×∞", "×∞")])
 
 

@@ -14,19 +14,19 @@ from frankly_protocol.problems import Problem
 from frankly_server.estimate.margins import DEFAULT
 from frankly_server.services import Services
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.live import waiting
+from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.preview import (
     Alternative,
     LevelRow,
     alternatives,
     by_level,
     chances,
+    comparison_point,
     frontier,
-    numbers,
+    margin_points,
     previewed,
-    usual,
 )
-from frankly_server.surveys.trial import drafted, everybody, rehearse
+from frankly_server.surveys.trial import drafted, rehearse, simulate
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show
@@ -75,11 +75,11 @@ def _people() -> int | None:
 def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = None) -> Response:
     block = _definition(survey)
     found = alternatives(block, people=people)
-    axis = Axis(f"margin at {usual(people):,} answers, ± points", lambda points: f"{points:.3g}")
+    axis = Axis(f"margin at {comparison_point(people):,} answers, ± points", lambda points: f"{points:.3g}")
     cells = [len(question.choices) for question in survey.definition.strata]
-    return show("margins.html", survey, "margins", refused, block=block, found=found, reports=numbers(people),
-                usual=usual(people), people=people, levels=by_level(block, people=people),
-                waiting=waiting(cells, survey.definition.step),
+    return show("margins.html", survey, "margins", refused, block=block, found=found, reports=margin_points(people),
+                usual=comparison_point(people), people=people, levels=by_level(block, people=people),
+                waiting=expected_pending(cells, survey.definition.step),
                 level_plot=lambda rows: _level_plot(rows, axis), **_frontier(block, found, people, axis))  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def _shown(
 
 def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
     """Return the picture of what a thousand equal answers tell."""
-    told = everybody(drawn, x)
+    told = simulate(drawn, x)
     rows = [
         PlotRow(name, share, *ends, 1.0 if i == x else 0.0)
         for i, (name, share, ends) in enumerate(
@@ -128,7 +128,7 @@ def _definition(survey: Opened) -> BlockDefinition:
 
 
 def _frontier(block: BlockDefinition, found: Sequence[Alternative], people: int | None, axis: Axis) -> dict[str, Any]:
-    place = numbers(people).index(usual(people))
+    place = margin_points(people).index(comparison_point(people))
     try:
         rows = frontier(block, people=people)
     except InvalidInput as refused:
@@ -145,7 +145,7 @@ def _frontier(block: BlockDefinition, found: Sequence[Alternative], people: int 
 
 def _level_plot(rows: Sequence[LevelRow], axis: Axis) -> str:
     curve = [(float(row.epsilon), row.margin * 100) for row in rows]
-    own = [Mark("chosen", float(row.epsilon), row.margin * 100) for row in rows if row.own]
+    own = [Mark("chosen", float(row.epsilon), row.margin * 100) for row in rows if row.is_current]
     return curve_plot("Margin against the level", curve, own, _LEVEL, axis)
 
 

@@ -13,7 +13,7 @@ from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_c
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import OFFERED
 from frankly_server.surveys.priors import prior_columns, small_cells
-from frankly_server.surveys.protection import BACKSTOP, Protection, cannot, main_question, protect
+from frankly_server.surveys.protecting import BACKSTOP, Protection, main_question, protect, unsupported_features
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show, store
 from frankly_server.web.security import needs
@@ -47,7 +47,7 @@ def _page(survey: Opened, block_id: str, form: Any, refused: InvalidInput | None
     others = [question for question in block.questions if question.id != main.id] + alone
     return show(
         "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=others,
-        offered=OFFERED, form=form, cannot=cannot(block), secret=_secret(block, others),
+        offered=OFFERED, form=form, cannot=unsupported_features(block), secret=_secret(block, others),
         small=small_cells(block), counts=_counts_text(survey, block), by_stratum=survey.definition.strata,
         together=form.getlist("together") if form else [q.id for q in block.questions if q.id != main.id],
     )  # fmt: skip

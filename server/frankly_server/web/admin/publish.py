@@ -16,9 +16,9 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.jobs import published_by
-from frankly_server.surveys.live import waiting
+from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.published import Published, regret_of
-from frankly_server.surveys.whole_report import cost_words, tellings
+from frankly_server.surveys.whole_report import cost_words, level_factors
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import Opened, opened, show
@@ -110,7 +110,8 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
     cells = [len(question.choices) for question in survey.definition.strata]
     return show("publish.html", survey, "publish", refused, versions=versions, expected=form, unfit=unfit, ln_up=ln_up,
                 warnings=warnings_of(form) if form else (), is_unstated=is_unstated, cost_words=cost_words,
-                tellings=tellings, regret_of=regret_of, waiting=waiting(cells, survey.definition.step))  # fmt: skip
+                level_factors=level_factors, regret_of=regret_of,
+                waiting=expected_pending(cells, survey.definition.step))  # fmt: skip
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:

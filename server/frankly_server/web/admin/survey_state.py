@@ -10,8 +10,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.live import live, needed
-from frankly_server.surveys.survey_state import MOVES
+from frankly_server.surveys.lifecycle import MOVES
+from frankly_server.surveys.live import live, required_reports
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import Opened, opened, show
 from frankly_server.web.security import needs, person
@@ -91,7 +91,7 @@ def _set_stop(services: Services, survey: Opened) -> str:
     documents = services.surveys.versions(survey.id)
     if not documents:
         raise InvalidInput(Problem.IMMUTABLE, "publish the survey first: the margin depends on its mechanism", "rule")
-    reports_needed = needed(documents[-1], margin)
+    reports_needed = required_reports(documents[-1], margin)
     if reports_needed is None:
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, "some shares cannot be estimated, whatever the number", "points")
     services.lifecycle.stop_at(survey.id, reports_needed, f"{margin:g}")
