@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV and Parquet tables of estimates: one line per estimate, with its uncertainty and n.
+"""CSV and Arrow tables of estimates: one line per estimate, with its uncertainty and n.
 
 Questions with too few reports are lines too, with n as their only number: readers must see that
 they are missing.
@@ -69,18 +69,3 @@ def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None)
     # Declared, not inferred: a column of missing values alone would get the type null.
     schema = arrow.schema([(name, types.get(name, arrow.float64())) for name in COLUMNS])
     return arrow.Table.from_pylist(lines(answer, language), schema=schema)
-
-
-def to_parquet(answer: Mapping[str, Any]) -> bytes:
-    """Return the lines as one Parquet file.
-
-    Raises InvalidInput(unsupported) where pyarrow is not installed.
-    """
-    try:
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        message = "this server writes no Parquet: install frankly-server[parquet], or ask for csv"
-        raise InvalidInput(Problem.UNSUPPORTED, message, "format") from None
-    out = io.BytesIO()
-    parquet.write_table(to_arrow(arrow, answer), out)
-    return out.getvalue()

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from frankly_server.formats import localised
-from frankly_server.plots import interval, percent
+from frankly_analyst.formats import localised
+from frankly_analyst.plots import interval, percent
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from frankly_server.store import Database
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.outbound import Post
+from frankly_server.surveys.survey_state import Lifecycle
 from frankly_server.surveys.webhooks import Webhooks, WebhookThread
 
 

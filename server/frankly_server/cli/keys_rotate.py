@@ -15,7 +15,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.doctor import is_there
-from frankly_server.cli.opening import open_services
+from frankly_server.cli.services import open_services
 from frankly_server.keys import Keyring, Proposal, Rotation, RotationChange, Status, nearly_full
 from frankly_server.keys import status as keys_status
 from frankly_server.keys.files import read_private

@@ -13,7 +13,7 @@ from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
 from frankly_server.surveys.live import band, expected_pending, live, required_reports
 from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, margin_points
-from frankly_server.surveys.protecting import Protection, protect
+from frankly_server.surveys.protection import Protection, protect
 
 PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
 

@@ -14,7 +14,7 @@ from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
 from frankly_server.surveys.priors import small_cells
-from frankly_server.surveys.protecting import NOTIONS, Protection, main_question, protect, unsupported_features
+from frankly_server.surveys.protection import NOTIONS, Protection, main_question, protect, unsupported_features
 
 PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
 ATTRIBUTE = read_counts(b",no,yes\nlow,300,100\nhigh,150,250\n")

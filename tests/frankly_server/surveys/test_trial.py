@@ -13,7 +13,7 @@ from frankly_server.design.limits import Limits
 from frankly_server.surveys import editing, trial
 from frankly_server.surveys.definition import BlockDefinition, parse_value
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, time_slices
-from frankly_server.surveys.protecting import Protection, protect
+from frankly_server.surveys.protection import Protection, protect
 from frankly_server.surveys.trial import drafted, rehearse, simulate
 
 from tests.frankly_server.web.site import NOW, Site

@@ -13,7 +13,7 @@ from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_c
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import OFFERED
 from frankly_server.surveys.priors import prior_columns, small_cells
-from frankly_server.surveys.protecting import BACKSTOP, Protection, main_question, protect, unsupported_features
+from frankly_server.surveys.protection import BACKSTOP, Protection, main_question, protect, unsupported_features
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show, store
 from frankly_server.web.security import needs

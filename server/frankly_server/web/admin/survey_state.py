@@ -10,8 +10,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.lifecycle import MOVES
 from frankly_server.surveys.live import live, required_reports
+from frankly_server.surveys.survey_state import MOVES
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import Opened, opened, show
 from frankly_server.web.security import needs, person
