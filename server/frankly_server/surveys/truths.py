@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from frankly_protocol.problems import Problem
 from pydantic import PlainValidator, WithJsonSchema
 
-from frankly_server.design.plausible import MOST_TRUTHS
+from frankly_server.design.plausible import MAX_TRUTHS
 from frankly_server.surveys.fields import cell, custom
 
 _NAMED: Final = ("prior", "even")
@@ -20,7 +20,7 @@ def _truths(value: Any) -> Any:
         if set(value) != _BALL:
             raise custom(Problem.DEFINITION_INVALID, _HOW)
         return {"around": _truth(value["around"]), "radius": cell(value["radius"])}
-    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MOST_TRUTHS:
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_TRUTHS:
         raise custom(Problem.DEFINITION_INVALID, _HOW)
     return tuple(map(_truth, value))
 
@@ -49,7 +49,7 @@ _ONE: Final = {"anyOf": [{"enum": list(_NAMED)}, {"type": "array", "items": _CEL
 _SCHEMA: Final = {
     "description": "Plausible truths: the mechanism's largest variance over them is the least possible.",
     "anyOf": [
-        {"type": "array", "items": _ONE, "minItems": 1, "maxItems": MOST_TRUTHS},
+        {"type": "array", "items": _ONE, "minItems": 1, "maxItems": MAX_TRUTHS},
         {
             "type": "object",
             "properties": {"around": _ONE, "radius": _CELL_SCHEMA},
