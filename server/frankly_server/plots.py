@@ -14,6 +14,7 @@ from html import escape
 WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 14, 62, 46, 4, 28
 _SIGNED_LABEL = 24
 """Half the width in pixels of a label such as −100%, which must not start outside the picture."""
+# Widths between ticks that read well in percent; the smallest with at most six ticks is used.
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -64,6 +65,8 @@ class _Scale:
         """Cover zero and all values with about six round ticks."""
         low, high = min(0.0, *values), max(0.0, *values)
         step = next((s for s in _STEPS if (high - low) / s <= 6), (high - low) / 6)
+        # The 1e-9 keeps float errors of the quotient from adding a tick beyond a value that lies on
+        # one.
         return cls(
             math.floor(low / step + 1e-9) * step,
             max(math.ceil(high / step - 1e-9), 1) * step,
@@ -114,6 +117,7 @@ def _axis(scale: _Scale, height: int) -> list[str]:
     lines = []
     for tick in scale.ticks():
         x = scale.x(tick)
+        # The zero line is heavier, because shares may be negative.
         weight = 1.5 if abs(tick) < scale.step / 2 else 0.5
         ends = f'x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}"'
         lines.append(f'<line class="axis" {ends} stroke="#999" stroke-width="{weight}"/>')
@@ -185,7 +189,9 @@ def curve_plot(
         *(_dot("curve-point", at(point), 3.5) for point in curve),
     ]
     for i, (place, labels) in enumerate(_apart([(at((mark.x, mark.y)), mark.label) for mark in marks])):
+        # A label right of the middle ends at its mark, so that it stays inside the picture.
         side = "end" if place[0] > WIDTH * 0.55 else "start"
+        # Labels alternate above and below the curve, so that neighbours do not overlap.
         low = i % 2 == 1 and place[1] + 20 < _CURVE_HEIGHT - _CURVE_BOTTOM
         below = place[1] + (20 if low or place[1] < 30 else -10)
         lines += [

@@ -45,6 +45,7 @@ def normal_equations(
     u = [sum(n * w for n, w in zip(prior, column, strict=True)) for column in columns]
     if min(u) <= 0:
         raise ValueError("every report needs mass under the prior")
+    # The smallest entry of Γ then has at least 64 significant bits.
     scale = max(u) << WEIGHT_BITS
     gamma = [(scale + v // 2) // v for v in u]
     weighted = [[w * g for w, g in zip(row, gamma, strict=True)] for row in weights]
@@ -54,7 +55,8 @@ def normal_equations(
 
 def solve(left: IntRows, right: IntRows) -> FractionRows:
     """Return X with left · X = right, exactly. Raises ZeroDivisionError if `left` is singular."""
-    return _fractions(fmpq_mat(fmpz_mat([list(r) for r in left])).solve(fmpq_mat(fmpz_mat([list(r) for r in right]))))
+    square = fmpq_mat(fmpz_mat([list(row) for row in left]))
+    return _fractions(square.solve(fmpq_mat(fmpz_mat([list(row) for row in right]))))
 
 
 def inverse_diagonal(square: IntRows) -> tuple[Fraction, ...]:

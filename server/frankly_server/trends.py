@@ -39,6 +39,7 @@ def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> s
         for value in (point.estimate, point.low, point.high)
         if value is not None
     ]
+    # At least one percentage point high: a constant share would divide by zero.
     low, high = min(values), max(*values, min(values) + 0.01)
     height = (_PANEL + _LABEL) * len(trends) + _BOTTOM
     description = "; ".join(f"{trend.label}: " + ", ".join(map(_description, trend.points)) for trend in trends)
@@ -49,6 +50,7 @@ def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> s
     ]
     for i, trend in enumerate(trends):
         lines += _panel(trend, list(periods), (low, high), (_PANEL + _LABEL) * i + _LABEL)
+    # Only the first and the last period are named: labels between them would overlap.
     ends = [(_x(0, len(periods)), "start", periods[0])]
     if len(periods) > 1:
         ends.append((_x(len(periods) - 1, len(periods)), "end", periods[-1]))
@@ -62,6 +64,7 @@ def _panel(trend: Trend, periods: list[str], span: tuple[float, float], top: int
         return round(top + 6 + (high - value) / (high - low) * (_PANEL - 12), 1)
 
     lines = [text(2, top - 6, "start", trend.label)]
+    # The lines at zero and at both ends; fromkeys drops equal ones and keeps the order.
     for value in dict.fromkeys((low, 0.0, high)):
         # A number that would overlap the zero line's is left out; the table on the page shows it.
         overlaps = value in (low, high) and 0 < abs(y(value) - y(0.0)) < 14

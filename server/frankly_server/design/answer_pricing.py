@@ -21,7 +21,7 @@ _SAFETY = 1e-12
 _MAX_RETURNED = 40
 
 
-def dearest(prior: FloatArray, ratio: float, multipliers: FloatArray) -> tuple[FloatArray, float]:
+def best_columns(prior: FloatArray, ratio: float, multipliers: FloatArray) -> tuple[FloatArray, float]:
     """Return (best columns v, shape (n, a), best first; an upper bound of the worth of any column).
 
     Parameters
@@ -32,10 +32,12 @@ def dearest(prior: FloatArray, ratio: float, multipliers: FloatArray) -> tuple[F
     """
     if len(prior) > MOST_ANSWERS:
         return np.empty((0, len(prior))), _relaxed(prior, ratio, multipliers)
+    # Without targets the objective of `variance` is the information alone.
     no_products = np.zeros((len(prior), 0))
     prices = Prices(Objective(no_products.T, prior, informative=True), no_products, multipliers)
     batches = list(blocks(prices, ratio))
     worth, V = np.concatenate([w for w, _ in batches]), np.vstack([v for _, v in batches])
+    # A stable sort: the same request has to give the same design bit for bit.
     best = np.argsort(-worth, kind="stable")[:_MAX_RETURNED]
     return V[best], float(worth[best[0]]) + _SAFETY
 

@@ -49,12 +49,16 @@ class RequestedClaims:
             for i, entry in enumerate(_list(fields.get("priors", []), "priors"))
         ]
         for i, prior in enumerate(self._other_priors):
+            # The claims of all priors constrain the same columns.
             if prior.answers != self._public.answers:
                 message = f"every prior needs the same {self._public.answers} answers"
                 raise InvalidInput(Problem.PRIOR_SHAPE, message, f"priors[{i}].joint")
         self.explicit = _explicit(fields)
-        self._paired = fields.get("mechanism") in PAIRS if isinstance(fields.get("mechanism"), str) else False
-        self._levels_optional = bool(_OWN_PARAMETERS & set(fields)) or fields.get("mechanism") == _WITHOUT_PARAMETERS
+        mechanism = fields.get("mechanism")
+        # Anything other than a string is refused later, by `request.check`; here it may be unhashable.
+        self._paired = isinstance(mechanism, str) and mechanism in PAIRS
+        own_parameters = bool(_OWN_PARAMETERS & set(fields))
+        self._levels_optional = own_parameters or mechanism == _WITHOUT_PARAMETERS
         notions = _notions(fields, level_optional=self._levels_optional)
         names = {promises.require_notion(notion["notion"]) for notion, _ in notions}
         if "rldp" in names and not names <= {"rldp", "ldp"}:
@@ -62,10 +66,10 @@ class RequestedClaims:
             raise InvalidInput(Problem.UNSUPPORTED, message, "notions")
         self._paired = self._paired or "rldp" in names
         self.prior = promises.pairs(self._public) if self._paired else self._public
-        non_robust = fields.get("mechanism") == "non-robust"
-        if non_robust:  # an answer without mass has no rows, so the optimum could reveal it
+        if mechanism == "non-robust":  # an answer without mass has no rows, so the optimum could reveal it
             promises.protected(self.prior)
         self.claims = tuple(claim for notion, field in notions for claim in self._claims(notion, field))
+        # The cap is one more claim: ε-LDP of the answer, which holds under every prior.
         if "ceiling_cap" in fields:
             cap = parse_nats(fields["ceiling_cap"], "ceiling_cap", Fraction(1, 100), _MAX_CEILING)
             self.claims = (*self.claims, promises.answer_ldp(cap))
@@ -74,12 +78,15 @@ class RequestedClaims:
     def _claims(self, fields: Mapping[str, Any], field: str) -> list[Claim]:
         """Return the claims of one notion: one for each prior if the notion rests on priors."""
         notion = fields["notion"]
+        # A level that the notion does not use is refused: its author may believe that it is
+        # promised.
         unused = LEVELS & set(fields) - _LEVEL_KEYS[notion]
         if unused:
             message = f"{notion} takes {', '.join(sorted(_LEVEL_KEYS[notion]))}"
             raise InvalidInput(Problem.FIELD_UNKNOWN, message, field + min(unused))
-        if self._levels_optional and not any(key in fields for key in _REQUIRED_LEVELS.get(notion, ("epsilon",))):
-            # Read with placeholder levels, so that the other fields are checked, then drop the levels.
+        required = _REQUIRED_LEVELS.get(notion, ("epsilon",))
+        if self._levels_optional and not any(key in fields for key in required):
+            # Placeholder levels are read, so that the other fields are checked, and then dropped.
             placeholders = self._claims({**fields, **_PLACEHOLDER_LEVELS[notion]}, field)
             return [replace(claim, level=None, low_level=None) for claim in placeholders]
         if notion == "ldp":
@@ -88,11 +95,12 @@ class RequestedClaims:
             return [promises.differential(_epsilon(fields, field), _delta(fields, field))]
         if notion == "rldp":
             return self._robust(fields, field)
-        claims = [_CLAIM_READERS[notion](prior, fields, field) for prior in (self._public, *self._other_priors)]
+        read_claim = _CLAIM_READERS[notion]
+        claims = [read_claim(prior, fields, field) for prior in (self._public, *self._other_priors)]
         if not self._paired:
             return claims
         if notion == "srlip":
-            message = "srlip needs the attributes of x, which a pair (s, x) does not show: use lip"
+            message = "srlip is about the attributes of an answer, and here answers are pairs (s, x): use lip"
             raise InvalidInput(Problem.UNSUPPORTED, message, field + "notion")
         # The same counts over pairs (s, x): the protection of s is the same.
         pairs = [promises.pairs(prior).joint for prior in (self._public, *self._other_priors)]
@@ -102,7 +110,8 @@ class RequestedClaims:
     def joints(self) -> set[tuple[tuple[int, ...], ...]]:
         """The counts of the request's priors, in the form that claims carry."""
         priors = (self._public, *self._other_priors)
-        return {prior.joint for prior in priors} | {promises.pairs(prior).joint for prior in priors if self._paired}
+        over_pairs = {promises.pairs(prior).joint for prior in priors if self._paired}
+        return {prior.joint for prior in priors} | over_pairs
 
     def _robust(self, fields: Mapping[str, Any], field: str) -> list[Claim]:
         if self._other_priors:
@@ -251,6 +260,7 @@ def _violation(prior: Prior, fields: Mapping[str, Any], field: str) -> Claim:
 
 
 def _is_decimal(text: str) -> bool:
+    # Forty characters are enough for every level, and keep exact fractions short.
     return len(text) <= 40 and text.isascii() and text.replace(".", "", 1).isdigit()
 
 

@@ -25,6 +25,7 @@ from frankly_server.design.prior import Prior
 _MIN_SCALE = 1e-6
 # Relative widening of the tightened bounds: covers float errors of the duality sums.
 _LOOSE = 1e-9
+# Answers up to which explicit rows are given to `variance`, and lower bounds are tightened.
 _MAX_ROW_ANSWERS, _MAX_LOWER_ANSWERS = 45, 64
 _INFINITY = float("inf")
 
@@ -64,6 +65,7 @@ class ConeBase:
         self.prior = prior.probabilities()
         self.scale = np.where(self.prior > 0, np.maximum(self.prior, _MIN_SCALE), 1.0 / a)
         rows = _RowBuilder(a)
+        # p·v = 1; all other rows are homogeneous.
         rows.add({x: float(p) for x, p in enumerate(self.prior) if p}, 1.0, 1.0)
         for claim in cone.claims:
             _add_claim(rows, claim, prior)
@@ -113,12 +115,12 @@ class ConeBase:
     @cached_property
     def rows(self) -> FloatArray | None:
         """Rows of the cone, shape (m, answers), scaled to largest entry ±1; None for large a."""
+        # The number of rows grows with answers², see `Cone.rows`.
         if self.answers > _MAX_ROW_ANSWERS:
             return None
         rows = self.cone.rows()
-        return np.array([[r / size for r in row] for row in rows for size in (max(map(abs, row)),)]).reshape(
-            -1, self.answers
-        )
+        scaled = [[r / size for r in row] for row in rows for size in (max(map(abs, row)),)]
+        return np.array(scaled).reshape(-1, self.answers)
 
     @property
     def ratio(self) -> float | None:
@@ -143,6 +145,7 @@ class ConeBase:
         values = np.array([v for row in rows.entries for v in row.values()])
         i, j = np.array(where).T
         matrix = sparse.csc_array((values * factor[j], (i, j)), shape=(len(rows.entries), n))
+        # p·v = 1 and v ≥ 0 give v_x ≤ 1/p_x, in t after scaling.
         loose = np.where(
             self.prior > 0,
             self.scale / np.where(self.prior > 0, self.prior, 1.0),
@@ -175,6 +178,8 @@ class ConeBase:
             upper = polytope.farthest(unit)
             if upper is not None:
                 high[x] = np.fmin(high[x], upper.bound * (1 + _LOOSE) + _LOOSE**2)  # fmin ignores nan
+        # Lower bounds cost one more linear programme for each answer, and 0 is a valid one: they
+        # are tightened for few answers only.
         for x, unit in enumerate(units if a <= _MAX_LOWER_ANSWERS else []):
             lower = polytope.farthest(-unit)
             if lower is not None:
@@ -194,6 +199,7 @@ def _add_claim(rows: _RowBuilder, claim: Claim, prior: Prior) -> None:
         _add_two_sided(rows, claim)
     else:
         for row in rows_of(claim, rows.answers):
+            # Integer rows hold products of large counts, but the solver's tolerances are absolute.
             size = sum(map(abs, row)) / 2
             rows.add({x: r / size for x, r in enumerate(row) if r})
 
@@ -258,6 +264,7 @@ def _add_extreme(
     exact = [Fraction(n, d) for n, d in bounds]
     end, result = rows.variable(), rows.variable()
     for x in block:
+        # The auxiliary variable is at least every v_x of the block (side 1) or at most (side −1).
         rows.add({end: side, x: -side})
     entries = {x: -side * float(L) for x, L in zip(block, exact, strict=True) if L}
     rows.add({result: side, end: -side * float(1 - sum(exact, Fraction(0))), **entries})

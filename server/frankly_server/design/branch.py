@@ -22,7 +22,9 @@ from frankly_server.design.linear import FloatArray
 _SAFETY = 1e-9
 _ENOUGH_COLUMNS = 8
 """This many better columns end a search without a proof: the master gives better prices first."""
+# Boxes without a new column after which a search that has found some returns to the master.
 _PATIENCE = 40
+# From the first boxes local search always starts, later only from points worth more already.
 _SEARCHED_BOXES = 10
 
 
@@ -52,6 +54,7 @@ def bound(
     found, or if time, memory or `boxes` ran out.
     """
     root = _box(base, gain, prices, tolerance, base.low, base.high)
+    # The counter in the tuples breaks ties, because boxes have no order.
     heap: list[tuple[float, int, _Box]] = []
     if root is not None:
         heap.append((-root.bound, 0, root))
@@ -95,6 +98,8 @@ def _box(
     worth = support.bound + float(np.sum(constant))
     if worth <= tolerance:
         return None
+    # A point that matters is worth more than the tolerance, so it lies within room/|reduced| of the
+    # side that the reduced cost favours: the box shrinks to that.
     room, reduced = worth - tolerance + _SAFETY, support.reduced
     span = room / np.maximum(np.abs(reduced), _SAFETY)
     at_low, at_high = reduced < -_SAFETY, reduced > _SAFETY

@@ -21,9 +21,14 @@ from frankly_server.design.vertices import MAX_CANDIDATES, Ray, extreme_rays
 Level = tuple[int, int]
 Row = list[int]
 
+# As many as a document may have reports.
 MAX_RAYS = 4096
+# Cones of at most so many candidate rays are listed; others generate columns (docs/maths/cones.md,
+# Listing or not).
 _LISTED_CANDIDATES = 20_000
+# ldp and rldp have about a² rows: beyond 20 answers their rays are not enumerated.
 _MAX_LISTED_ROWS = 400
+# Cones of so few dimensions are listed even if the bound of their candidates is large.
 _SMALL_ANSWERS, _SMALL_ROWS = 6, 60
 
 
@@ -40,6 +45,8 @@ class Cone:
 
     def admits_identity(self) -> bool:
         """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
+        # 16 = 2^4, the row sum of a table with 4 bits; the identity is private or not at any number
+        # of bits.
         weights = tuple(tuple(16 if x == y else 0 for y in range(self.answers)) for x in range(self.answers))
         try:
             require_private(DenseMechanism(4, weights), *self.claims)
@@ -97,6 +104,7 @@ def answer_rays(level: Level, answers: int) -> list[Ray]:
 
     Proof: docs/maths/cones.md, claim 2.
     """
+    # Entries p and q need no common factor: smaller integers keep later products short.
     common = gcd(*level)
     p, q = level[0] // common, level[1] // common
     return [tuple(p if mask >> x & 1 else q for x in range(answers)) for mask in range(1, 2**answers - 1)]
@@ -140,6 +148,8 @@ def _side_channel_rows(claim: Claim) -> Iterator[Row]:
     values = list(product(*map(range, attributes)))
     subsets = [J for size in range(len(attributes) + 1) for J in combinations(range(len(attributes)), size)]
     yielded: set[tuple[int, ...]] = set()
+    # Different conditions often give the same row; each is yielded once, because enumeration costs
+    # grow steeply with rows.
     for J in subsets:
         for condition in product(*(range(attributes[j]) for j in J)):
             matches = [all(x[j] == v for j, v in zip(J, condition, strict=True)) for x in values]
@@ -158,6 +168,7 @@ def _robust_rows(claim: Claim) -> Iterator[Row]:
     size = len(corners[0])
     answers = size * len(corners)
     for s, t in product(range(len(corners)), repeat=2):
+        # The guarantee holds without the rows s = s' (docs/maths/errata.md, 11).
         if s == t and not claim.diagonal:
             continue
         for (above, d), (below, e) in product(corners[s], corners[t]):

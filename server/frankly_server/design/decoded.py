@@ -19,8 +19,11 @@ from frankly_server.design.families.sets import target_variances
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance.truths import Truths
 
+# Eigenvalues below this share of the largest count as zero.
 _RANK_TOLERANCE = 1e-11
+# A target is estimable if the scores reproduce it to this relative error.
 _BIAS_TOLERANCE = 1e-6
+# Entries of the largest table of a product that is built to get its variances.
 _MAX_CELLS = 1 << 20
 
 
@@ -116,15 +119,15 @@ def _decoder(Q: FloatArray, prior: FloatArray) -> FloatArray:
     It is unbiased for every estimable target. As in `estimate.decoder`, D₀ is that of equal shares
     if the prior leaves some report without mass.
     """
+    # The published decoder makes the same choice, so these are the variances of what analysts
+    # compute.
     masses = prior @ Q
     weighted = Q / (masses if np.all(masses > 0) else Q.sum(axis=0))
     gram = weighted @ Q.T
     # Scaled to a unit diagonal, so that one relative tolerance decides the rank for rare answers too.
     size = np.sqrt(np.diag(gram))
-    inverse = np.linalg.pinv(gram / np.outer(size, size), rcond=_RANK_TOLERANCE, hermitian=True) / np.outer(
-        size,
-        size,
-    )
+    scale = np.outer(size, size)
+    inverse = np.linalg.pinv(gram / scale, rcond=_RANK_TOLERANCE, hermitian=True) / scale
     return np.asarray(inverse @ weighted, dtype=np.float64)
 
 

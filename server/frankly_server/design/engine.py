@@ -173,6 +173,7 @@ def _design_of(
     """
     mechanism, shares = built.mechanism, request.prior.shares
     decoded_by = (decoder_prior or request.prior).shares
+    # A family may send answers unchanged too, so the check looks at the mechanism, not the cone.
     if mechanism.sends_unchanged:
         _require_identity_accepted(request)
     rank = kinds.rank_of(mechanism)
@@ -203,6 +204,7 @@ def _design_of(
         }
     value = figures[request.objective]
     bound = value if identity else _bound(request, built, solved)
+    # The value is that of the rounded mechanism, which may lie on either side of a float bound.
     gap = None if bound is None else abs(value - bound)
     return Design(
         mechanism=mechanism,
@@ -262,6 +264,7 @@ def _bound(
     Under (ε, δ)-DP of two answers it is exact.
     """
     if solved is not None:
+        # The solver maximises the probability of a right guess.
         return 1 - solved.optimum.bound if request.objective == "hamming" else solved.optimum.bound
     if request.mechanism in FAMILIES:
         return None

@@ -17,18 +17,25 @@ from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray, MasterProgramme
 from frankly_server.design.pricing import ColumnPricer
 
+# Columns this close are one: two would make the master programme ill-conditioned.
 _SAME_COLUMN = 1e-9
+# Local search keeps columns worth this share of the proof's tolerance.
 _SEARCH_SHARE = 0.1
 # The gap is relative to the value, but a value near zero must not ask for a gap below float noise.
 _LEAST_VALUE = 1e-3
 _DIRECTIONS = 24
 _FIRST_PENALTY, _PENALTY_FACTOR = 5.0, 4.0
 """First bound of an answer's price: ± 5 nats times its mass, which optimal prices rarely exceed."""
+# Penalties are raised to this multiple of the largest gain: below that gain the master programme
+# would be unbounded (docs/maths/generation.md, claim 7).
 _MARGIN = 1.25
 _MISSING_TOLERANCE = 1e-9
-_PROOF_INTERVAL = 10
-_CLIMBED_PROPOSALS = 4
+_PROOF_INTERVAL = 10  # rounds between proofs while columns are coming in
+_CLIMBED_PROPOSALS = 4  # proposals from which local search starts
+# Weight of the best proof's prices in smoothed ones. Up to so many answers, branch and bound is
+# fast enough without smoothing or extra starts.
 _SMOOTHING, _SMALL_ANSWERS = 0.8, 32
+# A proof while columns are still coming in is cut short; the last one is not.
 _FEW_BOXES, _ALL_BOXES = 200, 10**9
 
 
@@ -68,7 +75,8 @@ class _ColumnPool:
         projection = candidates @ np.linspace(0.5, 1.0, self._base.answers)
 
         def is_new(i: int) -> bool:
-            close = candidates[:i][np.abs(projection[:i] - projection[i]) <= self._base.answers * _SAME_COLUMN]
+            reach = self._base.answers * _SAME_COLUMN
+            close = candidates[:i][np.abs(projection[:i] - projection[i]) <= reach]
             return not np.any(np.max(np.abs(close - candidates[i]), axis=1) <= _SAME_COLUMN)
 
         added = candidates[[i for i in range(known_count, len(candidates)) if is_new(i)]]
@@ -92,15 +100,8 @@ class _ColumnPool:
 
     def raise_penalties(self, missing: FloatArray | None = None) -> None:
         """Raise the penalties of answers that miss mass; without an argument, forbid it."""
-        factor = (
-            np.inf
-            if missing is None
-            else np.where(
-                np.abs(missing) > _MISSING_TOLERANCE,
-                _PENALTY_FACTOR,
-                1.0,
-            )
-        )
+        short = None if missing is None else np.abs(missing) > _MISSING_TOLERANCE
+        factor = np.inf if short is None else np.where(short, _PENALTY_FACTOR, 1.0)
         self._master.penalise(self._master.penalty * factor)
 
 
@@ -140,7 +141,9 @@ def generate(
     proof, rounds = _Proof(gain.ceiling, np.maximum(solved.multipliers, 0)), 0
     while not limits.out_of_time():
         rounds += 1
+        # While mass is missing, the mixture is no mechanism, so it has no value to report.
         value = solved.value if solved.complete else float("nan")
+        # `certified` compares the bound with the rounded mechanism: the proof aims at half of the gap.
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
         limits.progress("search", value, proof.bound)
         added = _propose(columns, pricer, solved, _SEARCH_SHARE * tolerance, limits) if pricer.guided else 0
@@ -220,7 +223,8 @@ def _propose(
     """Add columns from the cone's structure and climbs from the best; return their number."""
     prices = solved.multipliers / pricer.base.scale
     proposed = pricer.proposals(prices, least)
-    return columns.add(np.vstack([pricer.search(prices, proposed[:_CLIMBED_PROPOSALS], least, limits), proposed]))
+    climbed = pricer.search(prices, proposed[:_CLIMBED_PROPOSALS], least, limits)
+    return columns.add(np.vstack([climbed, proposed]))
 
 
 def _search(

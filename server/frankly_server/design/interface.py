@@ -36,8 +36,10 @@ _OPTIONAL = (
         ).split()
     )
 )
+# Seconds and megabytes of a request that names no limits.
 _DEFAULT_SECONDS, _DEFAULT_MEMORY = 60, 1024
 _MAX_POINTS = 200
+# Reports up to which a matrix is written out for kinds other than tables.
 _MAX_COLUMNS = 1024
 
 
@@ -177,6 +179,7 @@ def _limits(
             "give a positive number of megabytes",
             "limits.memory",
         )
+    # One callback polls the clock and the user's stop, so both end a search in the same way.
     deadline = timer() + float(seconds)
     limits = Limits(
         gap=float(gap),
@@ -271,6 +274,7 @@ def _json_figures(body: dict[str, Any]) -> dict[str, Any]:
 def _or_null(value: Any) -> Any:
     if isinstance(value, list):
         return [_or_null(entry) for entry in value]
+    # JSON has no nan.
     return None if isinstance(value, float) and math.isnan(value) else value
 
 

@@ -15,7 +15,8 @@ from scipy.linalg import cho_factor, cho_solve
 from frankly_server.design.linear import FloatArray
 
 _TOLERANCE = 1e-10
-# Where float precision ends the search early, a point this close is still used; the proof shows its gap.
+# Where float precision ends the search early, a point this close is still used; the caller's proof
+# shows its gap.
 _STALLED_TOLERANCE = 1e-8
 _ROW_TOLERANCE = 1e-10
 _STALLED_ROW_TOLERANCE = 1e-7
@@ -25,7 +26,8 @@ _START_GAP = 0.1
 # Share of the way to the boundary that one step may take: at 1 an iterate would lose positivity.
 _TO_BOUNDARY = 0.98
 _MIN_CENTRING = 0.02
-# Least x_j z_j relative to their mean: below it, single variables run to the boundary and steps stall.
+# Least x_j z_j relative to their mean: below it, single variables reach the boundary early and
+# steps become short.
 _CENTRAL = 1e-3
 
 
@@ -78,6 +80,7 @@ class _Programme:
         n, m = len(self.U), len(self.d)
         point = self.at(x, np.zeros(m), np.ones(n))
         z = _START_GAP * point.value / n / x
+        # Any multipliers may start an infeasible method; these leave the smallest residual.
         fitted = np.linalg.lstsq(self.C.T, z - self._gradient(point), rcond=None)[0]
         dual: FloatArray = np.asarray(fitted, dtype=np.float64)
         return _Iterate(point.x, dual, z, point.value, point.UZ, point.L_inverse)
@@ -89,6 +92,7 @@ class _Programme:
     def newton(self, at: _Iterate) -> "_Newton":
         """Factor the Newton system at a point, in the smaller of its two forms."""
         m, n = self.C.shape
+        # Both forms give the same step; the cost is cubic in the size of the system.
         by_targets = self.U.shape[1] * len(self.W) + m < n
         return _ByTargets(self, at) if by_targets else _ByColumns(self, at)
 
@@ -105,7 +109,10 @@ class _Newton(ABC):
         self._scale = at.x / at.z
 
     def step(self, complementarity: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return (dx, d dual, dz) with zero residuals and x∘z = complementarity, to first order."""
+        """Return (dx, d dual, dz) that remove the residuals, to first order.
+
+        complementarity : shape (n,), the amount by which x∘z falls.
+        """
         dx, d_dual = self._solve(-self._stationarity - complementarity / self._at.x)
         return dx, d_dual, (-complementarity - self._at.z * dx) / self._at.x
 
@@ -193,10 +200,8 @@ def minimise_trace(
     extreme.
     """
     n, a = U.shape
-    cost, fixed = (
-        np.zeros(n) if cost is None else cost,
-        np.zeros((a, a)) if fixed is None else fixed,
-    )
+    cost = np.zeros(n) if cost is None else cost
+    fixed = np.zeros((a, a)) if fixed is None else fixed
     programme = _Programme(U, C, d, W, cost, fixed)
     x = np.full(n, 1.0 / n) if start is None else start
     try:
@@ -242,7 +247,9 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
     try:
         newton = programme.newton(at)
         dx, _, dz = newton.step(at.x * at.z)
-        predicted = float((at.x + min(1.0, _longest(at.x, dx)) * dx) @ (at.z + min(1.0, _longest(at.z, dz)) * dz)) / n
+        x_ahead = at.x + min(1.0, _longest(at.x, dx)) * dx
+        z_ahead = at.z + min(1.0, _longest(at.z, dz)) * dz
+        predicted = float(x_ahead @ z_ahead) / n
         # Mehrotra: the further the pure Newton step reduces the gap, the less centring is needed.
         centring = min(1.0, max((predicted / mu) ** 3, _MIN_CENTRING))
         # Half the requested gap at the least: beyond it the system only gets worse conditioned.
@@ -252,6 +259,8 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
         return None
     length = min(1.0, _TO_BOUNDARY * _longest(at.x, dx), _TO_BOUNDARY * _longest(at.z, dz))
     before = _merit(programme, at, target, at.value)
+    # Backtracking: accept a step that stays central and reduces the residuals by 1% of its length,
+    # unless they are at float precision already.
     while length > 1e-9:
         try:
             following = programme.at(
@@ -259,8 +268,10 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
                 at.dual + length * d_dual,
                 at.z + length * dz,
             )
-            central = np.min(following.x * following.z) >= _CENTRAL * float(following.x @ following.z) / n
-            if central and _merit(programme, following, target, at.value) <= max((1 - 0.01 * length) * before, 1e-13):
+            mean = float(following.x @ following.z) / n
+            central = np.min(following.x * following.z) >= _CENTRAL * mean
+            largest = max((1 - 0.01 * length) * before, 1e-13)
+            if central and _merit(programme, following, target, at.value) <= largest:
                 return following
         except np.linalg.LinAlgError:
             pass  # A is not positive definite at this step length

@@ -40,6 +40,7 @@ def rows_of(mechanism: Mechanism) -> Rows | None:
         return mechanism.weights
     if mechanism.reports > MAX_REPORTS or mechanism.answers > MAX_ANSWERS:
         return None
+    # Reports that no answer sends would be empty columns of the table.
     occurring = [column for column in columns(mechanism).values() if any(column)]
     common = math.lcm(*(chance.denominator for column in occurring for chance in column))
     return list(zip(*([int(chance * common) for chance in column] for column in occurring), strict=True))

@@ -89,7 +89,8 @@ def is_inside(matrix: Rows, level: Level) -> bool:
     p, q = level
     columns = list(zip(*matrix, strict=True))
     sums = set(map(sum, matrix))
-    return len(sums) == 1 and min(sums) > 0 and all(min(c) >= 0 and max(c) * q <= p * min(c) for c in columns)
+    keeps_level = all(min(c) >= 0 and max(c) * q <= p * min(c) for c in columns)
+    return keeps_level and len(sums) == 1 and min(sums) > 0
 
 
 def is_extreme(matrix: Rows, level: Level) -> bool:

@@ -13,9 +13,11 @@ from scipy import sparse
 FloatArray = NDArray[np.float64]
 
 FEASIBILITY = 1e-10  # the smallest tolerance that HiGHS accepts
+# For numerical trouble: ordinary programmes take far less than this.
 TIME_LIMIT_S = 60.0
+# Matrices of at most so many entries are kept dense.
 _MAX_DENSE_ENTRIES = 20_000
-# Largest violation of a row by a returned vertex; rounding to whole numbers must be able to cover it.
+# Largest violation of a row by a returned vertex; the mixing in `quantise` has to make up for it.
 _ROW_TOLERANCE = 1e-8
 _FINAL_STATUSES = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
 
@@ -45,6 +47,7 @@ class Support:
 def _solver() -> highspy.Highs:
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
+    # One thread: the same request has to give the same design in every run.
     solver.setOptionValue("threads", 1)
     # The simplex method: basic solutions, and each solve starts where the last one ended.
     solver.setOptionValue("solver", "simplex")
@@ -92,11 +95,13 @@ class Polytope:
         low: FloatArray,
         high: FloatArray,
     ) -> None:
+        # Small matrices multiply faster as dense arrays.
         small = matrix.shape[0] * matrix.shape[1] <= _MAX_DENSE_ENTRIES
         self._transposed = np.ascontiguousarray(matrix.toarray().T) if small else matrix.T.tocsr()
         self.low, self.high = low, high
         self._index = np.arange(len(low), dtype=np.int32)
         self._solver = _solver()
+        # The programmes differ in costs and bounds only: each starts from the last basis instead.
         self._solver.setOptionValue("presolve", "off")
         self._solver.passModel(_model(matrix, np.zeros(len(low)), (row_low, row_high)))
         self._solver_bounds: tuple[FloatArray | None, FloatArray | None] = (None, None)
@@ -138,8 +143,10 @@ class Polytope:
             return None
         solution = self._solver.getSolution()
         x = np.minimum(np.maximum(solution.col_value, low), high)
-        # Weak duality: c·x = y·Ax + (c − Aᵀy)·x, each part at most its largest value within the bounds.
+        # Weak duality: c·x = y·Ax + (c − Aᵀy)·x, and the bounds limit both terms.
         y = -np.array(solution.row_dual)
+        # A multiplier that points to an infinite side of a row would make the bound infinite: it
+        # counts as 0.
         up, down = np.maximum(y, 0.0) * self._has_high, np.minimum(y, 0.0) * self._has_low
         reduced = c - self._transposed @ (up + down)
         bound = up @ self._finite_high + down @ self._finite_low
@@ -148,11 +155,13 @@ class Polytope:
 
     def _solve(self, c: FloatArray, low: FloatArray, high: FloatArray) -> bool:
         self._solver.changeColsCost(len(c), self._index, -c)
+        # Compared by identity: without bounds of their own, calls pass `self.low` and `self.high`.
         if low is not self._solver_bounds[0] or high is not self._solver_bounds[1]:
             self._solver.changeColsBounds(len(c), self._index, low, high)
             self._solver_bounds = (low, high)
         status = _run(self._solver)
-        if status not in _FINAL_STATUSES:  # numerical trouble: a fresh start without the old basis often helps
+        # Numerical trouble: a start without the old basis often helps.
+        if status not in _FINAL_STATUSES:
             self._solver.clearSolver()
             status = _run(self._solver)
         return bool(status != highspy.HighsModelStatus.kInfeasible)
@@ -178,6 +187,7 @@ class MasterProgramme:
 
     def __init__(self, rhs: FloatArray, penalty: FloatArray) -> None:
         self._m = m = len(rhs)
+        # Two columns for each row take up missing mass of either sign.
         both = sparse.csc_array(np.hstack([np.eye(m), -np.eye(m)]))
         self._solver = _solver()
         self._slack = np.arange(2 * m, dtype=np.int32)
@@ -208,11 +218,8 @@ class MasterProgramme:
     def solve(self) -> MasterOptimum:
         """Return a basic optimum. Raises InvalidInput(optimiser_limit) on extreme numbers."""
         status = _run(self._solver)
-        for tolerance in (
-            1e-9,
-            1e-8,
-            1e-7,
-        ):  # extreme numbers: without the old basis, and less strictly
+        # On extreme numbers: without the old basis, and less strictly each time.
+        for tolerance in (1e-9, 1e-8, 1e-7):
             if status == highspy.HighsModelStatus.kOptimal:
                 break
             self._solver.clearSolver()

@@ -74,7 +74,8 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
     if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
         message = f'give rows of {answers} numbers, one per answer, or "shares"'
         raise InvalidInput(Problem.TARGETS_INVALID, message, "targets")
-    targets = tuple(tuple(_exact(v, f"targets[{t}][{x}]") for x, v in enumerate(row)) for t, row in enumerate(rows))
+    places = [[f"targets[{t}][{x}]" for x in range(answers)] for t in range(len(rows))]
+    targets = tuple(tuple(map(_exact, row, place)) for row, place in zip(rows, places, strict=True))
     for t, row in enumerate(targets):
         if not any(row):
             raise InvalidInput(
@@ -87,6 +88,7 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
 
 def _exact(value: Any, field: str) -> Fraction:
     decimal = number(value, field)
+    # Exact arithmetic on numbers of very different sizes takes long, and no target needs them.
     if decimal and abs(decimal.adjusted()) > 12:
         raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
     return Fraction(decimal)
@@ -171,6 +173,7 @@ def _matrix(value: Any) -> list[list[int]]:
 
 def _probability(value: Any, field: str) -> Fraction:
     decimal = number(value, field)
+    # The exponent is bounded, because an exact fraction has as many digits.
     if decimal < 0 or abs(decimal.adjusted()) > 400:
         raise InvalidInput(Problem.WEIGHTS_INVALID, "a probability lies between 0 and 1", field)
     return Fraction(decimal)

@@ -17,6 +17,7 @@ from frankly_server import rational
 OBJECTIVES = ("variance", "information", "hamming")
 EXACT_ANSWERS = 64
 """Largest number of answers with an exact inverse; at 256 it would take minutes, floats do not."""
+# An answer without mass gets 2^-200 of a count in exact arithmetic, a share of 1e-12 in floats.
 _RARE_SHIFT = 200
 _RARE_SHARE = 1e-12
 
@@ -44,7 +45,8 @@ def information(weights: Weights, counts: Sequence[int]) -> float:
 
 def hamming(weights: Weights, counts: Sequence[int]) -> float:
     """Return the expected Hamming error: P(the best guess from a report is wrong)."""
-    correct = sum(max(n * w for n, w in zip(counts, column, strict=True)) for column in zip(*weights, strict=True))
+    columns = zip(*weights, strict=True)
+    correct = sum(max(n * w for n, w in zip(counts, column, strict=True)) for column in columns)
     return float(1 - correct / (sum(counts) * max(map(sum, weights))))
 
 
@@ -84,11 +86,15 @@ def target_variances(
     targets : rows W, exact, one number per answer; None for all shares. Infinite for a target that
     is not estimable.
     """
+    # The rank is exact: a float rank would decide by a tolerance whether a variance is finite.
     size = rational.rank(weights)
     a, total, row_sum = len(weights), sum(counts), max(map(sum, weights))
     if size < a:
         return _deficient(weights, counts, targets, size)
-    sampling = [_share(row, counts) ** 2 for row in targets] if targets else [Fraction(n, total) ** 2 for n in counts]
+    # At n = 1 the variance is the second moment of the scores less their squared mean W·p.
+    means = [_share(row, counts) for row in targets] if targets else [Fraction(n, total) for n in counts]
+    sampling = [mean**2 for mean in means]
+    # Beyond that size the covariance is inverted in floats; the ranks above are exact in any case.
     if a > EXACT_ANSWERS:
         covariance = np.linalg.inv(_moments(weights, counts))
         W = np.eye(a) if targets is None else np.array([[float(v) for v in row] for row in targets])

@@ -56,7 +56,8 @@ def _point(value: Any, prior: Prior, field: str) -> FloatArray:
 
 
 def _radius(value: Any) -> float:
-    is_decimal = isinstance(value, str) and len(value) <= 40 and value.isascii() and value.replace(".", "", 1).isdigit()
+    text = value if isinstance(value, str) and len(value) <= 40 and value.isascii() else ""
+    is_decimal = text.replace(".", "", 1).isdigit()
     radius = number(Decimal(value) if is_decimal else value, "truths.radius")
     if not Decimal("0.001") <= radius <= 1:
         message = "the radius is the share of people who may answer anything: 0.001 to 1"

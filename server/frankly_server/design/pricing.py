@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from frankly_server.design import branch, robust_pricing, robust_pricing_proposals
-from frankly_server.design.answer_pricing import dearest
+from frankly_server.design.answer_pricing import best_columns
 from frankly_server.design.ascent import climb
 from frankly_server.design.base import ConeBase
 from frankly_server.design.gains import Guessing, Information
@@ -33,6 +33,7 @@ class ColumnPricer:
 
     def __init__(self, base: ConeBase, gain: Information | Guessing, seed: int) -> None:
         self.base, self.gain = base, gain
+        # Directions and mixtures come from a quasi-random sequence; this is the next index in it.
         self._sequence_index = seed
         informative = isinstance(gain, Information)
         self._robust = robust_pricing.of(base.cone, base.prior) if informative else None
@@ -100,10 +101,11 @@ class ColumnPricer:
         The search stops early at columns worth more, after `boxes` boxes, or at the limits.
         """
         if self._robust is not None:
-            columns, bound = self._robust.dearest(prices * self.base.scale, tolerance, limits)
+            columns, bound = self._robust.best_columns(prices * self.base.scale, tolerance, limits)
             return PricedColumns(columns * self.base.scale, bound)
         if isinstance(self.gain, Information) and self.base.ratio is not None:
-            columns, bound = dearest(self.base.prior, self.base.ratio, prices * self.base.scale)
+            columns, bound = best_columns(self.base.prior, self.base.ratio, prices * self.base.scale)
+            # The patterns of largest worth are returned even if none beats the tolerance.
             better = self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices > tolerance
             return PricedColumns(columns[better] * self.base.scale, bound)
         if isinstance(self.gain, Information):

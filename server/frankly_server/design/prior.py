@@ -16,6 +16,7 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 SUM_TOLERANCE = Fraction(1, 10**9)
+# Rounded counts add up to about this total, so that they fit a document.
 _SCALE = 2**52
 # Decimals of huge exponents would turn into fractions of that many digits: a request could block the server.
 _MAX_EXPONENT = 400
@@ -47,6 +48,7 @@ class Prior:
             message = f"the prior sums to {float(total):.12g}: give counts, or probabilities that sum to 1"
             raise InvalidInput(Problem.PRIOR_SUM, message, field)
         counts = _whole_counts(values)
+        # The answer is its own secret: P(s, x) has its mass where s = x.
         if len(counts) == 1:
             counts = [[n if i == x else 0 for i in range(len(counts[0]))] for x, n in enumerate(counts[0])]
         return cls(tuple(map(tuple, counts)))
@@ -133,6 +135,7 @@ def _whole_counts(values: list[list[Fraction]]) -> list[list[int]]:
     scale = lcm(*(v.denominator for row in values for v in row))
     counts = [[v.numerator * (scale // v.denominator) for v in row] for row in values]
     common = gcd(*(n for row in counts for n in row))
+    # Counts stay as they are given; only probabilities are reduced to lowest terms.
     counts = [[n // common for n in row] for row in counts] if scale > 1 else counts
     total = sum(map(sum, counts))
     if total <= MAX_INT:

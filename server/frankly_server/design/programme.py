@@ -33,6 +33,7 @@ _TIGHT = 1e-9
 _CENTRAL = 0.2
 # Weights are rounded at 2^-48 later; columns cut at 2^-112 stay in the cone to about 2^-100.
 _SCALE_BITS = 112
+# Largest error of a row sum of generated columns; more means that the solver failed.
 _ROW_ERROR = 1e-9
 
 
@@ -60,6 +61,7 @@ class Optimum:
         shares, total = prior.shares, prior.total
         columns = []
         for ray, theta in zip(self.rays, self.theta, strict=True):
+            # Exact from here on: θ is a float, but its ray and the scale are integers.
             numerator, denominator = float(theta).as_integer_ratio()
             expected = sum(n * v for n, v in zip(shares, ray, strict=True)) * denominator
             columns.append([((numerator * v * total) << _SCALE_BITS) // expected for v in ray])
@@ -100,6 +102,7 @@ def most_gain(rays: Sequence[Ray], prior: Prior, objective: str) -> Optimum:
     unit = float(np.max(np.abs(gains)))  # the solver's tolerances are absolute
     solution = lp(-gains / unit, V.T.copy(), np.ones(V.shape[1]))
     dual_multipliers = -solution.dual * unit
+    # The solver's duals may violate a ray by its tolerance; raised, they prove the bound on all.
     multipliers = _raised(dual_multipliers, gains - V @ dual_multipliers, prior)
     return _finished(rays, V, solution.x, float(np.sum(multipliers)), multipliers)
 
@@ -138,7 +141,9 @@ def repaired(
     if loss == 0:
         tight = np.flatnonzero(V @ best.multipliers - gains <= _TIGHT * best.bound)
         candidates = [rays[int(j)] for j in tight]
-        solution = minimise_trace(V[tight], V[tight].T.copy(), np.ones(a), np.eye(a)) if _spans(candidates) else None
+        if not _spans(candidates):  # no mechanism on these rays identifies every share
+            return None
+        solution = minimise_trace(V[tight], V[tight].T.copy(), np.ones(a), np.eye(a))
     else:
         candidates = list(rays)
         solution = _least_variance_above(V, gains / best.bound, best, rays, 1 - loss)
@@ -206,6 +211,7 @@ def _finished(
     The reports that remain have the same moments Σ θ v vᵀ (and gains), so the same objective.
     """
     indices = np.flatnonzero(theta * V.max(axis=1) > NEGLIGIBLE)
+    # Thinning preserves these sums over reports, so it changes neither the variance nor the rows.
     fixed = [V[:, i] * V[:, j] for i in range(V.shape[1]) for j in range(i + 1)]
     if gains is not None:
         fixed.append(gains)

@@ -126,6 +126,7 @@ def protected(prior: Prior, field: str = "prior.joint") -> tuple[tuple[int, ...]
 
 def pairs(prior: Prior) -> Prior:
     """Return the prior of answers (s, u), row-major, with the secret s: for rldp (DESIGN §7)."""
+    # P((s, u)) lies in row s, at the columns of s; the other secrets never send such an answer.
     size = prior.answers
     rows = [
         tuple(n for t in range(prior.secrets) for n in (row if s == t else (0,) * size))

@@ -11,7 +11,9 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
 BITS = 48
+# η runs from 2^-50 to 2^-20; a table that needs more is no mechanism of the notion.
 LEAST_SHIFT, MOST_SHIFT = 20, 50
+# A report rarer than 2^-20 would get almost none of the mixture, and with it no slack.
 _RARE_SHIFT = 20
 
 Rows = Sequence[Sequence[int]]
@@ -70,6 +72,7 @@ def quantise(
 
 
 def _mixing_shares() -> Iterator[Fraction]:
+    # A table that passes unmixed stays as it is; then the smallest η that passes wins.
     yield Fraction(0)
     for shift in range(MOST_SHIFT, LEAST_SHIFT - 1, -1):
         yield Fraction(1, 1 << shift)
@@ -100,6 +103,7 @@ def _rounded(
     exact = [(keep * r + mix * u) << bits for r, u in zip(row, mixture, strict=True)]
     weights = [v // common for v in exact]
     missing = (1 << bits) - sum(weights)
+    # Ties by index: the same design has the same weights in every run.
     by_remainder = sorted(range(len(row)), key=lambda y: (-(exact[y] % common), y))
     for y in by_remainder[:missing]:
         weights[y] += 1

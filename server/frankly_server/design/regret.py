@@ -27,6 +27,7 @@ from frankly_server.design.quantise import quantise
 PEERS: Final = ("grr", "subset-selection", "oue", "symmetric-unary")
 LEAST_RATIO: Final = 1.02
 """Ratios up to this one are not reported: they would not change the plan of a survey."""
+# Shown in the sentence as the name of the better mechanism.
 _OPTIMUM: Final = "the optimum for equal shares"
 _TIMES_RATIO: Final = 3
 """From this ratio on the text says "n times as many", below it a percentage."""
@@ -76,7 +77,8 @@ def regret(
     """
     even = np.full(mechanism.answers, 1 / mechanism.answers)
     variance = total_variance(mechanism, decoder_prior, even)
-    peers = {name: total_variance(peer, (1,) * mechanism.answers, even) for name, peer in _peers(claims, len(even))}
+    uniform = (1,) * mechanism.answers
+    peers = {name: total_variance(peer, uniform, even) for name, peer in _peers(claims, mechanism.answers)}
     if not peers or not np.isfinite(variance):
         return None
     against = min(peers, key=lambda name: peers[name])

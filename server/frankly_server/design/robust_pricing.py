@@ -27,6 +27,7 @@ from frankly_server.design.robust_pricing_blocks import Corners, list_corners
 IntArray = NDArray[np.int64]
 
 _SLOPES = 24  # more slopes give a better bound per node, at a proportional cost
+# Nodes expanded at once: enough for numpy to be fast, few enough to complete good columns early.
 _CHUNK = 1024
 _MAX_RETURNED = 200
 _UNDECIDED = -1
@@ -80,9 +81,10 @@ class RobustPricing:
         # With one threshold for all secrets the roles are equal: any secret may count as the last.
         self.first_lasts = [int(self.order[0])] if diagonal else [int(self.order[0]), _UNDECIDED]
         least, most = (sum(c.reach[side] for c in corners) for side in (0, 1))
+        # The tangent at the scale z has slope β = −1 − ln z, and z lies between these masses.
         self.slopes = -1 - np.linspace(np.log(most), np.log(least), _SLOPES)
 
-    def dearest(
+    def best_columns(
         self,
         multipliers: FloatArray,
         tolerance: float,
@@ -105,7 +107,9 @@ def of(cone: Cone, prior: FloatArray) -> RobustPricing | None:
     if len(cone.claims) != 1 or cone.claims[0].notion != "rldp":
         return None
     corners = list_corners(cone.claims[0], prior)
-    return RobustPricing(corners, prior, diagonal=cone.claims[0].diagonal) if corners is not None else None
+    if corners is None:
+        return None
+    return RobustPricing(corners, prior, diagonal=cone.claims[0].diagonal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ class _Completions:
 
 
 class _CornerSearch:
-    """Best-first search over corners, for given prices."""
+    """Branch and bound over the corners of each secret, for given prices."""
 
     def __init__(self, pricing: RobustPricing, multipliers: FloatArray, tolerance: float) -> None:
         self.pricing, self.corners, self.order = pricing, pricing.corners, pricing.order
@@ -133,7 +137,8 @@ class _CornerSearch:
             for c, price in zip(self.corners, prices, strict=True)
         ]
         best = [self._best(A, c.mass) for A, c in zip(self.worth, self.corners, strict=True)]
-        self.best, self.best_worth, self.best_mass = (np.stack(part, axis=2) for part in zip(*best, strict=True))
+        stacked = (np.stack(arrays, axis=2) for arrays in zip(*best, strict=True))
+        self.best, self.best_worth, self.best_mass = stacked
         self._completions: dict[int, _Completions] = {}
 
     def _best(self, worth: FloatArray, mass: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -146,7 +151,7 @@ class _CornerSearch:
         )
 
     def run(self, limits: Limits) -> tuple[FloatArray, float]:
-        """Expand all columns by one secret, then the chunks of largest bound first."""
+        """Expand all columns by one secret, then depth first, chunks of largest bound first."""
         columns, top = np.empty((0, len(self.pricing.prior))), self.tolerance
         pending = [nodes for nodes in (self._roots(),) if len(nodes)]
         while pending and not len(columns) and not limits.out_of_time():
@@ -167,7 +172,9 @@ class _CornerSearch:
     def quick_columns(self) -> FloatArray:
         """Decide the first secret only, and complete the columns with the best corners."""
         roots = self._roots()
-        return self._columns(self._children(roots)) if len(roots) else np.empty((0, len(self.pricing.prior)))
+        if not len(roots):
+            return np.empty((0, len(self.pricing.prior)))
+        return self._columns(self._children(roots))
 
     def _roots(self) -> _Nodes:
         lasts = np.array(self.pricing.first_lasts)
@@ -182,7 +189,8 @@ class _CornerSearch:
         for i in range(0, len(nodes), _CHUNK):
             chunk = nodes[i : i + _CHUNK]
             expanded.append(self._with_last(chunk) if chunk.undecided else self._with_corner(chunk))
-        children = _Nodes(*(np.concatenate(column) for column in zip(*(m.parts for m in expanded), strict=True)))
+        fields = zip(*(nodes.parts for nodes in expanded), strict=True)
+        children = _Nodes(*(np.concatenate(arrays) for arrays in fields))
         return children[np.argsort(-children.bound, kind="stable")]
 
     def _with_corner(self, nodes: _Nodes) -> _Nodes:
@@ -215,6 +223,7 @@ class _CornerSearch:
             + self.slopes * mass[:, None]
             + (completion.worth + self.slopes * completion.mass)[turn, last]
         )
+        # −D·e^β is largest where the bound −1 − β − ln(−D) is smallest.
         promise = np.where(D < 0, -D * np.exp(self.slopes), 0.0)
         slope = np.argmax(promise, axis=1)
         index = np.arange(len(turn))
@@ -242,13 +251,15 @@ class _CornerSearch:
             return np.where(D_best < 0, -1 - best_beta - np.log(-D_best), np.inf)
 
     def _completion(self, decided: int) -> _Completions:
+        """Return the completions after so many decided secrets; computed once each."""
         if decided not in self._completions:
             undecided = self.order[decided:]
             worth, mass = (self._totals(x, undecided) for x in (self.best_worth, self.best_mass))
-            value = (worth + self.slopes * mass)[:, self.order[1:]] if self.secrets > 1 else worth
-            likeliest = (
-                self.order[1:][np.argmax(value, axis=1)] if self.secrets > 1 else np.zeros_like(self.best[0, :, 0])
-            )
+            likeliest = np.zeros_like(self.best[0, :, 0])
+            if self.secrets > 1:
+                # The first secret is not among them: it is the last only in roots of its own.
+                value = (worth + self.slopes * mass)[:, self.order[1:]]
+                likeliest = self.order[1:][np.argmax(value, axis=1)]
             for x in (worth, mass):
                 x[:, _UNDECIDED] = np.take_along_axis(x, likeliest[:, None], axis=1)[:, 0]
             self._completions[decided] = _Completions(worth, mass, likeliest)
@@ -267,15 +278,14 @@ class _CornerSearch:
         worth = (nodes.worth + completion.worth[nodes.turn, nodes.last, nodes.slope]) / z - np.log(z)
         selected = np.flatnonzero(worth > self.tolerance)
         selected = selected[np.argsort(-worth[selected], kind="stable")]
+        # One column per turn and last, the best of each.
         _, first = np.unique(
             nodes.turn[selected] * (self.secrets + 1) + nodes.last[selected],
             return_index=True,
         )
         selected = selected[np.sort(first)[:_MAX_RETURNED]]
-        q = np.array([self._completed(nodes, int(i)) for i in selected]).reshape(
-            -1,
-            len(self.pricing.prior),
-        )
+        completed = [self._completed(nodes, int(i)) for i in selected]
+        q = np.array(completed).reshape(-1, len(self.pricing.prior))
         return np.asarray(q / (q @ self.pricing.prior)[:, None], dtype=np.float64)
 
     def _completed(self, nodes: _Nodes, i: int) -> FloatArray:

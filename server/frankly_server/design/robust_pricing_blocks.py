@@ -20,6 +20,7 @@ from frankly_server.design.linear import FloatArray
 # Corners are computed by dividing by f, and columns by dividing by their mass: below these sizes
 # the float errors would exceed the safety margin of the bounds.
 _MIN_FREE, _MIN_MASS = 1e-4, 1e-6
+# Corners grow with 2^values; larger tables are left to branch and bound.
 _MAX_VALUES, _MAX_ENTRIES = 8, 40_000_000
 
 
@@ -85,10 +86,8 @@ class SecretBlock:
             T, exists = T[exists.any(axis=0)], exists[:, exists.any(axis=0)]
             between = inside[T] * width[..., None]
             between[..., u] = np.clip(m[:, T] / self.lower[u], 0.0, width)
-            points, present = (
-                np.concatenate([points, between], axis=1),
-                np.concatenate([present, exists], axis=1),
-            )
+            points = np.concatenate([points, between], axis=1)
+            present = np.concatenate([present, exists], axis=1)
         return points, present
 
     def turns(self, ratio: float, *, last: bool) -> FloatArray:
@@ -158,8 +157,8 @@ def list_corners(claim: Claim, prior: FloatArray) -> list[Corners] | None:
     if 4 * len(turns) * len(blocks) * 2**values * values > _MAX_ENTRIES:
         return None
     priors = prior.reshape(len(blocks), values)
-    corners = [Corners.of(block, turns, ratio, block_prior) for block, block_prior in zip(blocks, priors, strict=True)]
-    return corners if sum(corners.reach[0] for corners in corners) > _MIN_MASS else None
+    by_secret = [Corners.of(block, turns, ratio, p) for block, p in zip(blocks, priors, strict=True)]
+    return by_secret if sum(corners.reach[0] for corners in by_secret) > _MIN_MASS else None
 
 
 def blocks_of(claim: Claim) -> list[SecretBlock] | None:
@@ -169,7 +168,8 @@ def blocks_of(claim: Claim) -> list[SecretBlock] | None:
     free = [float(1 - sum(row, Fraction(0))) for row in exact]
     if min(free) < _MIN_FREE or (len(bounds) < 2 and not claim.diagonal):
         return None
-    return [SecretBlock(np.array([float(L) for L in row]), f) for row, f in zip(exact, free, strict=True)]
+    lower = [np.array([float(L) for L in row]) for row in exact]
+    return [SecretBlock(L, f) for L, f in zip(lower, free, strict=True)]
 
 
 def _turns(blocks: list[SecretBlock], ratio: float, *, diagonal: bool) -> FloatArray:

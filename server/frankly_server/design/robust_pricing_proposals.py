@@ -15,6 +15,7 @@ from frankly_server.design.linear import FloatArray
 from frankly_server.design.robust_pricing import RobustPricing
 from frankly_server.design.robust_pricing_blocks import Corners, SecretBlock, blocks_of
 
+# Turns, slopes and values of m that are tried for every secret.
 _TURNS = 12
 _SLOPES, _LOWEST = 3, 5
 _TINY = 1e-9  # a lower bound of 0 would divide by zero
@@ -54,6 +55,7 @@ class Proposals:
         )
         m = lower_side[:, None] * np.linspace(0.0, 1.0, _LOWEST)
         M = m + ((upper_side - lower_side) / block.free)[:, None]
+        # Slopes β = −1 − ln z for scales z from 1 to E².
         slopes = -1 - np.log(self._ratio) * np.linspace(0.0, 2.0, _SLOPES)
         worth = (p * (xlogy(M, M) - xlogy(m, m))[..., None])[:, :, None]  # roles and turns, m, slopes, values
         worth = worth - (prices - slopes[:, None] * p) * (M - m)[..., None, None]

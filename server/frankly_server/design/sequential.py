@@ -167,6 +167,7 @@ def _levels(epsilon: Fraction, shares: Sequence[Fraction], spending: Spending) -
     total = Fraction(*level_for(epsilon))
     if spending == "carried":
         spent = [sum(shares[: i + 1], Fraction(0)) * epsilon for i in range(len(shares) - 1)]
+        # A partial sum is rounded by itself too; no step may exceed the total.
         return [min(total, Fraction(*level_for(e))) for e in spent] + [total]
     steps = [Fraction(*level_for(share * epsilon)) for share in shares[:-1]]
     return [
@@ -184,6 +185,7 @@ class Conditions:
     """
 
     def __init__(self, prior: Prior, attributes: tuple[int, ...]) -> None:
+        # Python integers: products of counts and weights exceed 64 bits.
         self._joint = np.array(prior.joint, dtype=object).reshape(prior.secrets, *attributes)
         self.factors: dict[int, Table] = {}
 

@@ -89,6 +89,7 @@ def most_gain(
             programme.generated(generated.columns, generated.theta, generated.bound, generated.multipliers),
             False,
         )
+        # A repair runs over the generated columns, since the rays are not listed.
         rays = _repair_rays(generated.columns)
     return SolverResult(_identifying(rays, prior, best, objective, deficient=deficient), exact)
 
@@ -134,7 +135,8 @@ def least_variance_over(
     solution = minimax.least_variance_over(base_at, targets, truths, starts, limits).made
     # Thinning also keeps E[|d|²|x] for the scores d, so the variance stays the same at every truth.
     A = (solution.columns.T * solution.theta) @ solution.columns
-    squares = solution.columns * np.sum((solution.columns @ np.linalg.solve(A, targets.T)) ** 2, axis=1)[:, None]
+    scores = solution.columns @ np.linalg.solve(A, targets.T)
+    squares = solution.columns * np.sum(scores**2, axis=1)[:, None]
     return SolverResult(
         _thinned_optimum(solution.columns, solution.theta, solution.bound, squares.T),
         exact=solution.certificate.exact,
@@ -191,8 +193,10 @@ def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
     ε-LDP implies every notion at level ε except the degree of privacy violation, so the verifier
     decides.
     """
-    levels = [level for claim in cone.claims for level in (claim.level, claim.low_level) if level is not None]
+    both_levels = [level for claim in cone.claims for level in (claim.level, claim.low_level)]
+    levels = [level for level in both_levels if level is not None]
     lowest = min(levels, key=lambda level: Fraction(*level))
+    # At level 1 randomised response is constant and identifies nothing.
     if Fraction(*lowest) <= 1:
         return None
     mechanism = grr(cone.answers, lowest)

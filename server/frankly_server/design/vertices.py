@@ -20,10 +20,12 @@ def extreme_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
     Double description method on GMP rationals: in floats it loses vertices silently (DESIGN §9.14,
     §9.17). The cone is pointed because q ≥ 0, so its rays generate it.
     """
+    # cdd takes rows b + A·q ≥ 0 with b in the first column; here b = 0.
     nonnegative = [[0] + [int(i == x) for i in range(dimension)] for x in range(dimension)]
     inequalities = [[Fraction(v) for v in row] for row in nonnegative + [[0, *row] for row in rows]]
     matrix = cdd.gmp.matrix_from_array(inequalities, rep_type=RepType.INEQUALITY)
     generators = cdd.gmp.copy_generators(cdd.gmp.polyhedron_from_matrix(matrix))
+    # cdd marks rays with 0 in the first column; the only vertex, marked 1, is the origin.
     return sorted(_coprime(row[1:]) for row in generators.array if row[0] == 0)
 
 

@@ -88,11 +88,11 @@ def test_columns_worth_most_are_found_and_proven_as_all_rays_say(secrets: int, v
             prices = random_prices(rng, p)
             best = float(np.max(worth(V, p, prices)))
             for above in (1e-8, 0.1):
-                columns, bound = pricing.dearest(prices, best + above, Limits())
+                columns, bound = pricing.best_columns(prices, best + above, Limits())
                 assert len(columns) == 0
                 assert bound == pytest.approx(best + above, abs=1e-12)
             for below in (1e-6, 0.3):
-                columns, bound = pricing.dearest(prices, best - below, Limits())
+                columns, bound = pricing.best_columns(prices, best - below, Limits())
                 found = worth(columns, p, prices)
                 assert np.all(found > best - below - 1e-9)
                 assert np.max(found) <= best + 1e-9
@@ -111,7 +111,7 @@ def test_every_column_keeps_the_claim_and_none_beats_the_bound() -> None:
         assert pricing is not None
         for _ in range(3):
             prices = random_prices(rng, p)
-            columns, bound = pricing.dearest(prices, -10.0, Limits())
+            columns, bound = pricing.best_columns(prices, -10.0, Limits())
             assert len(columns) > 5
             for v in columns:
                 assert np.min(rows @ v) > -1e-9 * np.max(v)
@@ -123,7 +123,7 @@ def test_every_column_keeps_the_claim_and_none_beats_the_bound() -> None:
                 for rival in (v, w):
                     assert worth(rival[None], p, prices)[0] <= bound + 1e-9
             best = max(float(np.max(worth(columns, p, prices))), *(float(worth(v[None], p, prices)[0]) for v in rivals))
-            assert len(pricing.dearest(prices, bound, Limits())[0]) == 0
+            assert len(pricing.best_columns(prices, bound, Limits())[0]) == 0
             assert bound >= best - 1e-9
 
 
@@ -144,7 +144,7 @@ def test_a_bound_that_is_cut_short_still_holds() -> None:
     for asked in range(6):
         left = itertools.count()
         limits = Limits(out_of_time=lambda left=left, asked=asked: next(left) >= asked)  # type: ignore[misc]
-        bounds.append(pricing.dearest(prices, best + 1e-9, limits)[1])
+        bounds.append(pricing.best_columns(prices, best + 1e-9, limits)[1])
         assert bounds[-1] >= best
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[0] > best + 1e-3  # nothing was looked at yet
@@ -161,7 +161,7 @@ def test_it_agrees_with_branch_and_bound() -> None:
         best = float(np.max(worth(listed(claim, prior), base.prior, prices)))
         for tolerance in (best - 1e-5, best + 1e-5):
             boxes = branch.bound(base, Information(base), prices / base.scale, tolerance, Limits(), 10**6)
-            parts = pricing.dearest(prices, tolerance, Limits())
+            parts = pricing.best_columns(prices, tolerance, Limits())
             assert bool(len(boxes[0])) == bool(len(parts[0])) == (tolerance < best)
 
 
@@ -274,7 +274,7 @@ def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
     pricing = robust_pricing.of(base.cone, p)
     assert pricing is not None
     # the multipliers prove the bound on their own: no column is worth more than its price
-    assert len(pricing.dearest(made.multipliers, 1e-6, Limits())[0]) == 0
+    assert len(pricing.best_columns(made.multipliers, 1e-6, Limits())[0]) == 0
     for _ in range(40):
         v = base.maximise(np.array([rng.gauss(0, 1) for _ in p]))
         assert worth(v[None], p, made.multipliers)[0] <= 1e-9

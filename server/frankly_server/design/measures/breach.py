@@ -43,6 +43,7 @@ def _highest(table: LiftTable, shares: Sequence[Fraction], rho: Fraction) -> Fra
     best = rho
     for column in zip(*table, strict=True):
         remaining, posterior = rho, Fraction(0)
+        # A fractional knapsack: taking secrets by decreasing lift gives the largest posterior.
         for lift, share in sorted(zip(column, shares, strict=True), reverse=True):
             mass = min(remaining, share)
             remaining, posterior = remaining - mass, posterior + mass * lift

@@ -74,6 +74,7 @@ def measure(
 
 def secret_channel(weights: Weights, prior: Prior) -> list[list[int]]:
     """Return P(y|s) as whole numbers with equal row sums, row = secret; zeros without mass."""
+    # One denominator for all secrets, so that every row has the same sum.
     common = math.lcm(*(mass for mass in prior.masses if mass))
     columns = list(zip(*weights, strict=True))
     return [
@@ -120,8 +121,10 @@ def _variances(
     if targets is not None or rank == len(weights):
         return objectives.target_variances(weights, shares, targets)
     # A single share is estimable iff it is a row of the reduced basis of the span of the columns.
-    basis = [row for row in rational.row_echelon(list(zip(*weights, strict=True))) if sum(map(bool, row)) == 1]
-    estimable = dict(zip(basis, objectives.target_variances(weights, shares, basis), strict=True)) if basis else {}
+    reduced = rational.row_echelon(list(zip(*weights, strict=True)))
+    basis = [row for row in reduced if sum(map(bool, row)) == 1]
+    variances = objectives.target_variances(weights, shares, basis) if basis else []
+    estimable = dict(zip(basis, variances, strict=True))
     units = [tuple(Fraction(x == i) for i in range(len(weights))) for x in range(len(weights))]
     return [estimable.get(unit, math.inf) for unit in units]
 

@@ -50,6 +50,7 @@ def leakage(weights: Weights, prior: Prior) -> Leakage:
     weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
     """
     columns, joint = list(zip(*weights, strict=True)), present(prior)
+    # A list, because both sides of the average are read from it.
     around = list(average_ratios(columns, joint))
     return Leakage(
         _largest(c for c in around if not c.low),
