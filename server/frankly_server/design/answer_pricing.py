@@ -26,7 +26,9 @@ def best_columns(prior: FloatArray, ratio: float, multipliers: FloatArray) -> tu
 
     Parameters
     ----------
-    prior : p, shape (a,). ratio : E > 1. multipliers : λ, shape (a,), the price of v_x.
+    prior : p, shape (a,).
+    ratio : E > 1.
+    multipliers : λ, shape (a,), the price of v_x.
 
     No columns are returned beyond `MOST_ANSWERS` answers; the bound still holds.
     """

@@ -53,9 +53,12 @@ class _RowBuilder:
 class ConeBase:
     """Polytope {v ≥ 0 : p·v = 1, v in the cone}: bounded, and it contains the constant column.
 
-    answers : a. prior : p, shape (a,). scale : σ, shape (a,), positive; t = σ∘v. polytope : over t,
-    then the auxiliary variables; its bounds `high` are the largest values that occur. corners : for
-    each answer x a column t with the largest t_x.
+    answers : a.
+    prior : p, shape (a,).
+    scale : σ, shape (a,), positive; t = σ∘v.
+    polytope : over t, then the auxiliary variables; its bounds `high` are the largest values that
+        occur.
+    corners : for each answer x a column t with the largest t_x.
     """
 
     def __init__(self, cone: Cone, prior: Prior) -> None:

@@ -30,8 +30,9 @@ _MAX_CELLS = 1 << 20
 def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: FloatArray) -> float:
     """Return the total variance of the shares at n = 1 if the truth is `truth`, shape (answers,).
 
-    decoder_prior : counts of the answers, from which the published decoder is made. Returns inf if
-    some share cannot be estimated, nan if there are too many reports to list.
+    decoder_prior : counts of the answers, from which the published decoder is made.
+
+    Returns inf if some share cannot be estimated, nan if there are too many reports to list.
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return math.fsum(target_variances(mechanism, truth, None))
@@ -46,8 +47,10 @@ def mean_squares(
 
     mechanism : a table or a product; sets are decoded from counts of the answers instead.
 
-    targets : W, shape (t, answers); None for the shares. Returns None if some target cannot be
-    estimated; nan in every place if there are too many reports to list.
+    targets : W, shape (t, answers); None for the shares.
+
+    Returns None if some target cannot be estimated; nan in every place if there are too many
+    reports to list.
     """
     prior = np.array(decoder_prior, dtype=np.float64)
     factors = [(rows, prior) for rows in [kinds.rows_of(mechanism)] if rows is not None]
@@ -76,9 +79,10 @@ def mean_squares(
 class AtTruths:
     """Variances at n = 1 with the published decoder.
 
-    largest : total of the targets, the maximum over all plausible truths. variances : at each
-    point; empty for mixtures. target_variances : of each target at the design prior. variance :
-    total of the shares at the design prior.
+    largest : total of the targets, the maximum over all plausible truths.
+    variances : at each point; empty for mixtures.
+    target_variances : of each target at the design prior.
+    variance : total of the shares at the design prior.
     """
 
     largest: float

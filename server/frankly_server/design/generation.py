@@ -43,10 +43,12 @@ _FEW_BOXES, _ALL_BOXES = 200, 10**9
 class GeneratedMechanism:
     """Best mechanism made of the generated columns.
 
-    columns : all generated columns, scaled to p·v = 1, shape (n, a). theta : shape (n,), the
-    expected share of each report. value : the objective. bound : upper bound over all mechanisms of
-    the cone. multipliers : λ, shape (a,), of the best proof: Σλ = bound and λ·v ≥ gain(v) for every
-    column, once pricing has proved any bound.
+    columns : all generated columns, scaled to p·v = 1, shape (n, a).
+    theta : shape (n,), the expected share of each report.
+    value : the objective.
+    bound : upper bound over all mechanisms of the cone.
+    multipliers : λ, shape (a,), of the best proof: Σλ = bound and λ·v ≥ gain(v) for every column,
+        once pricing has proved any bound.
     """
 
     columns: FloatArray
@@ -185,7 +187,8 @@ def generate(
 class _Proof:
     """Best bound so far and the prices λ that prove it, Σλ = bound.
 
-    centred : a proof has replaced the first guess. smoothing : the next prices are smoothed.
+    centred : a proof has replaced the first guess.
+    smoothing : the next prices are smoothed.
     """
 
     bound: float

@@ -59,31 +59,38 @@ def design_json(
 ) -> dict[str, Any]:
     """Design a mechanism from a JSON request.
 
-    In: prior {"joint"}; notion with its levels (epsilon; epsilon_low and epsilon_high, null for
-    none; delta; attributes; robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and
-    diagonal; dpv and sensitive), or notions, a list of such objects that must all be kept; optional
-    priors (every prior-based notion holds under each of them too), ceiling_cap (nats: ε-LDP of the
-    answer as a further claim), mechanism with its own parameters (p00, p11, alpha in nats: with one
-    of these levels may be omitted, and the answer states those that hold; region, lift_measure,
-    lift_order), objective (variance, information, hamming), targets (rows of numbers, one per
-    answer, or "shares"), criterion ("total" or "worst"), truths (the largest variance over these
-    counts; see `read_truths`), variance_cap (with the objective information), frontier (2 to 200
-    points between least variance and most information), method ("auto", or "vertices" to list every
-    ray exactly), limits {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}, and two that
-    default to true, because nothing is published here and the answer states the fact:
-    accept_identity (false refuses a mechanism that sends answers unchanged) and
-    accept_unidentifiable (false gives up at most 1% of the objective to make every share
-    estimable). timer : seconds from a clock that never runs backwards, for limits.seconds. progress
-    : see `limits.Progress`. stopped : once true, the best result so far is returned, as when time
-    is up.
+    timer : seconds from a clock that never runs backwards, for limits.seconds.
+    progress : see `limits.Progress`.
+    stopped : once true, the best result so far is returned, as when time is up.
 
-    Out: kind, bits, weights (params for other kinds than dense), matrix (null beyond 1024 reports
-    of another kind, whose columns are listed in symbols), information, information_bound (null
-    unless it was the objective), normalised_information, variance, gap, certified, rank,
-    identifiable, measures, parameters, warnings in words, and regret: the cost if all answers are
-    equally common (null if the ratio is at most `regret.LEAST_RATIO`, if some share cannot be
-    estimated, and for targets other than the shares). Figures that cannot be computed for too many
-    reports are null.
+    Keys of the request:
+
+    - prior: {"joint": counts or probabilities}. Required.
+    - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
+      robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv and sensitive.
+      Or notions, a list of such objects, all of which must be kept.
+    - priors: further priors; every prior-based notion holds under each of them too.
+    - ceiling_cap: nats; ε-LDP of the answer as a further claim.
+    - mechanism with its own parameters: p00, p11, alpha in nats (with one of these, levels may be
+      omitted, and the response states those that hold); region, lift_measure, lift_order.
+    - objective: variance, information or hamming.
+    - targets: rows of numbers, one per answer, or "shares". criterion: "total" or "worst".
+    - truths: minimise the largest variance over these counts; see `read_truths`.
+    - variance_cap: with the objective information.
+    - frontier: 2 to 200 points between least variance and most information.
+    - method: "auto", or "vertices" to list every ray exactly.
+    - limits: {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}.
+    - accept_identity: false refuses a mechanism that sends answers unchanged. accept_unidentifiable:
+      false gives up at most 1% of the objective to make every share estimable. Both default to true,
+      because nothing is published here and the response states the fact.
+
+    Keys of the response: kind, bits, weights (params for other kinds than dense), matrix (null beyond
+    1024 reports of another kind, whose columns are listed in symbols), information,
+    information_bound (null unless it was the objective), normalised_information, variance, gap,
+    certified, rank, identifiable, measures, parameters, warnings (sentences), and regret: the cost
+    if all answers are equally common (null if the ratio is at most `regret.LEAST_RATIO`, if some
+    share cannot be estimated, and for targets other than the shares). Figures that cannot be
+    computed for too many reports are null.
 
     Raises InvalidInput, naming the field.
     """

@@ -188,11 +188,15 @@ def minimise_trace(
 
     Parameters
     ----------
-    U : shape (n, a), one column of a mechanism per row, zero rows for slack variables. C : shape
-    (m, n). d : shape (m,). W : shape (t, a), the targets, of rank a unless `fixed` is positive
-    definite (else A would be singular at the optimum); the identity for all shares. cost : shape
-    (n,), default 0. fixed : shape (a, a), default 0. start : shape (n,), positive; default equal
-    weights. tolerance : duality gap relative to the objective to stop at.
+    U : shape (n, a), one column of a mechanism per row, zero rows for slack variables.
+    C : shape (m, n).
+    d : shape (m,).
+    W : shape (t, a), the targets, of rank a unless `fixed` is positive definite (else A would be
+        singular at the optimum); the identity for all shares.
+    cost : shape (n,), default 0.
+    fixed : shape (a, a), default 0.
+    start : shape (n,), positive; default equal weights.
+    tolerance : duality gap relative to the objective to stop at.
 
     Returns
     -------

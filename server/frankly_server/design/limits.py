@@ -21,10 +21,11 @@ class Limits:
     """Limits of a search.
 
     gap : distance from the proven bound up to which a design is called certified, in (0, 1]:
-    relative to the value of a variance, absolute for information (nats) and error rates.
+        relative to the value of a variance, absolute for information (nats) and error rates.
     out_of_time : polled throughout the search, also for a user's stop; once it returns True, the
-    best result so far is returned. memory : megabytes for open branches; beyond, the search ends
-    with its current bound. progress : called at every improvement.
+        best result so far is returned.
+    memory : megabytes for open branches; beyond, the search ends with its current bound.
+    progress : called at every improvement.
     """
 
     gap: float = 1e-6

@@ -34,9 +34,10 @@ class LinearOptimum:
 class Support:
     """Farthest point of a polytope in a direction c.
 
-    x : a vertex, shape (n,). bound : upper bound of c·x by weak duality; it does not rest on the
-    solver's tolerances. reduced : shape (n,), the reduced costs c − Aᵀy; a point whose x_j is δ off
-    its bound has c·x ≤ bound − |reduced_j|·δ.
+    x : a vertex, shape (n,).
+    bound : upper bound of c·x by weak duality; it does not rest on the solver's tolerances.
+    reduced : shape (n,), the reduced costs c − Aᵀy; a point whose x_j is δ off its bound has c·x ≤
+        bound − |reduced_j|·δ.
     """
 
     x: FloatArray
@@ -245,7 +246,9 @@ def lp(cost: FloatArray, matrix: FloatArray, rhs: FloatArray) -> LinearOptimum:
 
     Parameters
     ----------
-    cost : shape (n,). matrix : shape (m, n), every entry finite. rhs : shape (m,).
+    cost : shape (n,).
+    matrix : shape (m, n), every entry finite.
+    rhs : shape (m,).
 
     Raises
     ------

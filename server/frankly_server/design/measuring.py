@@ -32,15 +32,19 @@ _MAX_ENTRIES = 64
 def measure_json(obj: Any) -> dict[str, Any]:
     """Measure a mechanism from a JSON request.
 
-    In: prior {"joint"}, and either weights (whole numbers, equal row sums) or matrix
-    (probabilities, each row within 1e-9 of 1 and then rescaled); row = truth. A prior of s × u
-    counts beside s·u rows is one of answers (s, u), row-major. Optional: attributes (sizes) for
-    srlip; sensitive (a row of the prior) for dpv; orders (numbers from 1e-6 to 1e6, or "inf";
-    default [2]); breaches (probabilities of events, numbers or decimal strings); targets (rows of
-    numbers, or "shares") for target_variances.
+    Keys of the request:
 
-    Out: the figures of `measures.measure`, and over answers (s, u) realised_epsilon, which is their
-    secret_ldp.
+    - prior: {"joint": counts or probabilities}. Required.
+    - weights: whole numbers, equal row sums. Or matrix: probabilities, each row within 1e-9 of 1 and
+      then rescaled. Row = truth. A prior of s × u counts beside s·u rows is one of answers (s, u),
+      row-major.
+    - attributes: sizes, for srlip. sensitive: a row of the prior, for dpv.
+    - orders: numbers from 1e-6 to 1e6, or "inf"; default [2].
+    - breaches: probabilities of events, numbers or decimal strings.
+    - targets: rows of numbers, or "shares", for target_variances.
+
+    Keys of the response: those of `measures.measure`, and over answers (s, u) realised_epsilon, which
+    is their secret_ldp.
 
     Raises InvalidInput, naming the field.
     """

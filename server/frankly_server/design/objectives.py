@@ -84,7 +84,7 @@ def target_variances(
     """Return the variance at n = 1 of each target's unbiased estimate, at the prior's shares.
 
     targets : rows W, exact, one number per answer; None for all shares. Infinite for a target that
-    is not estimable.
+        is not estimable.
     """
     # The rank is exact: a float rank would decide by a tolerance whether a variance is finite.
     size = rational.rank(weights)

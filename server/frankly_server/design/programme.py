@@ -41,10 +41,11 @@ _ROW_ERROR = 1e-9
 class Optimum:
     """Mechanism over rays: report j is θ_j times the scaled ray j.
 
-    rays : whole-number columns. theta : shape (reports,), all positive. bound : proven bound of the
-    objective, from above for the information (nats), from below for tr(A⁻¹), up to float rounding
-    in its last digits. multipliers : shape (answers,), the certificate of the bound: see
-    `most_gain`.
+    rays : whole-number columns.
+    theta : shape (reports,), all positive.
+    bound : proven bound of the objective, from above for the information (nats), from below for
+        tr(A⁻¹), up to float rounding in its last digits.
+    multipliers : shape (answers,), the certificate of the bound: see `most_gain`.
     """
 
     rays: tuple[Ray, ...]

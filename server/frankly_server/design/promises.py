@@ -61,7 +61,9 @@ def differential(epsilon: Fraction, delta: Fraction) -> Claim:
 def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Claim:
     """Return (ε_l, ε_u)-ALIP: −ε_l ≤ ln P(y|s)/P(y) ≤ ε_u  [Lift Def 3].
 
-    low, high : nats; None for a side without a promise. Raises InvalidInput if both are None.
+    low, high : nats; None for a side without a promise.
+
+    Raises InvalidInput if both are None.
     """
     if low is None and high is None:
         raise InvalidInput(

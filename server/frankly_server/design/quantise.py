@@ -46,8 +46,9 @@ def quantise(
     Parameters
     ----------
     rows : whole numbers proportional to Q(·|x), one row per answer; every row has a positive sum.
-    claims : the result keeps all of them. prior : counts of the answers. bits : 48 to publish,
-    fewer for tests.
+    claims : the result keeps all of them.
+    prior : counts of the answers.
+    bits : 48 to publish, fewer for tests.
 
     Raises
     ------

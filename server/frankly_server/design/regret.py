@@ -38,7 +38,8 @@ class Regret:
     """Cost of a mechanism if all answers are equally common.
 
     ratio : its total variance of the shares over that of the best known mechanism with the same
-    claims; above `LEAST_RATIO`. against : the name of that mechanism.
+        claims; above `LEAST_RATIO`.
+    against : the name of that mechanism.
     """
 
     ratio: float
@@ -73,7 +74,7 @@ def regret(
 
     claims : all its promises, with levels; the exact verifier accepts every peer under all of them.
     decoder_prior : counts of the answers, as published. If a notion rests on a prior, the optimum
-    for equal shares is a peer too, provided that its cone is small enough to list.
+        for equal shares is a peer too, provided that its cone is small enough to list.
     """
     even = np.full(mechanism.answers, 1 / mechanism.answers)
     variance = total_variance(mechanism, decoder_prior, even)

@@ -24,16 +24,21 @@ MECHANISMS = (*OPTIMA, *FAMILIES)
 class DesignRequest:
     """Request to the engine.
 
-    prior : public counts; the objective is taken at its shares of the answers. claims : all of them
-    must hold; `promises` builds them. mechanism : one of MECHANISMS. explicit : a family's own
-    parameters, with which claims may leave their level open. objective : what `optimal` optimises,
-    variance, information or hamming. targets : rows W of exact numbers, one per answer: the
-    estimates W·p whose variance counts; None for all shares. criterion : total or worst variance of
-    the targets. truths : the largest total variance over these counts, instead of that at the
-    prior's shares. variance_cap : with the objective information, the largest total variance
-    allowed. method : auto, or vertices to list every ray exactly. accept_identity : take a
-    mechanism that sends answers unchanged. accept_unidentifiable : take the mechanism as it is,
-    even if some shares cannot be estimated from it. limits : see `Limits`.
+    prior : public counts; the objective is taken at its shares of the answers.
+    claims : all of them must hold; `promises` builds them.
+    mechanism : one of MECHANISMS.
+    explicit : a family's own parameters, with which claims may leave their level open.
+    objective : what `optimal` optimises, variance, information or hamming.
+    targets : rows W of exact numbers, one per answer: the estimates W·p whose variance counts; None
+        for all shares.
+    criterion : total or worst variance of the targets.
+    truths : the largest total variance over these counts, instead of that at the prior's shares.
+    variance_cap : with the objective information, the largest total variance allowed.
+    method : auto, or vertices to list every ray exactly.
+    accept_identity : take a mechanism that sends answers unchanged.
+    accept_unidentifiable : take the mechanism as it is, even if some shares cannot be estimated
+        from it.
+    limits : see `Limits`.
     """
 
     prior: Prior

@@ -15,18 +15,25 @@ from frankly_server.design.cones import Level
 class Design:
     """Mechanism that keeps its claims, with figures computed from its whole numbers.
 
-    mechanism : of any kind; optima are tables. claims : with the levels that were verified. ceiling
-    : leakage under every prior as a ratio, None if infinite. information, normalised_information :
-    nats, share of H(X). variance : total of the unbiased shares at n = 1 under the prior, inf if
-    not identifiable. target_variances : of each target, or of each share. hamming : probability
-    that the best guess from a report is wrong. value, bound, gap : the objective reached, the
-    proven bound of any mechanism that keeps the claims, their distance; bound and gap are None for
-    families. certified : gap within the limit. exact : every ray of the cone was checked one by one
-    (otherwise the bound comes from branch and bound or a relaxation). rank : exact; identifiable :
-    rank equals the number of answers; estimable : as text, the combinations that can be estimated.
-    eta : share of constant noise mixed in by rounding. identity : every report reveals the answer.
-    decoder_prior : counts of the answers from which the published decoder is made. parameters : a
-    family's own.
+    mechanism : of any kind; optima are tables.
+    claims : with the levels that were verified.
+    ceiling : leakage under every prior as a ratio, None if infinite.
+    information, normalised_information : nats, share of H(X).
+    variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
+    target_variances : of each target, or of each share.
+    hamming : probability that the best guess from a report is wrong.
+    value, bound, gap : the objective reached, the proven bound of any mechanism that keeps the
+        claims, their distance; bound and gap are None for families.
+    certified : gap within the limit.
+    exact : every ray of the cone was checked one by one (otherwise the bound comes from branch and
+        bound or a relaxation).
+    rank : exact rank of the table.
+    identifiable : rank equals the number of answers.
+    estimable : as text, the combinations that can be estimated.
+    eta : share of constant noise mixed in by rounding.
+    identity : every report reveals the answer.
+    decoder_prior : counts of the answers from which the published decoder is made.
+    parameters : a family's own.
 
     If there are too many reports to list, information and hamming are nan, for a product the
     variances too. Variances of sets are those of the estimate from the counts of each answer in
@@ -73,9 +80,11 @@ class Design:
 class FrontierPoint:
     """Verified mechanism on the frontier, with bounds and figures of its whole numbers.
 
-    information : nats. variance : total of the targets. information_bound : upper bound of the
-    information of all mechanisms that keep the claims at this variance. variance_bound : lower
-    bound of their variance at this information.
+    information : nats.
+    variance : total of the targets.
+    information_bound : upper bound of the information of all mechanisms that keep the claims at
+        this variance.
+    variance_bound : lower bound of their variance at this information.
     """
 
     mechanism: DenseMechanism

@@ -39,8 +39,9 @@ _SAFETY = 1e-10
 class _Nodes:
     """Partial columns, decided for the first secrets in order; every array has length n.
 
-    chosen : the corners taken, shape (n, decided). worth, mass : Σ A_s and Σ z_s of the decided
-    secrets. bound : upper bound of the worth of every completion, attained at the slope `slope`.
+    chosen : the corners taken, shape (n, decided).
+    worth, mass : Σ A_s and Σ z_s of the decided secrets.
+    bound : upper bound of the worth of every completion, attained at the slope `slope`.
     """
 
     turn: IntArray
@@ -93,7 +94,7 @@ class RobustPricing:
         """Return (columns v worth more than `tolerance`, shape (n, a); a bound of all).
 
         multipliers : λ, shape (a,), the price of v_x. The bound is `tolerance` if no column is
-        worth more.
+            worth more.
         """
         return _CornerSearch(self, multipliers, tolerance - _SAFETY).run(limits)
 

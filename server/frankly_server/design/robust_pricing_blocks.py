@@ -27,7 +27,8 @@ _MAX_VALUES, _MAX_ENTRIES = 8, 40_000_000
 class SecretBlock:
     """Part of the columns that belongs to one secret.
 
-    lower : L, shape (k,), entries ≥ 0. free : f = 1 − ΣL > 0.
+    lower : L, shape (k,), entries ≥ 0.
+    free : f = 1 − ΣL > 0.
     """
 
     def __init__(self, lower: FloatArray, free: float) -> None:
@@ -44,10 +45,12 @@ class SecretBlock:
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Return (two points per set T of values, M on T and m elsewhere; mask of existence).
 
-        inside : shape (v, n, k). lower_side, upper_side : shape (v,), 0 < lower ≤ upper. Shapes of
-        the results: (v, 2n, k) and (v, 2n). With w = L(T): if both sides can be tight, M − m =
-        (upper − lower)/f and m = lower − w·(M − m) ≥ 0, and there is no second point. Otherwise m =
-        0; the upper side is tight at the first point, the lower side at the second.
+        inside : shape (v, n, k).
+        lower_side, upper_side : shape (v,), 0 < lower ≤ upper.
+
+        Shapes of the results: (v, 2n, k) and (v, 2n). With w = L(T): if both sides can be tight, M
+        − m = (upper − lower)/f and m = lower − w·(M − m) ≥ 0, and there is no second point.
+        Otherwise m = 0; the upper side is tight at the first point, the lower side at the second.
         """
         w = inside @ self.lower
         width = ((upper_side - lower_side) / self.free)[:, None]
@@ -105,8 +108,9 @@ class SecretBlock:
 class Corners:
     """Corners of one secret's part at every turn v, in both roles: not the last (0), the last (1).
 
-    points : shape (2, turns, n, values). present : shape (2, turns, n), false for padding. entropy,
-    mass : p·q ln q and p·q of each point, the same shape.
+    points : shape (2, turns, n, values).
+    present : shape (2, turns, n), false for padding.
+    entropy, mass : p·q ln q and p·q of each point, the same shape.
     """
 
     points: FloatArray

@@ -85,7 +85,9 @@ def best_product(
     """Return the most informative product over all orders, spendings and a grid of shares of ε.
 
     parts : the grid holds equal shares, and for carried also all multiples of 1/parts with a
-    positive first share. Raises as `product_of`.
+        positive first share.
+
+    Raises as `product_of`.
     """
     size = len(attributes)
     equal = (Fraction(1, size),) * size
@@ -117,11 +119,13 @@ def product_of(
 
     Parameters
     ----------
-    prior : counts N[s][x], x row-major over the attributes, the last fastest. attributes : their
-    numbers of values. epsilon : nats. order : of the attributes, counted from 0. shares : of ε for
-    each attribute, in that order, ≥ 0. factor : designer of one attribute's mechanism; default
-    `most_informative`. Its rows are checked in exact
-        arithmetic.
+    prior : counts N[s][x], x row-major over the attributes, the last fastest.
+    attributes : their numbers of values.
+    epsilon : nats.
+    order : of the attributes, counted from 0.
+    shares : of ε for each attribute, in that order, ≥ 0.
+    factor : designer of one attribute's mechanism; default `most_informative`. Its rows are checked
+        in exact arithmetic.
 
     Raises
     ------

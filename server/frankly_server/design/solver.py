@@ -51,8 +51,8 @@ _GAINS: dict[str, type[Information] | type[Guessing]] = {
 class CurvePoint:
     """Mechanism on the frontier.
 
-    information_bound : upper bound of the information at its variance. variance_bound : lower bound
-    of the variance at its information.
+    information_bound : upper bound of the information at its variance.
+    variance_bound : lower bound of the variance at its information.
     """
 
     optimum: Optimum
@@ -74,7 +74,7 @@ def most_gain(
     """Maximise information or P(right guess); see `programme.most_gain` and `generation.generate`.
 
     deficient : accept a mechanism that does not identify every share. Otherwise it is repaired,
-    first by breaking ties, then for at most REPAIR_LOSS of the objective.
+        first by breaking ties, then for at most REPAIR_LOSS of the objective.
 
     Raises InvalidInput: optimiser_limit, not_identifiable.
     """
@@ -99,7 +99,10 @@ def least_variance(
 ) -> SolverResult:
     """Minimise the total variance of the targets, or the worst one; see `variance.criteria`.
 
-    targets : W, shape (t, a). criterion : total or worst. Raises InvalidInput(optimiser_limit).
+    targets : W, shape (t, a).
+    criterion : total or worst.
+
+    Raises InvalidInput(optimiser_limit).
     """
     minimise = {"total": criteria.least_variance, "worst": criteria.least_worst_variance}[criterion]
     solution = minimise(

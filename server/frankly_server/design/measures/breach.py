@@ -18,8 +18,9 @@ class Breach:
     """Extreme posterior probabilities over all reports, exact.
 
     highest : the largest posterior of an event of probability at most ρ: the ρ₂ of an upward breach
-        from ρ₁ = ρ. lowest : the smallest posterior of an event of probability at least ρ: the ρ₁
-        of a downward breach from ρ₂ = ρ.
+        from ρ₁ = ρ.
+    lowest : the smallest posterior of an event of probability at least ρ: the ρ₁ of a downward
+        breach from ρ₂ = ρ.
     """
 
     highest: Fraction

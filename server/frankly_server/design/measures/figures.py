@@ -28,9 +28,11 @@ class MeasureOptions:
     """Options of `measure`: measures beyond those that are always computed.
 
     orders : α in [1e-6, 1e6] or math.inf, of the α-lift and of Sibson's and Arimoto's information.
-    attributes : sizes, for SRLIP. sensitive : the row of one secret, for the degree of privacy
-    violation. breaches : ρ in [0, 1]. targets : rows of numbers, one per answer, whose unbiased
-    estimates' variances are computed; None for all shares.
+    attributes : sizes, for SRLIP.
+    sensitive : the row of one secret, for the degree of privacy violation.
+    breaches : ρ in [0, 1].
+    targets : rows of numbers, one per answer, whose unbiased estimates' variances are computed;
+        None for all shares.
     """
 
     orders: tuple[float, ...] = (2,)
@@ -47,15 +49,22 @@ def measure(
 ) -> dict[str, Any]:
     """Return every measure by its name in DESIGN §7; math.inf where infinite, levels rounded up.
 
-    Always: `lip`, `alip_low`, `alip_high`  [Funnel Def 2; Lift Def 3]; `secret_ldp`  [Funnel Def
-    1], which over answers (s, u) is the realised ε* of Robust §8.3; `answer_ldp` and `ceiling` (a
-    ratio); the measures of lift  [Lift Def 5, Def 6; `lift.measures`]; `information_secret` I(S;Y)
-    and `information` I(X;Y)  [Funnel (1)]; `normalised_information` I(X;Y)/H(X)  [Lift (13)];
-    `hamming`, the probability that the best guess of the answer is wrong; `variance`, the total of
-    the unbiased shares at n = 1  [twice Thesis (6.6) for two answers], `target_variances`, and
-    `rank`. On request: `srlip`  [Funnel Def 3], `dpv`  [Thesis (6.24)], `breaches`  [Lift Prop A1].
+    Always:
+
+    - `lip`, `alip_low`, `alip_high`  [Funnel Def 2; Lift Def 3];
+    - `secret_ldp`  [Funnel Def 1], which over answers (s, u) is the realised ε* of Robust §8.3;
+    - `answer_ldp` and `ceiling` (a ratio);
+    - the measures of lift  [Lift Def 5, Def 6; `lift.measures`];
+    - `information_secret` I(S;Y) and `information` I(X;Y)  [Funnel (1)];
+    - `normalised_information` I(X;Y)/H(X)  [Lift (13)];
+    - `hamming`, the probability that the best guess of the answer is wrong;
+    - `variance`, the total of the unbiased shares at n = 1  [twice Thesis (6.6) for two answers];
+    - `target_variances` and `rank`.
+
+    On request: `srlip`  [Funnel Def 3], `dpv`  [Thesis (6.24)], `breaches`  [Lift Prop A1].
 
     weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
+
     Secrets without mass and reports that never occur are left out of every extreme.
 
     Raises InvalidInput(eps_out_of_range), field orders.

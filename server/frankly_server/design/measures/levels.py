@@ -34,8 +34,11 @@ class Leakage:
     """Extreme ratios of a mechanism under a prior.
 
     highest : max P(y|s)/P(y), the level of the upper side of LIP  [Funnel Def 2; Lift Def 3].
-    inverse_lowest : max P(y)/P(y|s), that of its lower side. between_secrets : max P(y|s)/P(y|t)
-    [Funnel Def 1]. between_answers : max Q(y|x)/Q(y|x'), the ceiling  [LDP]. All ≥ 1.
+    inverse_lowest : max P(y)/P(y|s), that of its lower side.
+    between_secrets : max P(y|s)/P(y|t)  [Funnel Def 1].
+    between_answers : max Q(y|x)/Q(y|x'), the ceiling  [LDP].
+
+    All ≥ 1.
     """
 
     highest: Ratio
@@ -64,7 +67,7 @@ def side_channel_level(weights: Weights, prior: Prior, attributes: Sequence[int]
     """Return the SRLIP ratio: that of LIP given x_J, over all J and all x_J  [Funnel Def 3].
 
     attributes : how many values each has; they multiply to the number of answers, the last counts
-    fastest.
+        fastest.
     """
     return _largest(side_channel_ratios(list(zip(*weights, strict=True)), present(prior), attributes))
 
