@@ -237,6 +237,7 @@ def _around_average(
 def _corners(bounds: Sequence[Level]) -> list[tuple[list[int], int]]:
     """Return the vertices of {R ≥ L, ΣR = 1} as whole numbers over a common denominator."""
     d = lcm(*(v for _, v in bounds))
+    # The vertices are L + (1 − ΣL)·e_u, one for each value u.
     lower = [n * (d // v) for n, v in bounds]
     free = d - sum(lower)
     return [([v + free * (u == i) for i, v in enumerate(lower)], d) for u in range(len(bounds))]

@@ -141,6 +141,7 @@ def _kron(left: FloatArray, right: FloatArray) -> FloatArray:
 
 def _factors(mechanism: ProductMechanism, prior: FloatArray) -> list[tuple[kinds.Rows, FloatArray]]:
     """Return (table, margin of the prior) of each factor: products are decoded by factor."""
+    # Answers of a product are row-major over its factors.
     counts = prior.reshape([factor.answers for factor in mechanism.factors])
     axes = range(counts.ndim)
     return [

@@ -82,5 +82,6 @@ class Guessing:
 
     def slope(self, t: FloatArray) -> FloatArray:
         """Return a subgradient: the gradient of the best guess's term."""
+        # Any maximiser gives a subgradient; argmax takes the first, so that runs repeat.
         best = int(np.argmax(self.weight * t))
         return np.where(np.arange(len(t)) == best, self.weight, 0.0)

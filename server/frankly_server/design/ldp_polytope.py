@@ -38,6 +38,7 @@ def extreme_points(m: int, level: Level) -> Iterator[Matrix]:
         message = f"extreme points are listed for 2 to {MAX_LISTED} answers and levels above 1"
         raise InvalidInput(Problem.UNSUPPORTED, message, "prior.joint")
     for columns in _column_sets(m, level):
+        # Permuting the columns gives an extreme point again, with zero columns in the other places.
         empty = (0,) * m
         for places in permutations(range(m), len(columns)):
             placed = dict(zip(places, columns, strict=True))

@@ -172,6 +172,7 @@ def _matrix(value: Any) -> list[list[int]]:
         if abs(sum(row, Fraction(0)) - 1) > SUM_TOLERANCE:
             message = f"the row sums to {float(sum(row)):.12g}, not to 1"
             raise InvalidInput(Problem.WEIGHTS_INVALID, message, f"matrix[{x}]")
+    # Decimals such as 0.333 cannot sum to 1 exactly, so rows near 1 are rescaled.
     return _equal_sums(exact)
 
 

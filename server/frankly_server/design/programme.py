@@ -28,6 +28,7 @@ from frankly_server.design.vertices import Ray
 
 NEGLIGIBLE = 1e-7
 """Reports whose probability stays below this under every answer are dropped."""
+# Slack of λ·v ≥ g(v), relative to the optimum, below which a ray counts as optimal.
 _TIGHT = 1e-9
 # The centre only starts another search, so a rough duality gap is enough.
 _CENTRAL = 0.2

@@ -163,10 +163,9 @@ def product_of(
 def _levels(epsilon: Fraction, shares: Sequence[Fraction], spending: Spending) -> list[Fraction]:
     """Return the level of each step.
 
-    Their product (stepwise), or the last level (carried), is at most level_for(ε).
-
-    Every level is rounded down by itself, so the product of the steps can slightly exceed the
-    rounded total: the last step is lowered.
+    Their product (stepwise), or the last level (carried), is at most level_for(ε). Every level is
+    rounded down by itself, so a product of steps can slightly exceed the rounded total: the last
+    step is lowered.
     """
     total = Fraction(*level_for(epsilon))
     if spending == "carried":
@@ -174,10 +173,8 @@ def _levels(epsilon: Fraction, shares: Sequence[Fraction], spending: Spending) -
         # A partial sum is rounded by itself too; no step may exceed the total.
         return [min(total, Fraction(*level_for(e))) for e in spent] + [total]
     steps = [Fraction(*level_for(share * epsilon)) for share in shares[:-1]]
-    return [
-        *steps,
-        min(Fraction(*level_for(shares[-1] * epsilon)), max(Fraction(1), total / math.prod(steps))),
-    ]
+    remaining = max(Fraction(1), total / math.prod(steps))
+    return [*steps, min(Fraction(*level_for(shares[-1] * epsilon)), remaining)]
 
 
 class Conditions:

@@ -85,12 +85,11 @@ def most_gain(
         base = ConeBase(cone, prior)
         gain = _GAINS[objective](base)
         generated = generate(base, gain, limits, _known_columns(cone, prior))
-        best, exact = (
-            programme.generated(generated.columns, generated.theta, generated.bound, generated.multipliers),
-            False,
-        )
+        columns, theta = generated.columns, generated.theta
+        best = programme.generated(columns, theta, generated.bound, generated.multipliers)
+        exact = False
         # A repair runs over the generated columns, since the rays are not listed.
-        rays = _repair_rays(generated.columns)
+        rays = _repair_rays(columns)
     return SolverResult(_identifying(rays, prior, best, objective, deficient=deficient), exact)
 
 
@@ -111,10 +110,8 @@ def least_variance(
         _known_columns(cone, prior),
         limits,
     )
-    return SolverResult(
-        _thinned_optimum(solution.columns, solution.theta, solution.bound),
-        exact=solution.certificate.exact,
-    )
+    optimum = _thinned_optimum(solution.columns, solution.theta, solution.bound)
+    return SolverResult(optimum, exact=solution.certificate.exact)
 
 
 def least_variance_over(
@@ -140,10 +137,8 @@ def least_variance_over(
     A = (solution.columns.T * solution.theta) @ solution.columns
     scores = solution.columns @ np.linalg.solve(A, targets.T)
     squares = solution.columns * np.sum(scores**2, axis=1)[:, None]
-    return SolverResult(
-        _thinned_optimum(solution.columns, solution.theta, solution.bound, squares.T),
-        exact=solution.certificate.exact,
-    ), priors[-1]
+    optimum = _thinned_optimum(solution.columns, solution.theta, solution.bound, squares.T)
+    return SolverResult(optimum, exact=solution.certificate.exact), priors[-1]
 
 
 def _prior_of(shares: FloatArray) -> Prior:
@@ -157,10 +152,8 @@ def capped_information(
     """Maximise the information with at most `cap` of total variance; see `variance.frontier`."""
     starts = _known_columns(cone, prior)
     point = information_under_cap(_base(cone, prior, limits, method), targets, cap, starts, limits)
-    return SolverResult(
-        _thinned_optimum(point.columns, point.theta, point.information_bound),
-        exact=point.exact,
-    )
+    optimum = _thinned_optimum(point.columns, point.theta, point.information_bound)
+    return SolverResult(optimum, exact=point.exact)
 
 
 def curve(
@@ -212,6 +205,7 @@ def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
 
 
 def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.Base:
+    # Enumeration cannot be interrupted: once time is up, columns are generated instead.
     if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
         return variance_base.Listed(programme.scaled(cone.rays(), prior), prior.probabilities())
     return ConeBase(cone, prior)
