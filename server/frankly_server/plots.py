@@ -100,7 +100,7 @@ def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share as text with a true minus sign: one decimal, two if one would show 0.0%."""
+    """Return a share as text with a true minus sign: one decimal, two below 0.1%."""
     if share is None:
         return "unknown"
     decimals = 1 if share == 0 or abs(share) >= 0.001 else 2
