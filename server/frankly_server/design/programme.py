@@ -145,7 +145,8 @@ def repaired(
         candidates = [rays[int(j)] for j in tight]
         if not _spans(candidates):  # no mechanism on these rays identifies every share
             return None
-        solution = minimise_trace(V[tight], V[tight].T.copy(), np.ones(a), np.eye(a))
+        optimal = V[tight]
+        solution: TraceOptimum | None = minimise_trace(optimal, optimal.T.copy(), np.ones(a), np.eye(a))
     else:
         candidates = list(rays)
         solution = _least_variance_above(V, gains / best.bound, best, rays, 1 - loss)
