@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact linear algebra over the rationals; the only module that imports python-flint.
 
-Matrices of Python ints come in, Fractions go out. Nothing is rounded here except the weights of least squares, which
-may be any positive numbers without harm (see `normal_equations`).
+Matrices of Python ints come in, Fractions go out. Only the weights of least squares are rounded,
+which may be any positive numbers (see `normal_equations`).
 """
 
 from collections.abc import Sequence
@@ -23,17 +23,21 @@ def rank(rows: IntRows) -> int:
 
 
 def row_echelon(rows: IntRows) -> FractionRows:
-    """Return the nonzero rows of the reduced row echelon form: the canonical basis of the row space."""
+    """Return the nonzero rows of the reduced row echelon form, a basis of the row space."""
     reduced, size = fmpq_mat(fmpz_mat([list(row) for row in rows])).rref()
     return _fractions(reduced)[:size]
 
 
-def normal_equations(weights: IntRows, prior: Sequence[int]) -> tuple[list[list[int]], list[list[int]], int]:
-    """Return (G, H, scale) with G = WΓWᵀ, H = WΓ for weighted least squares on a mechanism of weights W[x][y].
+def normal_equations(
+    weights: IntRows,
+    prior: Sequence[int],
+) -> tuple[list[list[int]], list[list[int]], int]:
+    """Return (G, H, scale), G = WΓWᵀ and H = WΓ, for least squares with weights W[x][y].
 
-    Γ = diag(round(scale / u_y)) stands for D₀⁻¹, u = prior · W being proportional to how often each report is expected.
-    Rounding 1/u_y to 64 significant bits keeps the numbers of the solution short; any positive Γ gives an unbiased
-    decoder, and this one's variance differs from D₀⁻¹'s by less than one part in 2^64.
+    Γ = diag(round(scale / u_y)) stands for D₀⁻¹, where u = prior · W is proportional to P(report).
+    Rounding 1/u_y to 64 significant bits keeps the numbers of the solution short; any positive Γ
+    gives an unbiased decoder, and this one's variance differs from D₀⁻¹'s by less than one part in
+    2^64.
 
     Raises ValueError if some report has no mass under `prior`.
     """
@@ -41,6 +45,7 @@ def normal_equations(weights: IntRows, prior: Sequence[int]) -> tuple[list[list[
     u = [sum(n * w for n, w in zip(prior, column, strict=True)) for column in columns]
     if min(u) <= 0:
         raise ValueError("every report needs mass under the prior")
+    # The smallest entry of Γ then has at least 64 significant bits.
     scale = max(u) << WEIGHT_BITS
     gamma = [(scale + v // 2) // v for v in u]
     weighted = [[w * g for w, g in zip(row, gamma, strict=True)] for row in weights]
@@ -50,16 +55,20 @@ def normal_equations(weights: IntRows, prior: Sequence[int]) -> tuple[list[list[
 
 def solve(left: IntRows, right: IntRows) -> FractionRows:
     """Return X with left · X = right, exactly. Raises ZeroDivisionError if `left` is singular."""
-    return _fractions(fmpq_mat(fmpz_mat([list(r) for r in left])).solve(fmpq_mat(fmpz_mat([list(r) for r in right]))))
+    square = fmpq_mat(fmpz_mat([list(row) for row in left]))
+    return _fractions(square.solve(fmpq_mat(fmpz_mat([list(row) for row in right]))))
 
 
 def inverse_diagonal(square: IntRows) -> tuple[Fraction, ...]:
-    """Return the diagonal of the inverse, exactly. Raises ZeroDivisionError if `square` is singular."""
+    """Return the diagonal of the inverse. Raises ZeroDivisionError if `square` is singular."""
     inverse = fmpq_mat(fmpz_mat([list(row) for row in square])).inv()
     return tuple(_fraction(inverse[i, i]) for i in range(len(square)))
 
 
-def product(left: Sequence[Sequence[Fraction]], right: Sequence[Sequence[Fraction]]) -> FractionRows:
+def product(
+    left: Sequence[Sequence[Fraction]],
+    right: Sequence[Sequence[Fraction]],
+) -> FractionRows:
     """Return left · right, exactly."""
     return _fractions(_matrix(left) * _matrix(right))
 
@@ -70,7 +79,7 @@ def whole(row: Sequence[Fraction]) -> list[int]:
 
 
 def over_one_denominator(row: Sequence[Fraction]) -> tuple[list[int], int]:
-    """Return (numerators, denominator): sums and comparisons of whole numbers cost a fraction of those of Fractions."""
+    """Return (numerators, denominator): arithmetic on integers is much faster than on Fractions."""
     scale = lcm(*(v.denominator for v in row))
     return [v.numerator * (scale // v.denominator) for v in row], scale
 

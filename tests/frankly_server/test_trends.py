@@ -4,14 +4,21 @@
 from xml.etree import ElementTree
 
 import pytest
-from frankly_analyst.plots import WIDTH, Axis, Mark, curve_plot
-from frankly_server.trends import Point, Trend, trend_plot
+from frankly_server.plots import WIDTH, Axis, Mark, curve_plot
+from frankly_server.trends import Trend, TrendPoint, trend_plot
 
 SVG = "{http://www.w3.org/2000/svg}"
 DAYS = ["2026-06-01", "2026-06-02", "2026-06-03"]
 TRENDS = [
-    Trend("No & <never>", [Point(DAYS[0], 0.7, 0.6, 0.8), Point(DAYS[2], 0.9, 0.75, 1.05)]),
-    Trend("Yes", [Point(DAYS[0], 0.3, None, None), Point(DAYS[1], -0.1, -0.2, 0.0), Point(DAYS[2], 0.1, 0.0, 0.2)]),
+    Trend("No & <never>", [TrendPoint(DAYS[0], 0.7, 0.6, 0.8), TrendPoint(DAYS[2], 0.9, 0.75, 1.05)]),
+    Trend(
+        "Yes",
+        [
+            TrendPoint(DAYS[0], 0.3, None, None),
+            TrendPoint(DAYS[1], -0.1, -0.2, 0.0),
+            TrendPoint(DAYS[2], 0.1, 0.0, 0.2),
+        ],
+    ),
 ]
 X = Axis("information, nats", lambda value: f"{value:.3g}")
 Y = Axis("margin, points", lambda value: f"{value:.3g}")
@@ -40,7 +47,7 @@ def test_every_point_has_its_place_and_every_margin_its_whisker() -> None:
 
 
 def test_whiskers_end_where_the_interval_does() -> None:
-    tree = ElementTree.fromstring(trend_plot("t", DAYS[:1], [Trend("a", [Point(DAYS[0], 0.5, 0.0, 1.0)])]))
+    tree = ElementTree.fromstring(trend_plot("t", DAYS[:1], [Trend("a", [TrendPoint(DAYS[0], 0.5, 0.0, 1.0)])]))
     line = next(line for line in tree.iter(f"{SVG}line") if line.get("class") == "whisker")
     ((_, middle),) = places(tree, "curve-point")
     assert (float(line.get("y1") or 0) + float(line.get("y2") or 0)) / 2 == pytest.approx(middle, abs=0.1)
@@ -90,7 +97,7 @@ def test_everything_lies_within_the_plot(scale: float) -> None:
 def test_nothing_a_strict_policy_forbids_is_written() -> None:
     bad = '"><script>alert(1)</script>'
     for drawn in (
-        trend_plot(bad, [bad], [Trend(bad, [Point(bad, 0.5, 0.4, 0.6)])]),
+        trend_plot(bad, [bad], [Trend(bad, [TrendPoint(bad, 0.5, 0.4, 0.6)])]),
         curve_plot(bad, [(1.0, 1.0)], [Mark(bad, 1.0, 1.0)], Axis(bad, str), Axis(bad, str)),
     ):
         assert "<script" not in drawn

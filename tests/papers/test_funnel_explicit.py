@@ -14,7 +14,7 @@ from frankly_protocol.audit import Claim, level_for, worst
 from frankly_protocol.mechanisms import UnaryMechanism
 from frankly_server.design import DesignRequest, Prior, design
 from frankly_server.design.families import grr
-from frankly_server.design.measures import Wanted, measure
+from frankly_server.design.measures import MeasureOptions, measure
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,7 +120,7 @@ def test_srlip_is_at_least_lip(full: bool) -> None:
         counts = data.draw(st.lists(st.lists(st.integers(1, 99), min_size=6, max_size=6), min_size=2, max_size=3))
         weights = data.draw(st.lists(st.lists(st.integers(1, 30), min_size=2, max_size=2), min_size=6, max_size=6))
         rows = [[w * math.prod(sum(r) for r in weights) // sum(row) for w in row] for row in weights]
-        found = measure(rows, Prior.from_rows(counts), Wanted(attributes=(2, 3)))
+        found = measure(rows, Prior.from_rows(counts), MeasureOptions(attributes=(2, 3)))
         assert found["srlip"] >= found["lip"]
 
     check()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms from priors: pure mathematics, no web, no database, no clock (DESIGN §2, §3).
+"""Mechanism design from priors: pure mathematics, no web, database or clock (DESIGN §2, §3).
 
-A privacy notion is a cone (`cones`), its extreme rays (`vertices`) are the columns an optimal mechanism is made of,
-a linear or convex programme over them (`programme`) finds the optimum, `quantise` turns it into whole numbers that the
-exact verifier accepts, and `engine.design` does all of it.
+A privacy notion is a cone (`cones`). Its extreme rays (`vertices`) are the columns of an optimal
+mechanism. A linear or convex programme over them (`programme`) finds the optimum, and `quantise`
+rounds it to whole numbers that the exact verifier accepts. `engine.design` runs all the steps.
 """
 
 from frankly_server.design.engine import Design, DesignRequest, design

@@ -1,19 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local search for the best column: a convex function has its maximum at a vertex of the base."""
+"""Local search for the column of largest worth.
+
+A convex function has its maximum over a polytope at a vertex, so the search walks over vertices.
+It proves no bound (docs/maths/generation.md, claim 3).
+"""
 
 import numpy as np
 
-from frankly_server.design.base import Base
+from frankly_server.design.base import ConeBase
 from frankly_server.design.gains import Gain
 from frankly_server.design.linear import FloatArray
 
+# Gains below float rounding would let the search go round in circles between equal vertices.
 _NO_GAIN = 1e-13
 _STEPS = 50
 
 
-def climb(base: Base, gain: Gain, prices: FloatArray, start: FloatArray) -> tuple[FloatArray, float]:
-    """Maximise the linearised gain(t) − prices·t again and again; return the vertex reached and what it is worth."""
-    t, value = start, -np.inf  # the start itself is no vertex, perhaps not even quite inside
+def climb(
+    base: ConeBase,
+    gain: Gain,
+    prices: FloatArray,
+    start: FloatArray,
+) -> tuple[FloatArray, float]:
+    """Maximise the linearised gain(t) − prices·t repeatedly; return (the last vertex, its worth).
+
+    The tangent lies below the convex gain, so no step lowers the worth.
+    """
+    t, value = start, -np.inf  # the start need not be a vertex, and may lie slightly outside
     for _ in range(_STEPS):
         vertex = base.vertex(gain.slope(t) - prices)
         worth = worth_of(gain, prices, vertex)

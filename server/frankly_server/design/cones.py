@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy notions as cones: whole-number rows r with r·q ≥ 0 on one report's column q ≥ 0 (DESIGN §2).
+"""Cones of privacy notions: integer rows r with r·q ≥ 0 on a report's column q ≥ 0 (DESIGN §2).
 
-Every notion is a list of pairs of averages (A, B) with A·q ≤ (p/q')·B·q, multiplied out so that only integers remain.
-Orientation: a column q holds Q(y|x) for one report y over all answers x (Funnel writes it as a row of Q_{y|x}).
+Every notion is a list of pairs of averages (A, B) with A·q ≤ (p/q')·B·q, multiplied out to
+integers. Orientation: a column q holds Q(y|x) for one report y over all answers x (Funnel writes it
+as a row of Q_{y|x}).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,25 +21,32 @@ from frankly_server.design.vertices import MAX_CANDIDATES, Ray, extreme_rays
 Level = tuple[int, int]
 Row = list[int]
 
+# As many as a document may have reports.
 MAX_RAYS = 4096
+# Cones of at most so many candidate rays are listed; others generate columns (docs/maths/cones.md,
+# Listing or not).
 _LISTED_CANDIDATES = 20_000
+# ldp and rldp have about a² rows: beyond 20 answers their rays are not enumerated.
 _MAX_LISTED_ROWS = 400
-_FEW_ANSWERS, _FEW_ROWS = 6, 60
+# Cones of so few dimensions are listed even if the bound of their candidates is large.
+_SMALL_ANSWERS, _SMALL_ROWS = 6, 60
 
 
 @dataclass(frozen=True, slots=True)
 class Cone:
-    """The columns that every claim allows, over `answers` answers."""
+    """Cone of the columns that every claim allows, over `answers` answers."""
 
     claims: tuple[Claim, ...]
     answers: int
 
     def rows(self) -> list[Row]:
-        """Return the rows of the cone, beside q ≥ 0; their number grows with answers² for ldp and rldp."""
+        """Return the rows of the cone beside q ≥ 0; for ldp and rldp there are about answers²."""
         return [row for claim in self.claims for row in rows_of(claim, self.answers)]
 
     def admits_identity(self) -> bool:
-        """Tell whether every answer may be sent as it is; the exact verifier says so."""
+        """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
+        # 16 = 2^4, the row sum of a table with 4 bits; the identity is private or not at any number
+        # of bits.
         weights = tuple(tuple(16 if x == y else 0 for y in range(self.answers)) for x in range(self.answers))
         try:
             require_private(DenseMechanism(4, weights), *self.claims)
@@ -49,7 +57,7 @@ class Cone:
     def rays(self) -> list[Ray]:
         """Return all extreme rays as whole-number columns, exactly inside the cone.
 
-        Raises InvalidInput(optimiser_limit) where there would be too many.
+        Raises InvalidInput(optimiser_limit) if there would be too many.
         """
         if not self.is_small() and self._candidates() > MAX_CANDIDATES:
             raise _too_large()
@@ -61,16 +69,16 @@ class Cone:
         return rays
 
     def is_small(self) -> bool:
-        """Tell whether listing all rays takes a moment only."""
-        if self.answers <= _FEW_ANSWERS and len(self.rows()) <= _FEW_ROWS:
-            return True  # the bound below is far off for cones of few dimensions
+        """Return True if all rays can be listed in well under a second."""
+        if self.answers <= _SMALL_ANSWERS and len(self.rows()) <= _SMALL_ROWS:
+            return True  # for few dimensions the bound below is far too large
         return self._candidates() <= _LISTED_CANDIDATES
 
     def _answer_ldp_only(self) -> bool:
         return len(self.claims) == 1 and self.claims[0].notion == "ldp"
 
     def _candidates(self) -> int:
-        """Return an upper bound of the number of rays, or more than can be listed."""
+        """Return an upper bound of the number of rays; MAX_CANDIDATES + 1 for too many."""
         a = self.answers
         if self._answer_ldp_only():
             rays = 2**a - 2
@@ -84,90 +92,101 @@ class Cone:
 
 def _sparse_candidates(claim: Claim, a: int) -> int:
     c = len(claim.joint or ())
-    if claim.notion == "lip":  # a ray with k nonzero entries: k-1 secrets at the upper or the lower side of the average
+    # A ray with k nonzero entries has k-1 tight rows; in lip each is the upper or lower side of a secret.
+    if claim.notion == "lip":
         return sum(comb(a, k) * comb(c, k - 1) * 2 ** (k - 1) for k in range(1, min(a, c + 1) + 1))
-    # k secrets at the top or at the bottom, at least one at each
+    # secret-ldp: k secrets at the largest or the smallest value, at least one at each
     return sum(comb(a, k) * comb(c, k) * (2**k - 2) for k in range(2, min(a, c) + 1))
 
 
 def answer_rays(level: Level, answers: int) -> list[Ray]:
-    """Return the 2^a − 2 extreme rays of the ε-LDP cone: columns with entries q and p, at least one of each.
+    """Return the 2^a − 2 extreme rays of the ε-LDP cone: entries q and p, at least one of each.
 
     Proof: docs/maths/cones.md, claim 2.
     """
+    # Entries p and q need no common factor: smaller integers keep later products short.
     common = gcd(*level)
     p, q = level[0] // common, level[1] // common
     return [tuple(p if mask >> x & 1 else q for x in range(answers)) for mask in range(1, 2**answers - 1)]
 
 
 def rows_of(claim: Claim, answers: int) -> list[Row]:
-    """Return the rows of one notion; rows without a negative entry say nothing and are left out."""
+    """Return the rows of one notion, without those that every q ≥ 0 satisfies."""
     rows = _answer_rows(_level(claim), answers) if claim.notion == "ldp" else _ROWS[claim.notion](claim)
     return [row for row in rows if min(row) < 0]
 
 
 def _answer_rows(level: Level, answers: int) -> Iterator[Row]:
     p, q = level
-    for x, other in product(range(answers), repeat=2):
-        if x != other:
-            yield [p if i == other else -q if i == x else 0 for i in range(answers)]
+    for x, x2 in product(range(answers), repeat=2):
+        if x != x2:
+            yield [p if i == x2 else -q if i == x else 0 for i in range(answers)]
 
 
 def _secret_rows(claim: Claim) -> Iterator[Row]:
-    """P(y|s) ≤ E·P(y|t) for all s ≠ t  [Funnel Def 1, eq. 5]."""
+    """Yield P(y|s) ≤ E·P(y|t) for all s ≠ t  [Funnel Def 1, eq. 5]."""
     joint = claim.joint or ()
     masses = [sum(row) for row in joint]
     for s, t in product(range(len(joint)), repeat=2):
         if s != t:
-            yield _at_most(_level(claim), joint[s], masses[s], joint[t], masses[t])
+            yield _inequality(_level(claim), joint[s], masses[s], joint[t], masses[t])
 
 
 def _average_rows(claim: Claim) -> Iterator[Row]:
-    """P(y|s) ≤ E·P(y) and P(y) ≤ E·P(y|s) for all s  [Funnel Def 2, eq. 10]."""
+    """Yield P(y|s) ≤ E·P(y) and P(y) ≤ E·P(y|s) for all s  [Funnel Def 2, eq. 10]."""
     yield from _around_average(claim.joint or (), claim.level, claim.level)
 
 
 def _two_sided_rows(claim: Claim) -> Iterator[Row]:
-    """P(y|s) ≤ E·P(y) and P(y) ≤ E_low·P(y|s), each where its level is finite  [Lift Def 3]."""
+    """Yield P(y|s) ≤ E·P(y) and P(y) ≤ E_low·P(y|s), each if its level is finite  [Lift Def 3]."""
     yield from _around_average(claim.joint or (), claim.low_level, claim.level)
 
 
 def _side_channel_rows(claim: Claim) -> Iterator[Row]:
-    """ε-LIP given x_J, for every subset J of the attributes and every x_J that occurs  [Funnel Def 3, eq. 19]."""
+    """Yield ε-LIP given x_J, for all sets J of attributes and all x_J  [Funnel Def 3, eq. 19]."""
     joint, attributes = claim.joint or (), claim.attributes or ()
     values = list(product(*map(range, attributes)))
     subsets = [J for size in range(len(attributes) + 1) for J in combinations(range(len(attributes)), size)]
-    seen: set[tuple[int, ...]] = set()
+    yielded: set[tuple[int, ...]] = set()
+    # Different conditions often give the same row; each is yielded once, because enumeration costs
+    # grow steeply with rows.
     for J in subsets:
-        for known in product(*(range(attributes[j]) for j in J)):
-            inside = [all(x[j] == v for j, v in zip(J, known, strict=True)) for x in values]
-            given = [[n if i else 0 for n, i in zip(row, inside, strict=True)] for row in joint]
-            for row in _around_average([row for row in given if any(row)], claim.level, claim.level):
+        for condition in product(*(range(attributes[j]) for j in J)):
+            matches = [all(x[j] == v for j, v in zip(J, condition, strict=True)) for x in values]
+            restricted = [[n if match else 0 for n, match in zip(row, matches, strict=True)] for row in joint]
+            for row in _around_average([row for row in restricted if any(row)], claim.level, claim.level):
                 common = gcd(*row)
-                key = tuple(v // common for v in row) if common else tuple(row)
-                if key not in seen:
-                    seen.add(key)
-                    yield list(key)
+                row_key = tuple(v // common for v in row) if common else tuple(row)
+                if row_key not in yielded:
+                    yielded.add(row_key)
+                    yield list(row_key)
 
 
 def _robust_rows(claim: Claim) -> Iterator[Row]:
-    """A·q ≤ E·B·q for the vertices A of D_s and B of D_s'  [Robust Def 3 and Thm 2; DESIGN §9.11]."""
+    """Yield A·q ≤ E·B·q for vertices A of D_s, B of D_s'  [Robust Def 3, Thm 2; DESIGN §9.11]."""
     corners = [_corners(row) for row in claim.lower_bounds or ()]
     size = len(corners[0])
     answers = size * len(corners)
     for s, t in product(range(len(corners)), repeat=2):
+        # The guarantee holds without the rows s = s' (docs/maths/errata.md, 11).
         if s == t and not claim.diagonal:
             continue
         for (above, d), (below, e) in product(corners[s], corners[t]):
-            yield _at_most(_level(claim), _placed(above, s, size, answers), d, _placed(below, t, size, answers), e)
+            yield _inequality(
+                _level(claim),
+                _padded(above, s, size, answers),
+                d,
+                _padded(below, t, size, answers),
+                e,
+            )
 
 
 def _violation_rows(claim: Claim) -> Iterator[Row]:
-    """P(s|y) ≤ α for the sensitive secret  [Thesis eq. 6.24]."""
+    """Yield P(s|y) ≤ α for the sensitive secret  [Thesis eq. 6.24]."""
     joint = claim.joint or ()
     p, q = _level(claim)
-    everyone = [sum(column) for column in zip(*joint, strict=True)]
-    yield [p * n - q * v for n, v in zip(everyone, joint[claim.sensitive or 0], strict=True)]
+    totals = [sum(column) for column in zip(*joint, strict=True)]
+    yield [p * n - q * v for n, v in zip(totals, joint[claim.sensitive or 0], strict=True)]
 
 
 _ROWS: dict[str, Callable[[Claim], Iterator[Row]]] = {
@@ -186,37 +205,50 @@ def _level(claim: Claim) -> Level:
     return claim.level
 
 
-def _at_most(level: Level, above: Sequence[int], size: int, below: Sequence[int], other: int) -> Row:
+def _inequality(
+    level: Level,
+    left: Sequence[int],
+    left_size: int,
+    right: Sequence[int],
+    right_size: int,
+) -> Row:
     """Return the row of above/size·q ≤ (p/q')·below/other·q."""
     p, q = level
-    return [p * b * size - q * a * other for a, b in zip(above, below, strict=True)]
+    return [p * b * left_size - q * a * right_size for a, b in zip(left, right, strict=True)]
 
 
-def _around_average(joint: Sequence[Sequence[int]], low: Level | None, high: Level | None) -> Iterator[Row]:
+def _around_average(
+    joint: Sequence[Sequence[int]],
+    low: Level | None,
+    high: Level | None,
+) -> Iterator[Row]:
     if not joint:
         return
-    everyone = [sum(column) for column in zip(*joint, strict=True)]
-    total = sum(everyone)
+    totals = [sum(column) for column in zip(*joint, strict=True)]
+    total = sum(totals)
     for row in joint:
         mass = sum(row)
         if high is not None:
-            yield _at_most(high, row, mass, everyone, total)
+            yield _inequality(high, row, mass, totals, total)
         if low is not None:
-            yield _at_most(low, everyone, total, row, mass)
+            yield _inequality(low, totals, total, row, mass)
 
 
 def _corners(bounds: Sequence[Level]) -> list[tuple[list[int], int]]:
     """Return the vertices of {R ≥ L, ΣR = 1} as whole numbers over a common denominator."""
     d = lcm(*(v for _, v in bounds))
-    least = [n * (d // v) for n, v in bounds]
-    free = d - sum(least)
-    return [([v + free * (u == i) for i, v in enumerate(least)], d) for u in range(len(bounds))]
+    # The vertices are L + (1 − ΣL)·e_u, one for each value u.
+    lower = [n * (d // v) for n, v in bounds]
+    free = d - sum(lower)
+    return [([v + free * (u == i) for i, v in enumerate(lower)], d) for u in range(len(bounds))]
 
 
-def _placed(values: Sequence[int], s: int, size: int, answers: int) -> Row:
+def _padded(values: Sequence[int], s: int, size: int, answers: int) -> Row:
     return [0] * (s * size) + list(values) + [0] * (answers - (s + 1) * size)
 
 
 def _too_large() -> InvalidInput:
-    words = "the candidate columns are too many to list: use the method auto, or the mechanism grr with the notion ldp"
-    return InvalidInput(Problem.OPTIMISER_LIMIT, words, "method")
+    message = (
+        "the candidate columns are too many to list: use the method auto, or the mechanism grr with the notion ldp"
+    )
+    return InvalidInput(Problem.OPTIMISER_LIMIT, message, "method")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variance of the published estimates at any truth: the design prior fixes the decoder, the truth may be another.
+"""Variance of the published estimates at any truth.
 
-The scores d are unbiased, E[d|x] = w_x for targets W. So the total variance at n = 1 and truth q is c·q − |Wq|² with
-c_x = E[|d|²|x]: linear in q but for the last term (docs/maths/variance.md, claim 13).
+The design prior fixes the decoder, but the truth may differ from it. The scores d are unbiased,
+E[d|x] = w_x for targets W. So the total variance at n = 1 and truth q is c·q − |Wq|² with
+c_x = E[|d|²|x]: linear in q except for the last term (docs/maths/variance.md, claim 13).
 """
 
 import math
@@ -18,16 +19,20 @@ from frankly_server.design.families.sets import target_variances
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance.truths import Truths
 
-_DEFICIENT = 1e-11
-_BIASED = 1e-6
-_MOST_CELLS = 1 << 20
+# Eigenvalues below this share of the largest count as zero.
+_RANK_TOLERANCE = 1e-11
+# A target is estimable if the scores reproduce it to this relative error.
+_BIAS_TOLERANCE = 1e-6
+# Entries of the largest table of a product that is built to get its variances.
+_MAX_CELLS = 1 << 20
 
 
 def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: FloatArray) -> float:
     """Return the total variance of the shares at n = 1 if the truth is `truth`, shape (answers,).
 
-    decoder_prior : counts of the answers, from which the published decoder is made. inf where some share cannot be
-    estimated, nan where there are too many reports to list.
+    decoder_prior : counts of the answers, from which the published decoder is made.
+
+    Returns inf if some share cannot be estimated, nan if there are too many reports to list.
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return math.fsum(target_variances(mechanism, truth, None))
@@ -38,23 +43,34 @@ def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: Fl
 def mean_squares(
     mechanism: Mechanism, decoder_prior: Sequence[int], targets: FloatArray | None = None
 ) -> FloatArray | None:
-    """Return E[d_t²|x] for the scores d of a table's or a product's published decoder, shape (t, answers).
+    """Return E[d_t²|x] for the scores d of the published decoder, shape (t, answers).
 
-    targets : W, shape (t, answers); None for the shares. None where some target cannot be estimated; nan where there
-    are too many reports to list.
+    mechanism : a table or a product; sets are decoded from counts of the answers instead.
+
+    targets : W, shape (t, answers); None for the shares.
+
+    Returns None if some target cannot be estimated; nan in every place if there are too many
+    reports to list.
     """
     prior = np.array(decoder_prior, dtype=np.float64)
     factors = [(rows, prior) for rows in [kinds.rows_of(mechanism)] if rows is not None]
-    if isinstance(mechanism, ProductMechanism) and mechanism.reports * mechanism.answers <= _MOST_CELLS:
+    if isinstance(mechanism, ProductMechanism) and mechanism.reports * mechanism.answers <= _MAX_CELLS:
         factors = _factors(mechanism, prior)
     if not factors:
-        return np.full((mechanism.answers if targets is None else len(targets), mechanism.answers), np.nan)
+        return np.full(
+            (mechanism.answers if targets is None else len(targets), mechanism.answers),
+            np.nan,
+        )
     tables = [np.array([[w / sum(row) for w in row] for row in rows]) for rows, _ in factors]
     Q = reduce(_kron, tables)
-    scores = reduce(_kron, [_decoder(table, share) for table, (_, share) in zip(tables, factors, strict=True)])
+    scores = reduce(
+        _kron,
+        [_decoder(table, share) for table, (_, share) in zip(tables, factors, strict=True)],
+    )
     W = np.eye(len(Q)) if targets is None else targets
     scores = W @ scores
-    if np.abs(scores @ Q.T - W).max() > _BIASED * np.abs(W).max():
+    # The pseudoinverse gives scores for every target; those of unestimable targets are biased.
+    if np.abs(scores @ Q.T - W).max() > _BIAS_TOLERANCE * np.abs(W).max():
         return None
     return np.asarray(scores**2 @ Q.T, dtype=np.float64)
 
@@ -63,8 +79,10 @@ def mean_squares(
 class AtTruths:
     """Variances at n = 1 with the published decoder.
 
-    largest : total of the targets over all plausible truths. variances : at each point, none for mixtures.
-    target_variances : of each target at the design prior. variance : total of the shares at the design prior.
+    largest : total of the targets, the maximum over all plausible truths.
+    variances : at each point; empty for mixtures.
+    target_variances : of each target at the design prior.
+    variance : total of the shares at the design prior.
     """
 
     largest: float
@@ -74,13 +92,22 @@ class AtTruths:
 
 
 def at_truths(
-    mechanism: Mechanism, decoder_prior: Sequence[int], truths: Truths, targets: FloatArray, prior: FloatArray
+    mechanism: Mechanism,
+    decoder_prior: Sequence[int],
+    truths: Truths,
+    targets: FloatArray,
+    prior: FloatArray,
 ) -> AtTruths:
-    """Return a table's variances at plausible truths and at the design prior `prior`, shape (answers,)."""
+    """Return a table's variances at plausible truths and at `prior`, shape (answers,)."""
     squares = mean_squares(mechanism, decoder_prior, targets)
     if squares is None:
-        unknown = float("inf")
-        return AtTruths(unknown, (unknown,) * len(truths.points), (unknown,) * len(targets), unknown)
+        infinite = float("inf")
+        return AtTruths(
+            infinite,
+            (infinite,) * len(truths.points),
+            (infinite,) * len(targets),
+            infinite,
+        )
     total = squares.sum(axis=0)
     return AtTruths(
         largest=truths.largest(total, targets),
@@ -91,15 +118,20 @@ def at_truths(
 
 
 def _decoder(Q: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return (Q D₀⁻¹ Qᵀ)⁺ Q D₀⁻¹, shape (answers, reports), row = truth in Q: unbiased for all that can be estimated.
+    """Return (Q D₀⁻¹ Qᵀ)⁺ Q D₀⁻¹, shape (answers, reports), row = truth in Q.
 
-    As in `estimate.decoder`, D₀ is that of equal shares where the prior leaves a report without mass.
+    It is unbiased for every estimable target. As in `estimate.decoder`, D₀ is that of equal shares
+    if the prior leaves some report without mass.
     """
+    # The published decoder makes the same choice, so these are the variances of what analysts
+    # compute.
     masses = prior @ Q
     weighted = Q / (masses if np.all(masses > 0) else Q.sum(axis=0))
     gram = weighted @ Q.T
+    # Scaled to a unit diagonal, so that one relative tolerance decides the rank for rare answers too.
     size = np.sqrt(np.diag(gram))
-    inverse = np.linalg.pinv(gram / np.outer(size, size), rcond=_DEFICIENT, hermitian=True) / np.outer(size, size)
+    scale = np.outer(size, size)
+    inverse = np.linalg.pinv(gram / scale, rcond=_RANK_TOLERANCE, hermitian=True) / scale
     return np.asarray(inverse @ weighted, dtype=np.float64)
 
 
@@ -108,7 +140,8 @@ def _kron(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _factors(mechanism: ProductMechanism, prior: FloatArray) -> list[tuple[kinds.Rows, FloatArray]]:
-    """Return the table of each factor with its margin of the prior: a product is decoded factor by factor."""
+    """Return (table, margin of the prior) of each factor: products are decoded by factor."""
+    # Answers of a product are row-major over its factors.
     counts = prior.reshape([factor.answers for factor in mechanism.factors])
     axes = range(counts.ndim)
     return [

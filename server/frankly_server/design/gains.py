@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objectives that add up over reports: what one report is worth as a convex function of its column (DESIGN §2).
+"""Objectives that are sums over reports of a convex gain of the report's column (DESIGN §2).
 
-Columns come as t = σ∘v of a `Base`, p·v = 1. Every gain here is sublinear, so that an optimum is made of extreme rays.
+Columns are given as t = σ∘v of a `ConeBase`, p·v = 1. Every gain here is sublinear, so that an
+optimum uses extreme rays only (docs/maths/generation.md, claim 1).
 """
 
 from typing import Protocol
@@ -9,14 +10,14 @@ from typing import Protocol
 import numpy as np
 from scipy.special import xlogy
 
-from frankly_server.design.base import Base
+from frankly_server.design.base import ConeBase
 from frankly_server.design.linear import FloatArray
 
 
 class Gain(Protocol):
-    """What a report is worth per unit of how often it is sent.
+    """Gain of a report per unit of its probability.
 
-    ceiling : no mechanism at all, private or not, has a larger total.
+    ceiling : upper bound of the total of any mechanism, private or not.
     """
 
     ceiling: float
@@ -31,14 +32,17 @@ class Gain(Protocol):
 
 
 class Information:
-    """I(X; Y) = Σ_y θ_y Σ_x p_x v_x ln v_x, in nats  [Funnel Thm 3, Robust eq. 45]; separable in the answers."""
+    """I(X; Y) = Σ_y θ_y Σ_x p_x v_x ln v_x, in nats  [Funnel Thm 3, Robust eq. 45].
 
-    def __init__(self, base: Base) -> None:
+    It is separable in the answers, which `branch` relies on.
+    """
+
+    def __init__(self, base: ConeBase) -> None:
         self.weight = base.prior / base.scale
         self.scale = base.scale
         p = base.prior[base.prior > 0]
         self.ceiling = float(-np.sum(p * np.log(p)))
-        self._floor = 1e-9 * self.scale
+        self._floor = 1e-9 * self.scale  # the gradient is −∞ at t = 0; a linear programme needs numbers
 
     def terms(self, t: FloatArray) -> FloatArray:
         """Return the gain answer by answer, the same shape as t."""
@@ -50,23 +54,26 @@ class Information:
 
     def slope(self, t: FloatArray) -> FloatArray:
         """Return the gradient, with a very negative but finite value where t = 0."""
-        return np.asarray(self.weight * (np.log(np.maximum(t, self._floor) / self.scale) + 1), dtype=np.float64)
+        return np.asarray(
+            self.weight * (np.log(np.maximum(t, self._floor) / self.scale) + 1),
+            dtype=np.float64,
+        )
 
     def secant(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (slope, constant) of the linear functions that lie above each term on [low, high]."""
+        """Return (slope, constant) of the secants, which lie above each term on [low, high]."""
         at_low, width = self.terms(low), high - low
         rise = self.terms(high) - at_low
-        # on a sliver the tangent will do: the difference is below rounding
+        # Where the width is below rounding, its quotient would be noise: the tangent replaces it.
         slope = np.where(width > 1e-13, rise / np.maximum(width, 1e-300), self.slope(high))
         return slope, at_low - slope * low
 
 
 class Guessing:
-    """1 − expected Hamming error: how often the best guess from the report is right, Σ_y θ_y max_x p_x v_x."""
+    """1 − expected Hamming error: probability of a right best guess, Σ_y θ_y max_x p_x v_x."""
 
     ceiling = 1.0
 
-    def __init__(self, base: Base) -> None:
+    def __init__(self, base: ConeBase) -> None:
         self.weight = base.prior / base.scale
 
     def values(self, T: FloatArray) -> FloatArray:
@@ -74,6 +81,7 @@ class Guessing:
         return np.asarray(np.max(T * self.weight, axis=-1), dtype=np.float64)
 
     def slope(self, t: FloatArray) -> FloatArray:
-        """Return a subgradient: that of the best guess."""
+        """Return a subgradient: the gradient of the best guess's term."""
+        # Any maximiser gives a subgradient; argmax takes the first, so that runs repeat.
         best = int(np.argmax(self.weight * t))
         return np.where(np.arange(len(t)) == best, self.weight, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of mechanisms of any kind: as a table where one of whole numbers can be listed, from parameters elsewhere."""
+"""Figures of mechanisms of any kind, from their table if it can be listed, else from parameters."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from frankly_protocol.audit import Claim, ceiling, worst
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.mechanisms.expansion import columns
 
@@ -24,48 +30,60 @@ Rows = Sequence[Sequence[int]]
 
 
 def rows_of(mechanism: Mechanism) -> Rows | None:
-    """Return whole numbers in the proportions of Q(symbol|x), rows = truths with equal sums, columns as `symbols()`.
+    """Return whole numbers in the proportions of Q(symbol|x): row = truth, columns as `symbols()`.
 
-    None where there are more than 4096 reports or 256 answers.
+    Rows have equal sums.
+
+    Returns None if there are more than 4096 reports or 256 answers.
     """
     if isinstance(mechanism, DenseMechanism):
         return mechanism.weights
     if mechanism.reports > MAX_REPORTS or mechanism.answers > MAX_ANSWERS:
         return None
-    found = [column for column in columns(mechanism).values() if any(column)]
-    common = math.lcm(*(chance.denominator for column in found for chance in column))
-    return list(zip(*([int(chance * common) for chance in column] for column in found), strict=True))
+    # Reports that no answer sends would be empty columns of the table.
+    occurring = [column for column in columns(mechanism).values() if any(column)]
+    common = math.lcm(*(chance.denominator for column in occurring for chance in column))
+    return list(zip(*([int(chance * common) for chance in column] for column in occurring), strict=True))
 
 
 def rank_of(mechanism: Mechanism) -> int:
-    """Return the exact rank of Q: a product's is the product of its factors', a set's is 1 or the number of answers."""
+    """Return the exact rank of Q; that of a product is the product of its factors' ranks."""
     if isinstance(mechanism, DenseMechanism):
         return rational.rank(mechanism.weights)
     if isinstance(mechanism, ProductMechanism):
         return math.prod(rational.rank(factor.weights) for factor in mechanism.factors)
     if isinstance(mechanism, UnaryMechanism):
-        return mechanism.answers  # keep ≠ flip: every bit tells its answer from the others
-    # A set with the truth in it as often as by chance tells nothing; any other chance tells every answer.
+        return mechanism.answers  # keep ≠ flip: the rows are linearly independent
+    # If the set holds the truth as often as a random set, all rows are equal; else Q has full rank.
     by_chance = mechanism.inside * mechanism.answers == mechanism.size * mechanism.denominator
     return 1 if by_chance else mechanism.answers
 
 
-def words_of(mechanism: Mechanism, size: int) -> tuple[str, ...]:
-    """Return in words what can be estimated, see `rank.estimable`; size : the mechanism's rank."""
-    rows = None if size == mechanism.answers else rows_of(mechanism)
+def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
+    """Return the estimable combinations as text, see `rank.estimable`; rank : of the mechanism."""
+    rows = None if rank == mechanism.answers else rows_of(mechanism)
     if rows is not None:
         return estimable_rows(rows)
-    return tuple(f"answer {x}" for x in range(mechanism.answers)) if size == mechanism.answers else ()
+    return tuple(f"answer {x}" for x in range(mechanism.answers)) if rank == mechanism.answers else ()
 
 
-def variances(mechanism: Mechanism, prior: Prior, targets: objectives.Targets | None) -> list[float]:
-    """Return the variance at n = 1 of the estimate of each target, of each share by default; inf if there is none.
+def variances(
+    mechanism: Mechanism,
+    prior: Prior,
+    targets: objectives.Targets | None,
+) -> list[float]:
+    """Return the variance at n = 1 of each target's estimate (default: each share).
 
-    nan for products of more reports than are listed. Sets are decoded by how often each answer is in them, not by a
-    matrix over all sets, which could do a little better at an uneven prior.
+    inf for targets that cannot be estimated, nan for products of more reports than are listed. Sets
+    are decoded from the counts of each answer in them, not by a matrix over all sets, which could
+    have a slightly smaller variance at an uneven prior.
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
-        return target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), targets)
+        return target_variances(
+            mechanism,
+            np.array(prior.probabilities(), dtype=np.float64),
+            targets,
+        )
     rows = rows_of(mechanism)
     if rows is None:
         return [math.nan] * (mechanism.answers if targets is None else len(targets))
@@ -73,25 +91,32 @@ def variances(mechanism: Mechanism, prior: Prior, targets: objectives.Targets | 
 
 
 def measures(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
-    """Return every measure of a listed mechanism by its name (`measures.measure`), else its levels and variances."""
+    """Return all measures of a listed mechanism (`measures.measure`), else levels, variances."""
     rows = rows_of(mechanism)
     if rows is not None and not isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return measure(rows, prior)
     of_shares = variances(mechanism, prior, None)
-    known = {} if math.isnan(of_shares[0]) else {"variance": math.fsum(of_shares), "target_variances": of_shares}
-    return (levels(mechanism, prior) if rows is None else measure(rows, prior)) | known
+    figures = levels(mechanism, prior) if rows is None else measure(rows, prior)
+    if math.isnan(of_shares[0]):
+        return figures
+    return figures | {"variance": math.fsum(of_shares), "target_variances": of_shares}
 
 
 def levels(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
-    """Return the levels of a mechanism that is too large for a table, as `measures.measure` names them."""
-    found = {"answer_ldp": nats(ceiling(mechanism)), "ceiling": ratio_up(ceiling(mechanism))}
+    """Return the levels of a mechanism too large for a table, named as in `measures`."""
+    body = {"answer_ldp": nats(ceiling(mechanism)), "ceiling": ratio_up(ceiling(mechanism))}
     joint = present(prior)
     if len(joint) < 2:
-        return found
+        return body
     try:
         sides = worst(mechanism, Claim("alip", (1, 1), joint, low_level=(1, 1))).needed
         between = worst(mechanism, Claim("secret-ldp", (1, 1), joint)).ratio
     except DocumentRejected:
-        return found  # a product of more reports than can be listed
+        return body  # the verifier refuses products of more reports than can be listed
     low, high = nats(sides["low_level"]), nats(sides["level"])
-    return found | {"lip": max(low, high), "alip_low": low, "alip_high": high, "secret_ldp": nats(between)}
+    return body | {
+        "lip": max(low, high),
+        "alip_low": low,
+        "alip_high": high,
+        "secret_ldp": nats(between),
+    }

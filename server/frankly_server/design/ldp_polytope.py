@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The polytope of all ε-LDP mechanisms with as many reports as answers, and its extreme points  [Thesis ch. 5].
+"""Polytope D of the ε-LDP mechanisms with as many reports as answers  [Thesis ch. 5].
 
-D holds the m×m matrices A (row = truth) with rows summing to 1, entries ≥ 0 and a_ij ≤ E·a_kj in every column. All
-matrices are whole numbers with equal row sums; E = p/q. γ(A) are the nonzero columns; an entry is loose if it is
-neither E times its column's least entry nor 1/E times its largest.
+D holds the m×m matrices A (row = truth) with rows summing to 1, entries ≥ 0 and a_ij ≤ E·a_kj in
+every column. All matrices are whole numbers with equal row sums; E = p/q. γ(A) are the nonzero
+columns; an entry is loose if it is neither E times its column's least entry nor 1/E times its
+largest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,22 +21,24 @@ Matrix = tuple[tuple[int, ...], ...]
 Rows = Sequence[Sequence[int]]
 
 MAX_LISTED = 4
-"""Up to here every extreme point is without loose entries in more than one column; at m = 5 there are others."""
+"""Largest m for which no extreme point of several columns has loose entries; m = 5 has others."""
 
 
 def extreme_points(m: int, level: Level) -> Iterator[Matrix]:
-    """Yield every extreme point of D for m ≤ 4, exactly: 4, 33 and 904 of them for m = 2, 3, 4 and E > 1.
+    """Yield all extreme points of D for m ≤ 4: 4, 33 and 904 of them for m = 2, 3, 4 and E > 1.
 
-    One nonzero column, of ones; or columns w_j·v_j with v_j ∈ {1, E}^m linearly independent and Σ_j w_j v_j = 1, w > 0
-    [Thesis Thms 5.7, 5.9, Cor 5.4]: there are no loose entries then. That these are all is Thm 5.10 for m ≤ 3, and for
-    m = 4 what the thesis found by computer. At m = 5 points with loose entries exist (DESIGN §9.5).
+    One nonzero column, of ones; or columns w_j·v_j with v_j ∈ {1, E}^m linearly independent and Σ_j
+    w_j v_j = 1, w > 0 [Thesis Thms 5.7, 5.9, Cor 5.4]: there are no loose entries then. That these
+    are all is Thm 5.10 for m ≤ 3, and for m = 4 what the thesis found by computer. At m = 5 points
+    with loose entries exist (DESIGN §9.5).
 
     Raises InvalidInput(unsupported) for other m or a level of 1 or less.
     """
     if m not in range(2, MAX_LISTED + 1) or not level[0] > level[1] > 0:
-        words = f"extreme points are listed for 2 to {MAX_LISTED} answers and levels above 1"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "prior.joint")
+        message = f"extreme points are listed for 2 to {MAX_LISTED} answers and levels above 1"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "prior.joint")
     for columns in _column_sets(m, level):
+        # Permuting the columns gives an extreme point again, with zero columns in the other places.
         empty = (0,) * m
         for places in permutations(range(m), len(columns)):
             placed = dict(zip(places, columns, strict=True))
@@ -51,7 +54,7 @@ def _column_sets(m: int, level: Level) -> Iterator[list[tuple[int, ...]]]:
         for chosen in combinations(shapes, size):
             if rational.rank(chosen) < size:
                 continue
-            # w solves Σ w_j v_j = 1 iff it is unique in the normal equations and fits every row.
+            # The normal equations have a unique w; it solves Σ w_j v_j = 1 iff 1 lies in the span.
             rows = list(zip(*chosen, strict=True))
             if rational.rank([[*row, 1] for row in rows]) > size:
                 continue
@@ -70,32 +73,33 @@ def nonzero_columns(matrix: Rows) -> tuple[int, ...]:
 def loose_entries(matrix: Rows, level: Level) -> tuple[tuple[int, int], ...]:
     """Return λ(A), as (row, column)  [Thesis Def 5.5]."""
     p, q = level
-    found = []
+    loose = []
     for j, column in enumerate(zip(*matrix, strict=True)):
-        least, most = min(column), max(column)
-        found += [(i, j) for i, a in enumerate(column) if a * q != p * least and a * p != q * most]
-    return tuple(sorted(found))
+        smallest, largest = min(column), max(column)
+        loose += [(i, j) for i, a in enumerate(column) if a * q != p * smallest and a * p != q * largest]
+    return tuple(sorted(loose))
 
 
 def has_full_column_rank(matrix: Rows) -> bool:
-    """Tell whether rank(A) = |γ(A)|, which every extreme point has  [Thesis Thm 5.2]."""
+    """Return True if rank(A) = |γ(A)|, as for every extreme point  [Thesis Thm 5.2]."""
     return rational.rank(matrix) == len(nonzero_columns(matrix))
 
 
 def is_inside(matrix: Rows, level: Level) -> bool:
-    """Tell whether the matrix is a mechanism that keeps the level  [Thesis (5.4)]; any number of columns."""
+    """Return True if the matrix is a mechanism of this level, of any width  [Thesis (5.4)]."""
     p, q = level
     columns = list(zip(*matrix, strict=True))
     sums = set(map(sum, matrix))
-    return len(sums) == 1 and min(sums) > 0 and all(min(c) >= 0 and max(c) * q <= p * min(c) for c in columns)
+    keeps_level = all(min(c) >= 0 and max(c) * q <= p * min(c) for c in columns)
+    return keeps_level and len(sums) == 1 and min(sums) > 0
 
 
 def is_extreme(matrix: Rows, level: Level) -> bool:
-    """Tell whether the matrix is an extreme point, by the rank of the constraints that are tight  [Thesis Thm 5.1].
+    """Return True for an extreme point: the tight constraints have full rank  [Thesis Thm 5.1].
 
-    Exact and for any size: the rows' sums, a_ij = 0, and a_ij = E·a_kj, over the nonzero columns (a zero column is
-    determined). Only columns' own constraints and the row sums enter, so the rank is that of a sparse system of m·|γ|
-    unknowns. False outside D.
+    Exact and for any size: the rows' sums, a_ij = 0, and a_ij = E·a_kj, over the nonzero columns (a
+    zero column is determined). Only columns' own constraints and the row sums enter, so the rank is
+    that of a sparse system of m·|γ| unknowns. False outside D.
     """
     if not is_inside(matrix, level):
         return False
@@ -104,9 +108,9 @@ def is_extreme(matrix: Rows, level: Level) -> bool:
     m, k = len(matrix), len(columns)
     tight = [[1 if x == i else 0 for _ in range(k) for x in range(m)] for i in range(m)]
     for j, column in enumerate(columns):
-        for i, other in permutations(range(m), 2):
-            if column[i] * q == p * column[other]:
+        for i, partner in permutations(range(m), 2):
+            if column[i] * q == p * column[partner]:
                 row = [0] * (m * k)
-                row[j * m + i], row[j * m + other] = q, -p
+                row[j * m + i], row[j * m + partner] = q, -p
                 tight.append(row)
     return rational.rank(tight) == m * k

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a search may go, and how it tells where it is."""
+"""Limits of a search (gap, time, memory), and its progress callback."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 Progress = Callable[[str, float, float], None]
-"""Called with the stage, the best value so far and the best bound so far (nan where there is none yet)."""
+"""Callback of (stage, best value so far, best bound so far); nan for a value not known yet."""
 
 
 def _never() -> bool:
@@ -18,13 +18,14 @@ def _silent(stage: str, value: float, bound: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far to go.
+    """Limits of a search.
 
-    gap : distance from the proven bound up to which a design is called certified, in (0, 1]: relative to the value of
-    a variance, absolute for information (nats) and error rates.
-    out_of_time : asked all the time, also by a user who wants to stop; once it says so, the best so far is returned.
-    memory : megabytes that open branches may take; beyond, the bound is what it is.
-    progress : told of every improvement.
+    gap : distance from the proven bound up to which a design is called certified, in (0, 1]:
+        relative to the value of a variance, absolute for information (nats) and error rates.
+    out_of_time : polled throughout the search, also for a user's stop; once it returns True, the
+        best result so far is returned.
+    memory : megabytes for open branches; beyond, the search ends with its current bound.
+    progress : called at every improvement.
     """
 
     gap: float = 1e-6

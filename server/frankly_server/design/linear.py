@@ -12,16 +12,19 @@ from scipy import sparse
 
 FloatArray = NDArray[np.float64]
 
-FEASIBILITY = 1e-10
+FEASIBILITY = 1e-10  # the smallest tolerance that HiGHS accepts
+# For numerical trouble: ordinary programmes take far less than this.
 TIME_LIMIT_S = 60.0
-_DENSE = 20_000
-_OUTSIDE = 1e-8
-_SETTLED = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
+# Matrices of at most so many entries are kept dense.
+_MAX_DENSE_ENTRIES = 20_000
+# Largest violation of a row by a returned vertex; the mixing in `quantise` has to make up for it.
+_ROW_TOLERANCE = 1e-8
+_FINAL_STATUSES = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
 
 
 @dataclass(frozen=True, slots=True)
 class LinearOptimum:
-    """A basic optimal solution: `x` of shape (n,), `dual` of shape (m,) with cᵀ − dualᵀ·A ≥ 0 up to the tolerance."""
+    """Basic optimal solution: `x`, shape (n,); `dual`, shape (m,): cᵀ − dualᵀ·A ≥ −tolerance."""
 
     x: FloatArray
     dual: FloatArray
@@ -29,10 +32,12 @@ class LinearOptimum:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The farthest point of a polytope in a direction c.
+    """Farthest point of a polytope in a direction c.
 
-    x : a vertex, shape (n,). bound : no point has a larger c·x, by weak duality, whatever the solver's tolerances.
-    reduced : shape (n,), c minus what the rows pay for; a point off its bound by δ has c·x ≤ bound − |reduced_j|·δ.
+    x : a vertex, shape (n,).
+    bound : upper bound of c·x by weak duality; it does not rest on the solver's tolerances.
+    reduced : shape (n,), the reduced costs c − Aᵀy; a point whose x_j is δ off its bound has c·x ≤
+        bound − |reduced_j|·δ.
     """
 
     x: FloatArray
@@ -43,6 +48,7 @@ class Support:
 def _solver() -> highspy.Highs:
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
+    # One thread: the same request has to give the same design in every run.
     solver.setOptionValue("threads", 1)
     # The simplex method: basic solutions, and each solve starts where the last one ended.
     solver.setOptionValue("solver", "simplex")
@@ -52,13 +58,17 @@ def _solver() -> highspy.Highs:
 
 
 def _run(solver: highspy.Highs) -> highspy.HighsModelStatus:
-    """Solve, for a minute at most. The solver's clock goes on from one run to the next, and so must its limit."""
+    """Solve within TIME_LIMIT_S seconds; the solver's clock runs on, so the limit is shifted."""
     solver.setOptionValue("time_limit", solver.getRunTime() + TIME_LIMIT_S)
     solver.run()
     return solver.getModelStatus()
 
 
-def _model(matrix: sparse.csc_array, cost: FloatArray, rows: tuple[FloatArray, FloatArray]) -> highspy.HighsLp:
+def _model(
+    matrix: sparse.csc_array,
+    cost: FloatArray,
+    rows: tuple[FloatArray, FloatArray],
+) -> highspy.HighsLp:
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.col_cost_ = cost
@@ -72,10 +82,10 @@ def _model(matrix: sparse.csc_array, cost: FloatArray, rows: tuple[FloatArray, F
 
 
 class Polytope:
-    """{x : row_low ≤ A·x ≤ row_high, low ≤ x ≤ high}, asked for its farthest points again and again.
+    """Polytope {x : row_low ≤ A·x ≤ row_high, low ≤ x ≤ high}, for many linear programmes over it.
 
-    Each question starts from the last answer's basis. `high` must be finite for every variable that is not bounded by
-    the rows: see `farthest`.
+    Each programme starts from the basis of the last one. `high` must be finite for every variable
+    that the rows do not bound: see `farthest`.
     """
 
     def __init__(
@@ -86,54 +96,73 @@ class Polytope:
         low: FloatArray,
         high: FloatArray,
     ) -> None:
-        small = matrix.shape[0] * matrix.shape[1] <= _DENSE
+        # Small matrices multiply faster as dense arrays.
+        small = matrix.shape[0] * matrix.shape[1] <= _MAX_DENSE_ENTRIES
         self._transposed = np.ascontiguousarray(matrix.toarray().T) if small else matrix.T.tocsr()
         self.low, self.high = low, high
         self._index = np.arange(len(low), dtype=np.int32)
         self._solver = _solver()
+        # The programmes differ in costs and bounds only: each starts from the last basis instead.
         self._solver.setOptionValue("presolve", "off")
         self._solver.passModel(_model(matrix, np.zeros(len(low)), (row_low, row_high)))
-        self._asked: tuple[FloatArray | None, FloatArray | None] = (None, None)
+        self._solver_bounds: tuple[FloatArray | None, FloatArray | None] = (None, None)
         self._row_low, self._row_high = row_low, row_high
         self._has_low, self._has_high = np.isfinite(row_low), np.isfinite(row_high)
         self._finite_low = np.where(self._has_low, row_low, 0.0)
         self._finite_high = np.where(self._has_high, row_high, 0.0)
 
-    def vertex(self, c: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> FloatArray | None:
-        """Return a point that maximises c·x, with other bounds of the variables if given; None if there is none."""
+    def vertex(
+        self,
+        c: FloatArray,
+        low: FloatArray | None = None,
+        high: FloatArray | None = None,
+    ) -> FloatArray | None:
+        """Return a vertex that maximises c·x; None if there is none.
+
+        low, high : bounds of the variables, shape (n,); default those of the polytope.
+        """
         low = self.low if low is None else low
         high = self.high if high is None else high
         if not self._solve(c, low, high):
             return None
         x = np.minimum(np.maximum(self._solver.getSolution().col_value, low), high)
-        # extreme numbers can make the solver call a point feasible that is not: no column may come of it
+        # On extreme numbers the solver may report an infeasible point as feasible: refuse it here.
         inside = x @ self._transposed
         outside = np.maximum(self._row_low - inside, inside - self._row_high)
-        return x if float(np.max(outside)) <= _OUTSIDE else None
+        return x if float(np.max(outside)) <= _ROW_TOLERANCE else None
 
-    def farthest(self, c: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> Support | None:
-        """Return such a point with a proof that none is farther."""
+    def farthest(
+        self,
+        c: FloatArray,
+        low: FloatArray | None = None,
+        high: FloatArray | None = None,
+    ) -> Support | None:
+        """Return a vertex that maximises c·x, with a bound by weak duality; None if empty."""
         low = self.low if low is None else low
         high = self.high if high is None else high
         if not self._solve(c, low, high):
             return None
         solution = self._solver.getSolution()
         x = np.minimum(np.maximum(solution.col_value, low), high)
-        # Weak duality: c·x = y·Ax + (c − Aᵀy)·x, each part at most its largest value within the bounds.
+        # Weak duality: c·x = y·Ax + (c − Aᵀy)·x, and the bounds limit both terms.
         y = -np.array(solution.row_dual)
+        # A multiplier that points to an infinite side of a row would make the bound infinite: it
+        # counts as 0.
         up, down = np.maximum(y, 0.0) * self._has_high, np.minimum(y, 0.0) * self._has_low
-        rest = c - self._transposed @ (up + down)
+        reduced = c - self._transposed @ (up + down)
         bound = up @ self._finite_high + down @ self._finite_low
-        bound += np.maximum(rest, 0.0) @ high + np.minimum(rest, 0.0) @ low
-        return Support(x, float(bound), rest)
+        bound += np.maximum(reduced, 0.0) @ high + np.minimum(reduced, 0.0) @ low
+        return Support(x, float(bound), reduced)
 
     def _solve(self, c: FloatArray, low: FloatArray, high: FloatArray) -> bool:
         self._solver.changeColsCost(len(c), self._index, -c)
-        if low is not self._asked[0] or high is not self._asked[1]:
+        # Compared by identity: without bounds of their own, calls pass `self.low` and `self.high`.
+        if low is not self._solver_bounds[0] or high is not self._solver_bounds[1]:
             self._solver.changeColsBounds(len(c), self._index, low, high)
-            self._asked = (low, high)
+            self._solver_bounds = (low, high)
         status = _run(self._solver)
-        if status not in _SETTLED:  # numerical trouble: once more from scratch
+        # Numerical trouble: a start without the old basis often helps.
+        if status not in _FINAL_STATUSES:
             self._solver.clearSolver()
             status = _run(self._solver)
         return bool(status != highspy.HighsModelStatus.kInfeasible)
@@ -141,22 +170,25 @@ class Polytope:
 
 @dataclass(frozen=True, slots=True)
 class MasterOptimum:
-    """A basic optimum: `x` of shape (n,) over the columns, `dual` and `missing` of shape (m,)."""
+    """Basic optimum: `x`, shape (n,), over the columns; `dual` and `missing`, shape (m,)."""
 
     x: FloatArray
     dual: FloatArray
     missing: FloatArray
 
 
-class Master:
-    """Minimise cost·θ + Σ_i penalty_i |missing_i| subject to Σ θ_j a_j + missing = rhs, θ ≥ 0; columns are added later.
+class MasterProgramme:
+    """Master programme of column generation: columns are added later.
 
-    The penalties bound the duals, |dual_i| ≤ penalty_i: without them the duals are wild while columns are few, and
-    pricing finds the same few columns again and again (the stabilisation of du Merle and others, 1999).
+    Minimise cost·θ + Σ_i penalty_i |missing_i| subject to Σ θ_j a_j + missing = rhs, θ ≥ 0. The
+    penalties bound the duals, |dual_i| ≤ penalty_i. Without them the duals are extreme while
+    columns are few, and pricing returns the same few columns (the stabilisation of du Merle et al.,
+    1999).
     """
 
     def __init__(self, rhs: FloatArray, penalty: FloatArray) -> None:
         self._m = m = len(rhs)
+        # Two columns for each row take up missing mass of either sign.
         both = sparse.csc_array(np.hstack([np.eye(m), -np.eye(m)]))
         self._solver = _solver()
         self._slack = np.arange(2 * m, dtype=np.int32)
@@ -172,17 +204,23 @@ class Master:
         self._solver.addCols(k, cost, np.zeros(k), infinite, k * m, start, index, columns.ravel())
 
     def penalise(self, penalty: FloatArray) -> None:
-        """Set the penalties, shape (m,); infinity forbids anything to be missing."""
+        """Set the penalties, shape (m,); infinity forbids missing mass."""
         self.penalty = penalty.copy()
         free = np.isfinite(penalty)
         cost, high = np.where(free, penalty, 0.0), np.where(free, highspy.kHighsInf, 0.0)
         self._solver.changeColsCost(2 * self._m, self._slack, np.tile(cost, 2))
-        self._solver.changeColsBounds(2 * self._m, self._slack, np.zeros(2 * self._m), np.tile(high, 2))
+        self._solver.changeColsBounds(
+            2 * self._m,
+            self._slack,
+            np.zeros(2 * self._m),
+            np.tile(high, 2),
+        )
 
     def solve(self) -> MasterOptimum:
-        """Return a basic optimum. Raises InvalidInput(optimiser_limit) where the numbers are too extreme."""
+        """Return a basic optimum. Raises InvalidInput(optimiser_limit) on extreme numbers."""
         status = _run(self._solver)
-        for tolerance in (1e-9, 1e-8, 1e-7):  # extreme numbers: from scratch, and less strictly
+        # On extreme numbers: without the old basis, and less strictly each time.
+        for tolerance in (1e-9, 1e-8, 1e-7):
             if status == highspy.HighsModelStatus.kOptimal:
                 break
             self._solver.clearSolver()
@@ -192,11 +230,15 @@ class Master:
         self._solver.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
         self._solver.setOptionValue("dual_feasibility_tolerance", FEASIBILITY)
         if status != highspy.HighsModelStatus.kOptimal:
-            words = "the linear programme was not solved: use the mechanism grr"
-            raise InvalidInput(Problem.OPTIMISER_LIMIT, words, "mechanism")
+            message = "the linear programme was not solved: use the mechanism grr"
+            raise InvalidInput(Problem.OPTIMISER_LIMIT, message, "mechanism")
         solution = self._solver.getSolution()
         x, m = np.array(solution.col_value), self._m
-        return MasterOptimum(np.maximum(x[2 * m :], 0.0), np.array(solution.row_dual), x[:m] - x[m : 2 * m])
+        return MasterOptimum(
+            np.maximum(x[2 * m :], 0.0),
+            np.array(solution.row_dual),
+            x[:m] - x[m : 2 * m],
+        )
 
 
 def lp(cost: FloatArray, matrix: FloatArray, rhs: FloatArray) -> LinearOptimum:
@@ -204,14 +246,16 @@ def lp(cost: FloatArray, matrix: FloatArray, rhs: FloatArray) -> LinearOptimum:
 
     Parameters
     ----------
-    cost : shape (n,). matrix : shape (m, n), every entry finite. rhs : shape (m,).
+    cost : shape (n,).
+    matrix : shape (m, n), every entry finite.
+    rhs : shape (m,).
 
     Raises
     ------
-    InvalidInput(optimiser_limit) unless an optimum is found; for our programmes, which are feasible and bounded, this
-    means that the numbers are too extreme for the solver.
+    InvalidInput(optimiser_limit) unless an optimum is found. Our programmes are feasible and
+    bounded, so the numbers are then too extreme for the solver.
     """
-    master = Master(rhs, np.full(len(rhs), np.inf))
+    master = MasterProgramme(rhs, np.full(len(rhs), np.inf))
     master.add(matrix.T, cost)
-    found = master.solve()
-    return LinearOptimum(found.x, found.dual)
+    optimum = master.solve()
+    return LinearOptimum(optimum.x, optimum.dual)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a design is good for: mutual information and the variance of the unbiased shares, of any table of weights.
+"""Objectives of a design: mutual information, Hamming error, variance of the unbiased shares.
 
-A table W[x][y] of whole numbers with equal row sums T is the channel Q(y|x) = W[x][y] / T. Everything here is computed
-from these whole numbers; floats appear only in the last step.
+A table W[x][y] of whole numbers with equal row sums T is the channel Q(y|x) = W[x][y] / T. All
+figures are computed from these whole numbers; floats appear only in the last step.
 """
 
 import math
@@ -16,9 +16,10 @@ from frankly_server import rational
 
 OBJECTIVES = ("variance", "information", "hamming")
 EXACT_ANSWERS = 64
-"""Up to this size the variance is inverted exactly; beyond, in floats (the exact inverse takes minutes at 256)."""
-_LIMIT_SHIFT = 200
-_LIMIT = 1e-12
+"""Largest number of answers with an exact inverse; at 256 it would take minutes, floats do not."""
+# An answer without mass gets 2^-200 of a count in exact arithmetic, a share of 1e-12 in floats.
+_RARE_SHIFT = 200
+_RARE_SHARE = 1e-12
 
 Weights = Sequence[Sequence[int]]
 Targets = Sequence[Sequence[Fraction]]
@@ -43,68 +44,80 @@ def information(weights: Weights, counts: Sequence[int]) -> float:
 
 
 def hamming(weights: Weights, counts: Sequence[int]) -> float:
-    """Return the expected Hamming error: how often the best guess of the answer from the report is wrong."""
-    right = sum(max(n * w for n, w in zip(counts, column, strict=True)) for column in zip(*weights, strict=True))
-    return float(1 - right / (sum(counts) * max(map(sum, weights))))
+    """Return the expected Hamming error: P(the best guess from a report is wrong)."""
+    columns = zip(*weights, strict=True)
+    correct = sum(max(n * w for n, w in zip(counts, column, strict=True)) for column in columns)
+    return float(1 - correct / (sum(counts) * max(map(sum, weights))))
 
 
 def log_ratio(n: int, d: int) -> float:
     """Return ln(n/d) of positive whole numbers of any size, to a few units in the last place."""
+    # Near 1, log(n/d) would lose all digits of n/d − 1: a level close to 0 would be shown as 0.
     if d < 2 * n < 4 * d:
         return math.log1p((n - d) / d)
+    # The numbers may exceed the range of floats; after the shift their quotient lies between 1/2 and 2.
     shift = n.bit_length() - d.bit_length()
     near_one = n / (d << shift) if shift >= 0 else (n << -shift) / d
     return math.log(near_one) + shift * math.log(2)
 
 
 def normalised(value: float, counts: Sequence[int]) -> float:
-    """Return I / H(X), the share of the answer's information that survives; 0 if there is none."""
-    whole = entropy(counts)
-    return value / whole if whole > 0 else 0.0
+    """Return I / H(X), the share of the answer's entropy that reports keep; 0 if H(X) = 0."""
+    total = entropy(counts)
+    return value / total if total > 0 else 0.0
 
 
 def variance(weights: Weights, counts: Sequence[int]) -> float:
-    """Return Σ_x [(QᵀD⁻¹Q)⁻¹ − p pᵀ]_xx with D = diag(Qp), the total variance of the unbiased shares at n = 1.
+    """Return Σ_x [(QᵀD⁻¹Q)⁻¹ − p pᵀ]_xx, D = diag(Qp): total variance of the shares at n = 1.
 
-    The truth is taken to be the design prior p (DESIGN §7); where p is zero the limit is meant, computed at 2^-200.
-    Infinite if the shares are not identifiable.
+    The truth is taken to be the design prior p (DESIGN §7). Entries p = 0 stand for the limit p →
+    0, computed at 2^-200 of a count. Infinite if the shares are not identifiable.
     """
     return math.fsum(target_variances(weights, counts, None))
 
 
-def target_variances(weights: Weights, counts: Sequence[int], targets: Targets | None) -> list[float]:
-    """Return the variance of the unbiased estimate of every target W·p at n = 1, for the truth p of the prior.
+def target_variances(
+    weights: Weights,
+    counts: Sequence[int],
+    targets: Targets | None,
+) -> list[float]:
+    """Return the variance at n = 1 of each target's unbiased estimate, at the prior's shares.
 
-    targets : rows W, exact, one number per answer; None for all shares. Infinite where a target is not estimable.
+    targets : rows W, exact, one number per answer; None for all shares. Infinite for a target that
+        is not estimable.
     """
+    # The rank is exact: a float rank would decide by a tolerance whether a variance is finite.
     size = rational.rank(weights)
     a, total, row_sum = len(weights), sum(counts), max(map(sum, weights))
     if size < a:
         return _deficient(weights, counts, targets, size)
-    sampling = [_share(row, counts) ** 2 for row in targets] if targets else [Fraction(n, total) ** 2 for n in counts]
+    # At n = 1 the variance is the second moment of the scores less their squared mean W·p.
+    means = [_share(row, counts) for row in targets] if targets else [Fraction(n, total) for n in counts]
+    sampling = [mean**2 for mean in means]
+    # Beyond that size the covariance is inverted in floats; the ranks above are exact in any case.
     if a > EXACT_ANSWERS:
         covariance = np.linalg.inv(_moments(weights, counts))
         W = np.eye(a) if targets is None else np.array([[float(v) for v in row] for row in targets])
-        found = np.sum(W @ covariance * W, axis=1)
-        return [float(v) - float(s) for v, s in zip(found, sampling, strict=True)]
-    positive = [n << _LIMIT_SHIFT or 1 for n in counts]
+        variances = np.sum(W @ covariance * W, axis=1)
+        return [float(v) - float(s) for v, s in zip(variances, sampling, strict=True)]
+    positive = [n << _RARE_SHIFT or 1 for n in counts]
     gram, _, scale = rational.normal_equations(weights, positive)
     # gram = Σ_y W_xy W_x'y · scale/u_y with u = total·row_sum·Qp, hence A = gram · total / (row_sum · scale).
     unit = Fraction(row_sum * scale, sum(positive))
     if targets is None:
         exact = list(rational.inverse_diagonal(gram))
     else:
-        common = [rational.whole(row) for row in targets]
-        solved = rational.solve(gram, [list(column) for column in zip(*common, strict=True)])
+        integers = [rational.whole(row) for row in targets]
+        solved = rational.solve(gram, [list(column) for column in zip(*integers, strict=True)])
         exact = [
             sum((w * solved[x][t] for x, w in enumerate(row)), Fraction(0)) * _factor(row, targets[t]) ** 2
-            for t, row in enumerate(common)
+            for t, row in enumerate(integers)
         ]
     return [_float(v * unit) - float(s) for v, s in zip(exact, sampling, strict=True)]
 
 
 def _float(value: Fraction) -> float:
-    """Return the value as a float, infinite where it is too large for one: a mechanism that all but hides a share."""
+    """Return the value as a float; inf if it is too large, as for a mechanism close to constant."""
     try:
         return float(value)
     except OverflowError:
@@ -115,28 +128,33 @@ def _share(row: Sequence[Fraction], counts: Sequence[int]) -> Fraction:
     return sum((v * n for v, n in zip(row, counts, strict=True)), Fraction(0)) / sum(counts)
 
 
-def _factor(whole: Sequence[int], row: Sequence[Fraction]) -> Fraction:
-    """Return what whole numbers must be multiplied by to be the row again."""
+def _factor(integers: Sequence[int], row: Sequence[Fraction]) -> Fraction:
+    """Return the factor between a row and its whole numbers in the same proportions."""
     x = next(x for x, v in enumerate(row) if v)
-    return row[x] / whole[x]
+    return row[x] / integers[x]
 
 
-def _deficient(weights: Weights, counts: Sequence[int], targets: Targets | None, size: int) -> list[float]:
-    """The targets inside the span of the reports can be estimated from a mechanism of deficient rank, others cannot."""
+def _deficient(
+    weights: Weights,
+    counts: Sequence[int],
+    targets: Targets | None,
+    size: int,
+) -> list[float]:
+    """Return the variances at deficient rank: inf for targets outside the span of Q."""
     if targets is None:
         return [math.inf] * len(weights)
     columns = [list(column) for column in zip(*weights, strict=True)]
-    inverse, found = np.linalg.pinv(_moments(weights, counts), rcond=1e-12, hermitian=True), []
+    inverse, variances = np.linalg.pinv(_moments(weights, counts), rcond=1e-12, hermitian=True), []
     for row in targets:
         w = np.array([float(v) for v in row])
         inside = rational.rank([*columns, rational.whole(row)]) == size
-        found.append(float(w @ inverse @ w) - float(_share(row, counts)) ** 2 if inside else math.inf)
-    return found
+        variances.append(float(w @ inverse @ w) - float(_share(row, counts)) ** 2 if inside else math.inf)
+    return variances
 
 
 def _moments(weights: Weights, counts: Sequence[int]) -> NDArray[np.float64]:
-    """Return A = Q D⁻¹ Qᵀ (row = truth) in floats; an answer without mass counts as very rare."""
+    """Return A = Q D⁻¹ Qᵀ (row = truth) in floats; an answer without mass gets a share of 1e-12."""
     row_sum = max(map(sum, weights))
     Q = np.array([[w / row_sum for w in row] for row in weights])
-    p = np.maximum(np.array(counts, dtype=np.float64) / sum(counts), _LIMIT)
+    p = np.maximum(np.array(counts, dtype=np.float64) / sum(counts), _RARE_SHARE)
     return np.asarray((Q / (p @ Q)) @ Q.T, dtype=np.float64)

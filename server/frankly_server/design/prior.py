@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is publicly known about secrets and answers, as exact counts."""
+"""Prior: public joint counts of secrets and answers, exact."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,62 +16,66 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 SUM_TOLERANCE = Fraction(1, 10**9)
+# Rounded counts add up to about this total, so that they fit a document.
 _SCALE = 2**52
+# Decimals of huge exponents would turn into fractions of that many digits: a request could block the server.
 _MAX_EXPONENT = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Joint counts N[s][x] of secrets (rows) and answers (columns): P(s, x) = N[s][x] / total, exactly.
+    """Joint counts N[s][x] of secrets (rows) and answers (columns): P(s, x) = N[s][x] / total.
 
-    Built by `from_rows`, which is where input is checked.
+    Input is checked in `from_rows`, not in the constructor.
     """
 
     joint: tuple[tuple[int, ...], ...]
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> "Prior":
-        """Read counts (all whole numbers) or probabilities (decimals, read exactly and rescaled to whole numbers).
+        """Read counts, or probabilities as decimals; these are rescaled exactly.
 
         One row means that the answer itself is the secret: it becomes the diagonal matrix.
 
-        Raises InvalidInput: prior_shape, prior_value (naming row and column) or prior_sum (telling the sum).
+        Raises InvalidInput: prior_shape, prior_value (naming row and column) or prior_sum (with the
+        sum).
         """
         _check_shape(rows, field)
         counted = all(type(v) is int for row in rows for v in row)
         values = [[_value(v, f"{field}[{s}][{x}]") for x, v in enumerate(row)] for s, row in enumerate(rows)]
         total = sum(v for row in values for v in row)
         if total == 0 or (not counted and abs(total - 1) > SUM_TOLERANCE):
-            words = "counts, or probabilities that sum to 1"
-            raise InvalidInput(Problem.PRIOR_SUM, f"the prior sums to {float(total):.12g}: give {words}", field)
-        counts = _whole(values)
+            message = f"the prior sums to {float(total):.12g}: give counts, or probabilities that sum to 1"
+            raise InvalidInput(Problem.PRIOR_SUM, message, field)
+        counts = _whole_counts(values)
+        # The answer is its own secret: P(s, x) has its mass where s = x.
         if len(counts) == 1:
             counts = [[n if i == x else 0 for i in range(len(counts[0]))] for x, n in enumerate(counts[0])]
         return cls(tuple(map(tuple, counts)))
 
     @property
     def answers(self) -> int:
-        """How many answers there are (columns)."""
+        """Number of answers (columns)."""
         return len(self.joint[0])
 
     @property
     def secrets(self) -> int:
-        """How many secrets there are (rows)."""
+        """Number of secrets (rows)."""
         return len(self.joint)
 
     @property
     def total(self) -> int:
-        """The sum of all counts."""
+        """Sum of all counts."""
         return sum(self.shares)
 
     @property
     def shares(self) -> tuple[int, ...]:
-        """The counts of each answer over all secrets: P(x) = shares[x] / total."""
+        """Counts of each answer over all secrets: P(x) = shares[x] / total."""
         return tuple(sum(column) for column in zip(*self.joint, strict=True))
 
     @property
     def masses(self) -> tuple[int, ...]:
-        """The counts of each secret over all answers: P(s) = masses[s] / total."""
+        """Counts of each secret over all answers: P(s) = masses[s] / total."""
         return tuple(sum(row) for row in self.joint)
 
     def probabilities(self) -> NDArray[np.float64]:
@@ -80,53 +84,58 @@ class Prior:
         return np.array([n / total for n in self.shares])
 
     def require_protection(self, field: str = "prior.joint") -> None:
-        """Refuse a prior under which a prior-based notion would protect less than it seems to (DESIGN §3.6).
+        """Raise unless every answer and every secret has mass (DESIGN §3.6).
 
-        Raises InvalidInput: choice_unprotected for an answer, secret_empty for a secret, without mass.
+        The rows of a prior-based notion do not constrain an answer or a secret without mass, so it
+        would not protect them. Raises InvalidInput: choice_unprotected for an answer, secret_empty
+        for a secret.
         """
         for x, n in enumerate(self.shares):
             if n == 0:
-                words = f"answer {x} has no mass under the prior: smooth the counts, or protect the answer itself (ldp)"
-                raise InvalidInput(Problem.CHOICE_UNPROTECTED, words, f"{field}[0][{x}]")
+                message = (
+                    f"answer {x} has no mass under the prior: smooth the counts, or protect the answer itself (ldp)"
+                )
+                raise InvalidInput(Problem.CHOICE_UNPROTECTED, message, f"{field}[0][{x}]")
         for s, n in enumerate(self.masses):
             if n == 0:
-                words = f"secret {s} has no mass under the prior: remove it or give it mass"
-                raise InvalidInput(Problem.SECRET_EMPTY, words, f"{field}[{s}]")
+                message = f"secret {s} has no mass under the prior: remove it or give it mass"
+                raise InvalidInput(Problem.SECRET_EMPTY, message, f"{field}[{s}]")
 
 
 def _check_shape(rows: Any, field: str) -> None:
     if not isinstance(rows, list | tuple) or not 1 <= len(rows) <= MAX_ANSWERS:
-        words = f"give 1 to {MAX_ANSWERS} rows, one per secret, each with one number per answer"
-        raise InvalidInput(Problem.PRIOR_SHAPE, words, field)
+        message = f"give 1 to {MAX_ANSWERS} rows, one per secret, each with one number per answer"
+        raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
     width = len(rows[0]) if isinstance(rows[0], list | tuple) else 0
     for s, row in enumerate(rows):
         if not isinstance(row, list | tuple) or len(row) != width or not 2 <= width <= MAX_ANSWERS:
-            words = f"every row needs the same number of answers, 2 to {MAX_ANSWERS}"
-            raise InvalidInput(Problem.PRIOR_SHAPE, words, f"{field}[{s}]")
+            message = f"every row needs the same number of answers, 2 to {MAX_ANSWERS}"
+            raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}[{s}]")
 
 
 def _value(value: Any, field: str) -> Fraction:
     # A float stands for the shortest decimal that reads back as the same float: 0.1 is one tenth.
     number = Decimal(repr(value)) if isinstance(value, float) else value
-    words = "a prior holds finite numbers, zero or more"
+    message = "a prior holds finite numbers, zero or more"
     if isinstance(number, bool) or not isinstance(number, int | Decimal | Fraction):
-        raise InvalidInput(Problem.PRIOR_VALUE, words, field)
+        raise InvalidInput(Problem.PRIOR_VALUE, message, field)
     if isinstance(number, Decimal) and (not number.is_finite() or abs(number.adjusted()) > _MAX_EXPONENT):
-        raise InvalidInput(Problem.PRIOR_VALUE, words, field)
+        raise InvalidInput(Problem.PRIOR_VALUE, message, field)
     if number < 0 or (isinstance(number, int) and number > MAX_INT):
-        raise InvalidInput(Problem.PRIOR_VALUE, words + ", counts below 2^53", field)
+        raise InvalidInput(Problem.PRIOR_VALUE, message + ", counts below 2^53", field)
     return Fraction(number)
 
 
-def _whole(values: list[list[Fraction]]) -> list[list[int]]:
+def _whole_counts(values: list[list[Fraction]]) -> list[list[int]]:
     """Return whole numbers in the same proportions.
 
-    Only if these would not fit a document (2^53) are they rounded, to 52 bits and never to zero; the rounded counts are
-    then the prior, for every purpose.
+    They are rounded only if they would not fit a document (2^53): to 52 bits, and never to zero.
+    The rounded counts are then the prior for every purpose.
     """
     scale = lcm(*(v.denominator for row in values for v in row))
     counts = [[v.numerator * (scale // v.denominator) for v in row] for row in values]
     common = gcd(*(n for row in counts for n in row))
+    # Counts stay as they are given; only probabilities are reduced to lowest terms.
     counts = [[n // common for n in row] for row in counts] if scale > 1 else counts
     total = sum(map(sum, counts))
     if total <= MAX_INT:

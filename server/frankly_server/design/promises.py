@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what is asked to what is promised: the exact claims behind a notion, its levels and its priors (DESIGN §2)."""
+"""Claims of a notion: its exact levels and priors, as the verifier checks them (DESIGN §2)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -13,13 +13,13 @@ from frankly_protocol.problems import Problem
 from frankly_server.design.prior import Prior
 
 CONES = tuple(notion for notion in NOTIONS if notion != "dp")
-"""The notions that are cones of one report's column: (ε, δ)-DP couples reports and has families of its own."""
+"""Notions that are cones of one report's column; (ε, δ)-DP is not, because it couples reports."""
 
 LowerBounds = tuple[tuple[tuple[int, int], ...], ...]
 
 
 def require_notion(notion: object) -> str:
-    """Return the notion if it exists here. Raises InvalidInput(unsupported), listing those that do."""
+    """Return the notion if it is known. Raises InvalidInput(unsupported), listing the notions."""
     if not isinstance(notion, str) or notion not in NOTIONS:
         raise InvalidInput(Problem.UNSUPPORTED, f"the notions are {', '.join(NOTIONS)}", "notion")
     return notion
@@ -34,73 +34,101 @@ def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
     if notion == "ldp":
         return answer_ldp(epsilon)
     if notion not in ("secret-ldp", "lip"):
-        raise InvalidInput(Problem.UNSUPPORTED, f"{notion} needs more than one level and a prior", "notion")
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"{notion} needs more than one level and a prior",
+            "notion",
+        )
     return Claim(notion, level_for(epsilon), protected(prior))
 
 
 def answer_ldp(epsilon: Fraction) -> Claim:
-    """ε-LDP of the answer; beside a prior-based notion it is the prior-free backstop (`ceiling_cap`)."""
+    """Return ε-LDP of the answer; with a prior-based notion it caps the ceiling."""
     return Claim("ldp", level_for(epsilon))
 
 
 def differential(epsilon: Fraction, delta: Fraction) -> Claim:
-    """(ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); DESIGN §9.4]; δ in [0, 1), rounded down."""
+    """Return (ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); DESIGN §9.4].
+
+    delta : in [0, 1); rounded down to 2^-48 if a document could not hold it.
+    """
+    # A document holds integers up to 2^53 only; a smaller δ is the stronger promise.
     if delta.numerator > MAX_INT or delta.denominator > MAX_INT:
         delta = Fraction(delta.numerator * 2**48 // delta.denominator, 2**48)
     return Claim("dp", level_for(epsilon), delta=delta.as_integer_ratio())
 
 
 def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Claim:
-    """(ε_l, ε_u)-ALIP: −ε_l ≤ ln P(y|s)/P(y) ≤ ε_u, a side that is None not promised  [Lift Def 3]."""
+    """Return (ε_l, ε_u)-ALIP: −ε_l ≤ ln P(y|s)/P(y) ≤ ε_u  [Lift Def 3].
+
+    low, high : nats; None for a side without a promise.
+
+    Raises InvalidInput if both are None.
+    """
     if low is None and high is None:
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "two infinite levels promise nothing", "epsilon_low")
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE,
+            "two infinite levels promise nothing",
+            "epsilon_low",
+        )
     joint = protected(prior)
-    return Claim("alip", None if high is None else level_for(high), joint, None if low is None else level_for(low))
+    return Claim(
+        "alip",
+        None if high is None else level_for(high),
+        joint,
+        None if low is None else level_for(low),
+    )
 
 
 def side_channels(prior: Prior, epsilon: Fraction, attributes: Sequence[int]) -> Claim:
-    """ε-SRLIP over attributes of these sizes, the last counted fastest  [Funnel Def 3]."""
+    """Return ε-SRLIP over attributes of these sizes, the last counted fastest  [Funnel Def 3]."""
     require_attributes(attributes, prior.answers)
     return Claim("srlip", level_for(epsilon), protected(prior), attributes=tuple(attributes))
 
 
 def robust(lower_bounds: LowerBounds, epsilon: Fraction, *, diagonal: bool) -> Claim:
-    """(ε, F)-RLDP over the polytopes D_s = {R ≥ L(·|s)}  [Robust Def 1, Thm 2]."""
+    """Return (ε, F)-RLDP over the polytopes D_s = {R ≥ L(·|s)}  [Robust Def 1, Thm 2]."""
     return Claim("rldp", level_for(epsilon), lower_bounds=lower_bounds, diagonal=diagonal)
 
 
 def require_attributes(attributes: Sequence[int], answers: int) -> tuple[int, ...]:
-    """Return the sizes of attributes if they multiply to the number of answers. Raises InvalidInput(field_type)."""
+    """Return the sizes. Raises InvalidInput(field_type) unless their product is `answers`."""
     if len(attributes) < 1 or min(attributes) < 2 or prod(attributes) != answers:
-        words = f"give each attribute's number of values, two or more; they multiply to {answers}"
-        raise InvalidInput(Problem.FIELD_TYPE, words, "attributes")
+        message = f"give each attribute's number of values, two or more; they multiply to {answers}"
+        raise InvalidInput(Problem.FIELD_TYPE, message, "attributes")
     return tuple(attributes)
 
 
 def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
-    """P(sensitive | y) ≤ α for every report y  [Thesis eq. 6.24].
+    """Return P(sensitive | y) ≤ α for every report y  [Thesis eq. 6.24].
 
-    Raises InvalidInput where α does not exceed the share of the sensitive secret: then nothing could be learned.
+    Raises InvalidInput if α does not exceed the share of the sensitive secret: that share is the
+    average of P(sensitive | y), so reports could reveal nothing.
     """
     joint = protected(prior)
     if not 0 <= sensitive < prior.secrets:
-        raise InvalidInput(Problem.FIELD_TYPE, f"the secrets are counted from 0 to {prior.secrets - 1}", "sensitive")
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            f"the secrets are counted from 0 to {prior.secrets - 1}",
+            "sensitive",
+        )
     share = Fraction(prior.masses[sensitive], prior.total)
     if not share < bound <= 1:
-        words = f"a degree of privacy violation lies above the sensitive share, {float(share):.6g}, and at most at 1"
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, words, "dpv")
+        message = f"a degree of privacy violation lies above the sensitive share, {float(share):.6g}, and at most at 1"
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, "dpv")
     level = Fraction(bound.numerator * 2**48 // bound.denominator, 2**48)  # rounded down
     return Claim("dpv", level.as_integer_ratio(), joint, sensitive=sensitive)
 
 
 def protected(prior: Prior, field: str = "prior.joint") -> tuple[tuple[int, ...], ...]:
-    """Return the prior's counts if a prior-based notion protects every answer and secret under it."""
+    """Return the prior's counts. Raises InvalidInput if some answer or secret has no mass."""
     prior.require_protection(field)
     return prior.joint
 
 
 def pairs(prior: Prior) -> Prior:
-    """Return the prior of answers (s, u) in row-major order, with s the secret: for rldp (DESIGN §7)."""
+    """Return the prior of answers (s, u), row-major, with the secret s: for rldp (DESIGN §7)."""
+    # P((s, u)) lies in row s, at the columns of s; the other secrets never send such an answer.
     size = prior.answers
     rows = [
         tuple(n for t in range(prior.secrets) for n in (row if s == t else (0,) * size))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a table of proportions to whole numbers that the exact verifier accepts (DESIGN §3.4, THREATS §3.4)."""
+"""Rounding to whole numbers that the exact verifier accepts (DESIGN §3.4, THREATS §3.4)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,9 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
 BITS = 48
+# η runs from 2^-50 to 2^-20; a table that needs more is no mechanism of the notion.
 LEAST_SHIFT, MOST_SHIFT = 20, 50
+# A report rarer than 2^-20 would get almost none of the mixture, and with it no slack.
 _RARE_SHIFT = 20
 
 Rows = Sequence[Sequence[int]]
@@ -19,30 +21,42 @@ Rows = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Quantised:
-    """A mechanism that keeps its claim, and how much of it is the constant mechanism that was mixed in."""
+    """Verified mechanism; `eta` is the share of the constant mechanism mixed into it."""
 
     mechanism: DenseMechanism
     eta: Fraction
 
 
-def quantise(rows: Rows, claims: Sequence[Claim], prior: Sequence[int], bits: int = BITS) -> Quantised:
-    """Round a mechanism that sits on the boundary of its notion so that it provably keeps its promise.
+def quantise(
+    rows: Rows,
+    claims: Sequence[Claim],
+    prior: Sequence[int],
+    bits: int = BITS,
+) -> Quantised:
+    """Round a mechanism on the boundary of its notion so that it provably keeps its promise.
 
-    For η in 0, 2^-50, 2^-49, …, 2^-20: mix Q' = (1−η)Q + η·1uᵀ, round each row to whole numbers that sum to 2^bits by
-    largest remainders (ties by index), and stop at the first that the verifier accepts. u is the distribution of
-    reports under the prior, or uniform where some report is rarer than 2^-20. All in Python ints.
+    For η in 0, 2^-50, 2^-49, …, 2^-20: mix Q' = (1−η)Q + η·1uᵀ, round each row to whole numbers
+    that sum to 2^bits by largest remainders (ties by index), and stop at the first that the
+    verifier accepts. u is the distribution of reports under the prior, or uniform if some report is
+    rarer than 2^-20. All in Python ints.
+
+    Rounding alone breaks most optima, because they lie on the boundary of the cone; mixing moves
+    them inside (docs/maths/rounding.md).
 
     Parameters
     ----------
     rows : whole numbers proportional to Q(·|x), one row per answer; every row has a positive sum.
-    claims : what the result must keep, all of it. prior : counts of the answers. bits : 48 to publish, fewer for tests.
+    claims : the result keeps all of them.
+    prior : counts of the answers.
+    bits : 48 to publish, fewer for tests.
 
     Raises
     ------
-    InvalidInput(mechanism_not_certified) if even η = 2^-20 fails: the rows are not a mechanism of the notion.
+    InvalidInput(mechanism_not_certified) if even η = 2^-20 fails: the rows are not a mechanism of
+    the notion.
     """
     mixture = _mixture(rows, prior)
-    for eta in _etas():
+    for eta in _mixing_shares():
         weights = [_rounded(row, mixture, eta, bits) for row in rows]
         if not all(any(column) for column in zip(*weights, strict=True)):
             continue  # with few bits a rare report can round away; a larger share of u brings it back
@@ -52,11 +66,14 @@ def quantise(rows: Rows, claims: Sequence[Claim], prior: Sequence[int], bits: in
         except DocumentRejected:
             continue
         return Quantised(mechanism, eta)
-    words = "rounding would break the promised level, so nothing was made: choose another level or the mechanism grr"
-    raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, words, "mechanism")
+    message = (
+        "rounding would break the promised level, so no mechanism was made: choose another level or the mechanism grr"
+    )
+    raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, message, "mechanism")
 
 
-def _etas() -> Iterator[Fraction]:
+def _mixing_shares() -> Iterator[Fraction]:
+    # A table that passes unmixed stays as it is; then the smallest η that passes wins.
     yield Fraction(0)
     for shift in range(MOST_SHIFT, LEAST_SHIFT - 1, -1):
         yield Fraction(1, 1 << shift)
@@ -64,17 +81,22 @@ def _etas() -> Iterator[Fraction]:
 
 def _mixture(rows: Rows, prior: Sequence[int]) -> list[int]:
     """Return whole numbers proportional to u, all positive."""
-    # The rows' sums differ by float rounding only, which does not matter here: any positive u will do.
+    # The rows' sums differ by float rounding only; the proof needs any positive u, not an exact one.
     u = [sum(n * r for n, r in zip(prior, column, strict=True)) for column in zip(*rows, strict=True)]
     return u if min(u) << _RARE_SHIFT >= sum(u) else [1] * len(u)
 
 
 def rounded(row: Sequence[int], bits: int = BITS) -> tuple[int, ...]:
-    """Return whole numbers in about the proportions of `row` that sum to 2^bits: largest remainders, ties by index."""
+    """Round `row` to whole numbers that sum to 2^bits: largest remainders, ties by index."""
     return _rounded(row, [1] * len(row), Fraction(0), bits)
 
 
-def _rounded(row: Sequence[int], mixture: Sequence[int], eta: Fraction, bits: int) -> tuple[int, ...]:
+def _rounded(
+    row: Sequence[int],
+    mixture: Sequence[int],
+    eta: Fraction,
+    bits: int,
+) -> tuple[int, ...]:
     """Round 2^bits · ((1−η)·row/Σrow + η·u/Σu) to whole numbers that sum to 2^bits."""
     total, u_total = sum(row), sum(mixture)
     keep, mix = (eta.denominator - eta.numerator) * u_total, eta.numerator * total
@@ -82,6 +104,7 @@ def _rounded(row: Sequence[int], mixture: Sequence[int], eta: Fraction, bits: in
     exact = [(keep * r + mix * u) << bits for r, u in zip(row, mixture, strict=True)]
     weights = [v // common for v in exact]
     missing = (1 << bits) - sum(weights)
+    # Ties by index: the same design has the same weights in every run.
     by_remainder = sorted(range(len(row)), key=lambda y: (-(exact[y] % common), y))
     for y in by_remainder[:missing]:
         weights[y] += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be estimated from a mechanism's reports, decided exactly (DESIGN §6)."""
+"""Exact rank of a mechanism, and the combinations of shares that it can estimate (DESIGN §6)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,34 +12,38 @@ _DIGITS = 6
 
 
 def rank(mechanism: DenseMechanism) -> int:
-    """Return the exact rank of the weights; all shares can be estimated iff it equals the number of answers."""
+    """Return the exact rank of the weights; all shares are estimable iff it equals `answers`."""
     return rational.rank(mechanism.weights)
 
 
 def estimable(mechanism: DenseMechanism, names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return in words a basis of the combinations of shares that can be estimated without bias.
+    """Return, as text, a basis of the combinations of shares that can be estimated without bias.
 
-    W·p is estimable iff the row W lies in the span of the columns Q(y|·); the reduced echelon form of these columns is
-    the plainest basis. Coefficients are shown to six digits. `names` default to "answer 0", "answer 1", …
+    W·p is estimable iff the row W lies in the span of the columns Q(y|·). The basis is the reduced
+    echelon form of these columns, in which a single share that is estimable is a row of its own.
+    Coefficients are shown to six digits. `names` default to "answer 0", "answer 1", …
     """
     return estimable_rows(mechanism.weights, names)
 
 
-def estimable_rows(weights: Sequence[Sequence[int]], names: Sequence[str] | None = None) -> tuple[str, ...]:
+def estimable_rows(
+    weights: Sequence[Sequence[int]],
+    names: Sequence[str] | None = None,
+) -> tuple[str, ...]:
     """Return the same for a table of whole numbers with equal row sums, row = truth."""
-    words = list(names) if names is not None else [f"answer {x}" for x in range(len(weights))]
+    labels = list(names) if names is not None else [f"answer {x}" for x in range(len(weights))]
     if rational.rank(weights) == len(weights):
-        return tuple(words)
+        return tuple(labels)
     basis = rational.row_echelon(list(zip(*weights, strict=True)))
-    return tuple(_combination(row, words) for row in basis)
+    return tuple(_combination(row, labels) for row in basis)
 
 
-def _combination(row: Sequence[Fraction], words: Sequence[str]) -> str:
-    parts: list[str] = []
-    for coefficient, word in zip(row, words, strict=True):
-        shown = f"{abs(float(coefficient)):.{_DIGITS}g}"
+def _combination(row: Sequence[Fraction], labels: Sequence[str]) -> str:
+    terms: list[str] = []
+    for coefficient, label in zip(row, labels, strict=True):
+        magnitude = f"{abs(float(coefficient)):.{_DIGITS}g}"
         if round(abs(coefficient), _DIGITS) == 0:
             continue
-        sign = "-" if coefficient < 0 else "+" if parts else ""
-        parts.append(f"{sign} {word}".strip() if shown == "1" else f"{sign} {shown} × {word}".strip())
-    return " ".join(parts)
+        sign = "-" if coefficient < 0 else "+" if terms else ""
+        terms.append(f"{sign} {label}".strip() if magnitude == "1" else f"{sign} {magnitude} × {label}".strip())
+    return " ".join(terms)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regret of a design prior: what a mechanism costs against the best one for equal shares, if shares are equal.
+"""Regret of a design prior: cost of a mechanism at equal shares, relative to the best one for them.
 
-An optimum is best at its design prior. At another truth a mechanism that was not made for this prior may need fewer
-reports; equal shares are the truth of which closed forms are known.
+An optimum is best at its design prior. At another truth a mechanism made for that truth may need
+fewer reports. Equal shares are the truth with known closed forms.
 """
 
 from collections.abc import Mapping
@@ -26,25 +26,27 @@ from frankly_server.design.quantise import quantise
 
 PEERS: Final = ("grr", "subset-selection", "oue", "symmetric-unary")
 LEAST_RATIO: Final = 1.02
-"""A smaller ratio is none: it changes nobody's plan."""
+"""Ratios up to this one are not reported: they would not change the plan of a survey."""
+# Shown in the sentence as the name of the better mechanism.
 _OPTIMUM: Final = "the optimum for equal shares"
-_TIMES: Final = 3
-"""From this ratio on words say how many times as many."""
+_TIMES_RATIO: Final = 3
+"""From this ratio on the text says "n times as many", below it a percentage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Regret:
     """Cost of a mechanism if all answers are equally common.
 
-    ratio : its total variance of the shares over that of the best other mechanism known to keep the same claims, above
-    `LEAST_RATIO`. against : that mechanism.
+    ratio : its total variance of the shares over that of the best known mechanism with the same
+        claims; above `LEAST_RATIO`.
+    against : the name of that mechanism.
     """
 
     ratio: float
     against: str
 
     def to_json(self) -> dict[str, str]:
-        """Return the regret as it stands in answers."""
+        """Return the regret as JSON responses hold it."""
         return {"at": "equal shares", "ratio": f"{self.ratio:.2f}", "against": self.against}
 
     def __str__(self) -> str:
@@ -52,48 +54,57 @@ class Regret:
 
 
 def in_words(regret: Mapping[str, str]) -> str:
-    """Return in words what `Regret.to_json` holds."""
+    """Return the sentence for a `Regret.to_json` object."""
     ratio = Decimal(regret["ratio"])
-    more = f"{ratio:.1f} times as many reports as" if ratio >= _TIMES else f"{100 * (ratio - 1):.0f}% more reports than"
-    return f"if all choices are equally common, this needs {more} {regret['against']}"
+    comparison = (
+        f"{ratio:.1f} times as many reports as"
+        if ratio >= _TIMES_RATIO
+        else f"{100 * (ratio - 1):.0f}% more reports than"
+    )
+    return f"if all choices are equally common, this needs {comparison} {regret['against']}"
 
 
 @lru_cache(maxsize=256)
-def regret(mechanism: Mechanism, claims: tuple[Claim, ...], decoder_prior: tuple[int, ...]) -> Regret | None:
-    """Return what a mechanism with its published decoder costs at equal shares, or None where nothing is to be said.
+def regret(
+    mechanism: Mechanism,
+    claims: tuple[Claim, ...],
+    decoder_prior: tuple[int, ...],
+) -> Regret | None:
+    """Return the regret of a mechanism with its published decoder; None if it is small or unknown.
 
-    claims : all that it promises, levels settled; peers keep every one of them, as the exact verifier finds.
-    decoder_prior : counts of the answers, as published. Where a notion rests on a prior, the optimum for equal shares
-    is a peer too if all rays of its cone are listed in a moment.
+    claims : all its promises, with levels; the exact verifier accepts every peer under all of them.
+    decoder_prior : counts of the answers, as published. If a notion rests on a prior, the optimum
+        for equal shares is a peer too, provided that its cone is small enough to list.
     """
     even = np.full(mechanism.answers, 1 / mechanism.answers)
-    own = total_variance(mechanism, decoder_prior, even)
-    peers = {name: total_variance(peer, (1,) * mechanism.answers, even) for name, peer in _peers(claims, len(even))}
-    if not peers or not np.isfinite(own):
+    variance = total_variance(mechanism, decoder_prior, even)
+    uniform = (1,) * mechanism.answers
+    peers = {name: total_variance(peer, uniform, even) for name, peer in _peers(claims, mechanism.answers)}
+    if not peers or not np.isfinite(variance):
         return None
     against = min(peers, key=lambda name: peers[name])
-    ratio = own / peers[against]
+    ratio = variance / peers[against]
     return Regret(ratio, against) if ratio > LEAST_RATIO else None
 
 
 @lru_cache(maxsize=256)
 def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanism], ...]:
-    """Return the mechanisms for equal shares that keep the claims, by name."""
+    """Return (name, mechanism for equal shares) of the families that keep the claims."""
     even = Prior.from_rows([[1] * answers])
-    found: list[tuple[str, Mechanism]] = []
+    peers: list[tuple[str, Mechanism]] = []
     for name in PEERS:
         try:
-            found.append((name, FAMILIES[name](Wanted(name, even, claims)).mechanism))
+            peers.append((name, FAMILIES[name](Wanted(name, even, claims)).mechanism))
         except InvalidInput:  # the family does not keep these claims
             continue
     if any(claim.notion not in ("ldp", "dp") for claim in claims):
         optimum = _optimum(claims, even)
-        found += [] if optimum is None else [(_OPTIMUM, optimum)]
-    return tuple(found)
+        peers += [] if optimum is None else [(_OPTIMUM, optimum)]
+    return tuple(peers)
 
 
 def _optimum(claims: tuple[Claim, ...], even: Prior) -> Mechanism | None:
-    """Return the optimum for equal shares; None where it takes more than a moment, or does not exist."""
+    """Return the optimum for equal shares; None if it does not exist or its cone is not small."""
     cone = Cone(claims, even.answers)
     if any(claim.notion == "dp" for claim in claims) or cone.admits_identity() or not cone.is_small():
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine answers: verified mechanisms with their figures."""
+"""Results of the engine: verified mechanisms with their figures."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,21 +13,31 @@ from frankly_server.design.cones import Level
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A mechanism that keeps its claims, with figures computed from its whole numbers.
+    """Mechanism that keeps its claims, with figures computed from its whole numbers.
 
-    mechanism : of any kind; optima are tables. claims : with the levels that were verified. ceiling : leakage under
-    every prior as a ratio, None if infinite. information, normalised_information : nats, share of H(X). variance :
-    total of the unbiased shares at n = 1 under the prior, inf if not identifiable. target_variances : of each target,
-    or of each share. hamming : how often the best guess from a report is wrong. value, bound, gap : the objective
-    reached, the proven bound of any mechanism that keeps the claims, their distance; bound and gap are None for
-    families. certified : gap within the limit. exact : every ray of the cone was looked at one by one (else the bound
-    comes from branch and bound or a relaxation). rank : exact; identifiable : rank equals the number of answers;
-    estimable : in words, what can be estimated. eta : share of constant noise mixed in by rounding. identity : every
-    report reveals the answer. decoder_prior : counts of the answers from which the published decoder is made.
+    mechanism : of any kind; optima are tables.
+    claims : with the levels that were verified.
+    ceiling : leakage under every prior as a ratio, None if infinite.
+    information, normalised_information : nats, share of H(X).
+    variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
+    target_variances : of each target, or of each share.
+    hamming : probability that the best guess from a report is wrong.
+    value, bound, gap : the objective reached, the proven bound of any mechanism that keeps the
+        claims, their distance; bound and gap are None for families.
+    certified : gap within the limit.
+    exact : every ray of the cone was checked one by one (otherwise the bound comes from branch and
+        bound or a relaxation).
+    rank : exact rank of the table.
+    identifiable : rank equals the number of answers.
+    estimable : as text, the combinations that can be estimated.
+    eta : share of constant noise mixed in by rounding.
+    identity : every report reveals the answer.
+    decoder_prior : counts of the answers from which the published decoder is made.
     parameters : a family's own.
 
-    A mechanism of more reports than can be listed has no known information or hamming (nan), a product of that size no
-    known variances either. Those of sets are of the estimate that counts how often each answer is in them.
+    If there are too many reports to list, information and hamming are nan, for a product the
+    variances too. Variances of sets are those of the estimate from the counts of each answer in
+    them.
     """
 
     mechanism: Mechanism
@@ -55,23 +65,26 @@ class Design:
 
     @property
     def table(self) -> DenseMechanism:
-        """The mechanism as the table that every optimum is. Raises TypeError for a family of another kind."""
+        """The mechanism as a table (every optimum is one). Raises TypeError for other kinds."""
         if not isinstance(self.mechanism, DenseMechanism):
             raise TypeError(f"the kind is {self.mechanism.kind}")
         return self.mechanism
 
     @property
     def level(self) -> Level:
-        """(p, q) of the first promise: what a document of one notion with one level states."""
+        """(p, q) of the first claim: the level of a document with one notion and one level."""
         return self.claims[0].level or (1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """A verified mechanism on the frontier, with figures computed from its whole numbers, and bounds.
+    """Verified mechanism on the frontier, with bounds and figures of its whole numbers.
 
-    information : nats. variance : total of the targets. information_bound : no mechanism that keeps the claims has more
-    at this variance. variance_bound : nor less variance at this information.
+    information : nats.
+    variance : total of the targets.
+    information_bound : upper bound of the information of all mechanisms that keep the claims at
+        this variance.
+    variance_bound : lower bound of their variance at this information.
     """
 
     mechanism: DenseMechanism

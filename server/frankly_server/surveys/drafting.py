@@ -14,7 +14,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.engine import INSTEAD, Design, DesignRequest, design
+from frankly_server.design.engine import SMALLER_TABLES, Design, DesignRequest, design
 from frankly_server.design.families import FAMILIES
 from frankly_server.design.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
@@ -117,12 +117,9 @@ def draft_document(
 
 
 def _too_large(blocks: Sequence[DraftedBlock]) -> str:
-    largest = max(
-        blocks,
-        key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json())),
-    ).block
-    max_mib = canonical.MAX_BYTES // 2**20
-    return f"the document would be larger than {max_mib} MiB, most of it the table of block {largest.id}: {INSTEAD}"
+    largest = max(blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))).block
+    most = canonical.MAX_BYTES // 2**20
+    return f"the document would be larger than {most} MiB, most of it the table of block {largest.id}: {SMALLER_TABLES}"
 
 
 def require_budget(document: SurveyDocument, budget: str) -> None:

@@ -15,7 +15,7 @@ from frankly_protocol.blocks import Promise
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.asked import Asked
+from frankly_server.design.asked import RequestedClaims
 from frankly_server.design.families import Explicit
 from frankly_server.design.prior import Prior
 from frankly_server.design.promises import pairs
@@ -86,8 +86,8 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
         for table, path in zip(prior.tables, prior.paths, strict=True):
             _require_public(prior, table, f"{field}.{name}.{path}")
     with named(field), _by_stratum(block):
-        requested = Asked(_request(block))
-        for x, n in enumerate(requested.prior.shares):
+        asked = RequestedClaims(_request(block))
+        for x, n in enumerate(asked.prior.shares):
             if n == 0:  # the published decoder needs every answer to be possible
                 message = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
                 raise InvalidInput(Problem.PRIOR_VALUE, message, "prior.joint")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from frankly_protocol.problems import Problem
 from pydantic import PlainValidator, WithJsonSchema
 
-from frankly_server.design.plausible import MOST_TRUTHS
+from frankly_server.design.plausible import MAX_TRUTHS
 from frankly_server.surveys.fields import cell, custom
 
 _NAMES: Final = ("prior", "even")
@@ -20,8 +20,8 @@ def _truths(value: Any) -> Any:
         if set(value) != _BALL:
             raise custom(Problem.DEFINITION_INVALID, _FORMAT)
         return {"around": _truth(value["around"]), "radius": cell(value["radius"])}
-    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MOST_TRUTHS:
-        raise custom(Problem.DEFINITION_INVALID, _FORMAT)
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_TRUTHS:
+        raise custom(Problem.DEFINITION_INVALID, _HOW)
     return tuple(map(_truth, value))
 
 
@@ -50,7 +50,7 @@ _TRUTH_SCHEMA: Final = {"anyOf": [{"enum": list(_NAMES)}, {"type": "array", "ite
 _SCHEMA: Final = {
     "description": "Plausible truths: the mechanism's largest variance over them is the least possible.",
     "anyOf": [
-        {"type": "array", "items": _TRUTH_SCHEMA, "minItems": 1, "maxItems": MOST_TRUTHS},
+        {"type": "array", "items": _ONE, "minItems": 1, "maxItems": MAX_TRUTHS},
         {
             "type": "object",
             "properties": {"around": _TRUTH_SCHEMA, "radius": _CELL_SCHEMA},

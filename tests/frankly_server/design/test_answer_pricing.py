@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 from frankly_server.design import answer_pricing
-from frankly_server.design.answer_pricing import dearest
+from frankly_server.design.answer_pricing import best_columns
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ def best_pattern(p: Floats, ratio: float, prices: Floats) -> float:
 
 def relaxed(p: Floats, ratio: float, prices: Floats, monkeypatch: pytest.MonkeyPatch) -> float:
     monkeypatch.setattr(answer_pricing, "MOST_ANSWERS", 1)
-    columns, bound = dearest(p, ratio, prices)
+    columns, bound = best_columns(p, ratio, prices)
     assert columns.shape == (0, len(p))
     return bound
 
@@ -42,7 +42,7 @@ def random_case(seed: int) -> tuple[Floats, float, Floats]:
 @pytest.mark.parametrize("seed", range(12))
 def test_every_pattern_is_looked_at_where_they_are_few(seed: int) -> None:
     p, ratio, prices = random_case(seed)
-    columns, bound = dearest(p, ratio, prices)
+    columns, bound = best_columns(p, ratio, prices)
     best = best_pattern(p, ratio, prices)
     assert best <= bound + 1e-13
     assert bound == pytest.approx(best, abs=1e-9)
@@ -81,7 +81,7 @@ def test_many_answers_have_a_bound_at_once() -> None:
     rng = np.random.default_rng(4)
     p = rng.dirichlet(np.ones(200))
     prices = rng.normal(0, 0.3, 200) * p
-    columns, bound = dearest(p, 3.0, prices)
+    columns, bound = best_columns(p, 3.0, prices)
     assert len(columns) == 0
     for _ in range(300):
         v = np.where(rng.random(200) < rng.random(), 3.0, 1.0)

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 from frankly_server.design.ascent import climb, worth_of
-from frankly_server.design.base import Base
+from frankly_server.design.base import ConeBase
 from frankly_server.design.gains import Guessing, Information
 from numpy.typing import NDArray
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(kind: str, of: type[Information] | type[Guessing]) -> None:
     rng = random.Random(kind)
     prior, cone = tamed(kind, rng)
-    base, V = Base(cone, prior), scaled_rays(cone, prior)
+    base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
     T, gain, climbed = V * base.scale, of(base), 0
     for _ in range(8):
         prices = np.array([rng.gauss(0, 0.5) for _ in range(4)])
@@ -47,7 +47,7 @@ def promised(gain: Information | Guessing, prices: Floats, T: Floats, t: Floats)
 
 def test_what_a_column_is_worth_is_its_gain_less_its_price() -> None:
     prior, cone = tamed("ldp", random.Random(0))
-    base = Base(cone, prior)
+    base = ConeBase(cone, prior)
     assert worth_of(Information(base), np.array([1.0, 2.0, 3.0, 4.0]), base.scale) == pytest.approx(
         -float(base.scale @ [1, 2, 3, 4])  # the constant column tells nothing
     )

@@ -10,7 +10,7 @@ import pytest
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.design.asked import Asked
+from frankly_server.design.asked import RequestedClaims
 from frankly_server.design.interface import design_json
 from frankly_server.design.robust import lower_bounds
 
@@ -179,7 +179,7 @@ def test_a_bad_frontier_is_refused_before_anything_is_searched() -> None:
 
 def test_a_notion_is_claimed_of_every_prior() -> None:
     other = [[9, 1, 1, 1], [1, 9, 9, 9]]
-    asked = Asked(read({**LIP, "priors": [{"joint": other}], "ceiling_cap": "3"}))
+    asked = RequestedClaims(read({**LIP, "priors": [{"joint": other}], "ceiling_cap": "3"}))
     E = level_for(Fraction(1, 5))
     tables = [tuple(map(tuple, rows)) for rows in (JOINT, other)]
     assert asked.claims == (*(Claim("lip", E, table) for table in tables), Claim("ldp", level_for(Fraction(3))))
@@ -188,13 +188,13 @@ def test_a_notion_is_claimed_of_every_prior() -> None:
 
 def test_levels_travel_into_their_claims() -> None:
     joint = tuple(map(tuple, JOINT))
-    (alip,) = Asked(read({**ALIP, "epsilon_low": None})).claims
+    (alip,) = RequestedClaims(read({**ALIP, "epsilon_low": None})).claims
     assert alip == Claim("alip", level_for(Fraction(1, 5)), joint, low_level=None)
-    (srlip,) = Asked(read(SRLIP)).claims
+    (srlip,) = RequestedClaims(read(SRLIP)).claims
     assert srlip.attributes == (2, 2)
-    (dpv,) = Asked(read(DPV)).claims
+    (dpv,) = RequestedClaims(read(DPV)).claims
     assert (dpv.level, dpv.sensitive) == ((1, 2), 1)
-    asked = Asked(read({**RLDP, "diagonal": True}))
+    asked = RequestedClaims(read({**RLDP, "diagonal": True}))
     assert asked.claims[0].lower_bounds == lower_bounds(JOINT, 2, 1190, "0.05")
     assert asked.claims[0].diagonal
     assert asked.prior.shares == (120, 300, 500, 80, 50, 20, 30, 90)

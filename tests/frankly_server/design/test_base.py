@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
-from frankly_server.design.base import Base
+from frankly_server.design.base import ConeBase
 from frankly_server.design.cones import Cone
 from frankly_server.design.prior import Prior
 from frankly_server.design.promises import pairs
@@ -33,7 +33,7 @@ def test_the_small_description_holds_every_ray(kind: str) -> None:
     rng = random.Random(kind)
     for _ in range(3):
         prior, cone = tamed(kind, rng, 0.05, 3.0)
-        base = Base(cone, prior)
+        base = ConeBase(cone, prior)
         for v in scaled_rays(cone, prior):
             t, nothing = v * base.scale, np.zeros(base.answers)
             # a box around the ray alone: there must be a point of the polytope in it, auxiliary variables and all
@@ -47,7 +47,7 @@ def test_vertices_lie_in_the_exact_cone_and_are_farthest(kind: str) -> None:
     rng = random.Random(kind)
     for _ in range(3):
         prior, cone = tamed(kind, rng, 0.05, 3.0)
-        base, V, rows = Base(cone, prior), scaled_rays(cone, prior), unit_rows(cone)
+        base, V, rows = ConeBase(cone, prior), scaled_rays(cone, prior), unit_rows(cone)
         for c in directions(rng, 4, 12):
             v = base.maximise(c)
             assert v @ prior.probabilities() == pytest.approx(1, abs=1e-9)
@@ -62,7 +62,7 @@ def test_vertices_lie_in_the_exact_cone_and_are_farthest(kind: str) -> None:
 def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -> None:
     rng = random.Random(kind)
     prior, cone = tamed(kind, rng)
-    base, V, rows = Base(cone, prior), scaled_rays(cone, prior), unit_rows(cone)
+    base, V, rows = ConeBase(cone, prior), scaled_rays(cone, prior), unit_rows(cone)
     p, seen = prior.probabilities(), 0
     for gain in directions(rng, 4, 25):
         shares = np.array([rng.expovariate(1) for _ in V])
@@ -88,14 +88,14 @@ def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -
 
 def test_an_empty_box_has_no_support() -> None:
     prior, cone = tamed("lip", random.Random(1))
-    base = Base(cone, prior)
+    base = ConeBase(cone, prior)
     assert base.support(np.ones(4), base.high, base.high) is None  # p·v would exceed 1
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 def test_corners_favour_each_answer_most(kind: str) -> None:
     prior, cone = tamed(kind, random.Random(kind))
-    base, V = Base(cone, prior), scaled_rays(cone, prior)
+    base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
     for x in range(4):
         assert base.corners[x][x] / base.scale[x] == pytest.approx(np.max(V[:, x]), rel=1e-7)
         assert base.high[x] / base.scale[x] == pytest.approx(np.max(V[:, x]), rel=1e-7)
@@ -109,7 +109,7 @@ def test_answers_without_mass_stay_bounded_under_rldp() -> None:
     assert prior.shares == (3, 0, 2, 5)
     for diagonal in (False, True):
         cone = Cone((Claim("rldp", (2, 1), lower_bounds=bounds, diagonal=diagonal),), 4)
-        base, V = Base(cone, prior), scaled_rays(cone, prior)
+        base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
         assert np.all(np.isfinite(base.high))
         for x in range(4):
             unit = np.eye(4)[x]
@@ -121,7 +121,7 @@ def test_answers_without_mass_stay_bounded_under_rldp() -> None:
 def test_answers_without_mass_stay_bounded_under_ldp() -> None:
     prior = Prior.from_rows([[3, 0, 4]])
     cone = Cone((Claim("ldp", (3, 1)),), 3)
-    base, V = Base(cone, prior), scaled_rays(cone, prior)
+    base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
     for c in directions(random.Random(2), 3, 20):
         assert base.highest(c) == pytest.approx(np.max(V @ c), rel=1e-7)
     assert base.ratio == 3
@@ -133,7 +133,7 @@ def test_tiny_secrets_and_answers_are_seen(notion: str) -> None:
     prior = Prior.from_rows([[1, 3, 2, 1], [3_000_000, 2_000_000, 2_000_000, 1], [10**6, 10**6, 2 * 10**6, 1]])
     claim = Claim(notion, level_for(Fraction(1, 2)), prior.joint, attributes=(2, 2) if notion == "srlip" else None)
     cone = Cone((claim,), 4)
-    base, V, rows = Base(cone, prior), scaled_rays(cone, prior), unit_rows(cone)
+    base, V, rows = ConeBase(cone, prior), scaled_rays(cone, prior), unit_rows(cone)
     for c in np.vstack([np.eye(4), -np.eye(4), directions(random.Random(3), 4, 20)]):
         best, reach = float(np.max(V @ c)), float(np.abs(c) @ np.max(V, axis=0))
         assert base.highest(c) >= best - 1e-9 * reach
@@ -144,11 +144,11 @@ def test_tiny_secrets_and_answers_are_seen(notion: str) -> None:
 
 def test_rows_are_the_cones_and_left_out_where_there_would_be_many() -> None:
     prior, cone = tamed("lip", random.Random(4))
-    found = Base(cone, prior).rows
+    found = ConeBase(cone, prior).rows
     assert found is not None
     np.testing.assert_allclose(found, unit_rows(cone), rtol=1e-12)
     many = Prior.from_rows([[1] * 60])
-    assert Base(Cone((Claim("ldp", (2, 1)),), 60), many).rows is None
+    assert ConeBase(Cone((Claim("ldp", (2, 1)),), 60), many).rows is None
 
 
 def test_only_ldp_alone_has_a_ratio() -> None:
@@ -156,7 +156,7 @@ def test_only_ldp_alone_has_a_ratio() -> None:
     for kind in EVERY_NOTION:
         prior, cone = tamed(kind, rng)
         expected = float(Fraction(*(cone.claims[0].level or (0, 1)))) if kind == "ldp" else None
-        assert Base(cone, prior).ratio == expected
+        assert ConeBase(cone, prior).ratio == expected
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_no_ray_is_cut_off_however_far_counts_are_apart(notion: str, magnitude: 
     prior = Prior.from_rows(counts)
     attributes = (2, 2) if notion == "srlip" else None
     cone = Cone((Claim(notion, level_for(Fraction(level)), prior.joint, attributes=attributes),), 4)
-    base = Base(cone, prior)
+    base = ConeBase(cone, prior)
     T = scaled_rays(cone, prior) * base.scale
     assert np.max(T - base.high) < 1e-15
     assert np.max(base.low - T) < 1e-15

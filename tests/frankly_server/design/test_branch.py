@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import Claim
 from frankly_server.design import branch
-from frankly_server.design.base import Base
+from frankly_server.design.base import ConeBase
 from frankly_server.design.cones import Cone
 from frankly_server.design.gains import Guessing, Information
 from frankly_server.design.limits import Limits
-from frankly_server.design.pricing import Pricer
+from frankly_server.design.pricing import ColumnPricer
 from numpy.typing import NDArray
 
 from tests.frankly_server.maths import EVERY_NOTION, random_prior, scaled_rays, tamed
@@ -34,7 +34,7 @@ class Small:
     def __init__(self, kind: str, seed: int = 0) -> None:
         self.rng = random.Random(f"{kind} {seed}")
         prior, cone = tamed(kind, self.rng)
-        self.base = Base(cone, prior)
+        self.base = ConeBase(cone, prior)
         self.T = scaled_rays(cone, prior) * self.base.scale
         self.gain = Information(self.base)
 
@@ -107,7 +107,7 @@ def test_bounds_fall_as_more_boxes_are_looked_at() -> None:
 def test_a_bound_within_little_memory_still_holds() -> None:
     # LDP of ten answers, where the rays are known, described by its rows alone: far more than a thousand open boxes.
     prior = random_prior(random.Random(3), 10, 1)
-    base = Base(Cone((Claim("ldp", (3, 1)),), 10), prior)
+    base = ConeBase(Cone((Claim("ldp", (3, 1)),), 10), prior)
     p, gain = prior.probabilities(), Information(base)
     patterns = np.array([[3.0 if mask >> x & 1 else 1.0 for x in range(10)] for mask in range(1, 1023)])
     T = patterns / (patterns @ p)[:, None] * base.scale
@@ -122,7 +122,7 @@ def test_a_bound_within_little_memory_still_holds() -> None:
 def test_the_dearest_guess_is_bounded_and_found(kind: str) -> None:
     case = Small(kind)
     gain = Guessing(case.base)
-    pricer = Pricer(case.base, gain, 0)
+    pricer = ColumnPricer(case.base, gain, 0)
     for _ in range(6):
         prices = case.prices()
         worth = gain.values(case.T) - case.T @ prices
@@ -138,7 +138,7 @@ def test_patterns_of_ldp_are_priced_as_branch_and_bound_prices_them() -> None:
     case = Small("ldp")
     for _ in range(8):
         prices = case.prices()
-        priced = Pricer(case.base, case.gain, 0).prove(prices, -np.inf, Limits(), MANY)
+        priced = ColumnPricer(case.base, case.gain, 0).prove(prices, -np.inf, Limits(), MANY)
         assert priced.bound == pytest.approx(case.best(prices), abs=1e-9)
         assert priced.bound >= case.best(prices) - 1e-12
         _, bound = branch.bound(case.base, case.gain, prices, priced.bound + 1e-9, Limits(), MANY)

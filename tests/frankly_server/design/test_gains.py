@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim
-from frankly_server.design.base import Base
+from frankly_server.design.base import ConeBase
 from frankly_server.design.cones import Cone
 from frankly_server.design.gains import Guessing, Information
 from frankly_server.design.prior import Prior
@@ -18,9 +18,9 @@ from tests.frankly_server.maths import EVERY_NOTION, scaled_rays, tamed
 CASES = [random.Random(seed) for seed in range(6)]
 
 
-def base_of(rng: random.Random) -> tuple[Base, Prior, np.ndarray]:
+def base_of(rng: random.Random) -> tuple[ConeBase, Prior, np.ndarray]:
     prior, cone = tamed(rng.choice(EVERY_NOTION), rng)
-    return Base(cone, prior), prior, scaled_rays(cone, prior)
+    return ConeBase(cone, prior), prior, scaled_rays(cone, prior)
 
 
 @pytest.mark.parametrize("rng", CASES)
@@ -100,7 +100,7 @@ def test_secants_of_slivers_and_points_are_finite_and_above() -> None:
 
 def test_answers_without_mass_are_worth_nothing() -> None:
     prior = Prior.from_rows([[3, 0, 4]])
-    base = Base(Cone((Claim("ldp", (3, 1)),), 3), prior)
+    base = ConeBase(Cone((Claim("ldp", (3, 1)),), 3), prior)
     gain = Information(base)
     one, other = base.scale * [1, 1, 1], base.scale * [1, 2, 1]
     assert gain.values(one[None])[0] == gain.values(other[None])[0] == 0

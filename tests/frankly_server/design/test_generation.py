@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
-from frankly_server.design.base import Base
+from frankly_server.design.base import ConeBase
 from frankly_server.design.cones import Cone
 from frankly_server.design.families import grr
 from frankly_server.design.gains import Guessing, Information
-from frankly_server.design.generation import Generated, generate
+from frankly_server.design.generation import GeneratedMechanism, generate
 from frankly_server.design.limits import Limits
 from frankly_server.design.prior import Prior
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ def listed_optimum(cone: Cone, prior: Prior, of: Gain) -> float:
     return -float(found.fun)
 
 
-def check_mechanism(made: Generated, cone: Cone, prior: Prior, of: Gain) -> None:
+def check_mechanism(made: GeneratedMechanism, cone: Cone, prior: Prior, of: Gain) -> None:
     """Rows sum to one, columns are in the cone, the value is that of the mechanism."""
     p = prior.probabilities()
     assert np.min(made.theta) >= 0
@@ -56,7 +56,7 @@ def test_generated_optima_are_those_of_all_rays(kind: str, of: Gain) -> None:
     rng = random.Random(f"{kind} {of.__name__}")
     for _ in range(2):
         prior, cone = tamed(kind, rng, 0.1, 2.5)
-        base = Base(cone, prior)
+        base = ConeBase(cone, prior)
         made, best = generate(base, of(base), Limits()), listed_optimum(cone, prior, of)
         check_mechanism(made, cone, prior, of)
         assert made.value == pytest.approx(best, abs=1e-6 * max(1e-2, best))
@@ -68,7 +68,7 @@ def test_generated_optima_are_those_of_all_rays(kind: str, of: Gain) -> None:
 def test_the_multipliers_prove_the_bound_ray_by_ray(kind: str) -> None:
     rng = random.Random(kind)
     prior, cone = tamed(kind, rng)
-    base, V = Base(cone, prior), scaled_rays(cone, prior)
+    base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
     made = generate(base, Information(base), Limits())
     # λ·v ≥ what v is worth, for every ray: so Σ_j θ_j worth_j ≤ λ·Σ_j θ_j v_j = Σλ
     assert np.sum(made.multipliers) == pytest.approx(made.bound, abs=1e-9)
@@ -80,7 +80,7 @@ def test_the_multipliers_prove_the_bound_ray_by_ray(kind: str) -> None:
 def test_more_answers_than_are_listed_of_themselves(notion: str, answers: int) -> None:
     prior = random_prior(random.Random(answers), answers, 3)
     cone = Cone((Claim(notion, level_for(Fraction(1, 5)), prior.joint),), answers)
-    base = Base(cone, prior)
+    base = ConeBase(cone, prior)
     made, best = generate(base, Information(base), Limits()), listed_optimum(cone, prior, Information)
     assert made.value == pytest.approx(best, abs=1e-6)
     assert best - 1e-9 <= made.bound <= made.value * (1 + 1e-6) + 1e-9
@@ -88,9 +88,9 @@ def test_more_answers_than_are_listed_of_themselves(notion: str, answers: int) -
 
 @pytest.mark.parametrize("kind", ["ldp", "lip", "srlip", "rldp", "two-priors"])
 def test_the_same_question_has_the_same_answer_bit_for_bit(kind: str) -> None:
-    def ask() -> Generated:
+    def ask() -> GeneratedMechanism:
         prior, cone = tamed(kind, random.Random(kind))
-        base = Base(cone, prior)
+        base = ConeBase(cone, prior)
         return generate(base, Information(base), Limits())
 
     one, other = ask(), ask()
@@ -109,7 +109,7 @@ def stopping_after(questions: float) -> Callable[[], bool]:
 @pytest.mark.parametrize("questions", [0, 3, 30])
 def test_out_of_time_still_gives_a_mechanism_and_a_bound(kind: str, questions: int) -> None:
     prior, cone = tamed(kind, random.Random(kind))
-    base = Base(cone, prior)
+    base = ConeBase(cone, prior)
     for of in (Information, Guessing):
         made = generate(base, of(base), Limits(out_of_time=stopping_after(questions)))
         check_mechanism(made, cone, prior, of)
@@ -122,7 +122,7 @@ def test_known_columns_are_never_done_worse_than(of: Gain) -> None:
     prior = random_prior(random.Random(8), 5, 1)
     level = level_for(Fraction(2))
     cone = Cone((Claim("ldp", level),), 5)
-    base, p = Base(cone, prior), prior.probabilities()
+    base, p = ConeBase(cone, prior), prior.probabilities()
     columns = np.array(grr(5, level).weights, dtype=np.float64).T
     starts = columns / (columns @ p)[:, None]
     explicit = float((columns @ p / 2.0**48) @ worth(starts, p, of))
@@ -140,7 +140,7 @@ def several_rounds() -> tuple[Prior, Cone]:
 def test_progress_is_told_of_growing_values_and_falling_bounds() -> None:
     told: list[tuple[str, float, float]] = []
     prior, cone = several_rounds()
-    base = Base(cone, prior)
+    base = ConeBase(cone, prior)
     made = generate(base, Information(base), Limits(progress=lambda *now: told.append(now)))
     values = [value for _, value, _ in told if not math.isnan(value)]
     bounds = [bound for _, _, bound in told]
@@ -157,7 +157,7 @@ def test_progress_is_told_of_growing_values_and_falling_bounds() -> None:
 @pytest.mark.parametrize("when", [1, 2, 5])
 def test_a_search_that_is_cancelled_stops_within_a_step(when: int) -> None:
     prior, cone = several_rounds()
-    base, told = Base(cone, prior), 0
+    base, told = ConeBase(cone, prior), 0
 
     def progress(stage: str, value: float, bound: float) -> None:
         nonlocal told
@@ -171,7 +171,7 @@ def test_a_search_that_is_cancelled_stops_within_a_step(when: int) -> None:
 
 def test_a_gap_of_a_half_is_enough_where_that_is_asked() -> None:
     prior, cone = tamed("secret-ldp", random.Random(12))
-    base = Base(cone, prior)
+    base = ConeBase(cone, prior)
     best = listed_optimum(cone, prior, Information)
     made = generate(base, Information(base), Limits(gap=0.5))
     assert made.value <= best + 1e-9

@@ -37,7 +37,7 @@ def test_the_table_is_the_mechanism_and_has_its_rank(name: str) -> None:
     assert [[Fraction(w, total) for w in row] for row in rows] == listed
     assert {sum(row) for row in rows} == {total}
     assert kinds.rank_of(mechanism) == rational.rank(rows)
-    words = kinds.words_of(mechanism, kinds.rank_of(mechanism))
+    words = kinds.estimable_of(mechanism, kinds.rank_of(mechanism))
     assert len(words) == kinds.rank_of(mechanism)
 
 

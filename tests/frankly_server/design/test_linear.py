@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.design.linear import Master, Polytope, lp
+from frankly_server.design.linear import MasterProgramme, Polytope, lp
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
@@ -106,7 +106,7 @@ def test_a_master_with_penalties_is_the_programme_written_out(seed: int) -> None
     columns, cost = np.abs(numbers(rng, 7, 4)), -np.abs(numbers(rng, 7))
     penalty = np.array([50.0, 60.0, np.inf, 70.0])
     rhs = np.abs(numbers(rng, 2, 7)).sum(axis=0) @ columns
-    master = Master(rhs, penalty)
+    master = MasterProgramme(rhs, penalty)
     for some in (columns[:3], columns[3:]):  # in two goes, the second from the first's basis
         master.add(some, cost[:3] if len(some) == 3 else cost[3:])
     found = master.solve()
@@ -122,7 +122,7 @@ def test_a_master_with_penalties_is_the_programme_written_out(seed: int) -> None
 
 
 def test_nothing_may_be_missing_once_that_is_insisted_on() -> None:
-    master = Master(np.ones(2), np.full(2, 0.1))
+    master = MasterProgramme(np.ones(2), np.full(2, 0.1))
     master.add(np.array([[1.0, 1.0], [2.0, 0.0]]), np.array([5.0, 1.0]))
     assert np.max(np.abs(master.solve().missing)) > 0.1  # leaving it out is cheap
     master.penalise(np.full(2, np.inf))

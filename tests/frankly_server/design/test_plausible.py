@@ -180,7 +180,7 @@ def test_fewer_reports_have_the_same_variance_at_every_truth() -> None:
 
     before = squares(columns, theta)
     scores = np.sum((columns @ np.linalg.inv((columns.T * theta) @ columns)) ** 2, axis=1)
-    few = solver._whole(columns, theta, 0.0, (columns * scores[:, None]).T)
+    few = solver._thinned_optimum(columns, theta, 0.0, (columns * scores[:, None]).T)
     assert len(few.rays) <= a * (a + 1) // 2 + a
     kept = np.array(few.rays, dtype=np.float64)
     kept /= (kept @ q)[:, None]

@@ -134,7 +134,7 @@ def test_rare_reports_are_mixed_uniformly() -> None:
 
 
 def test_rows_outside_the_notion_are_refused_and_nothing_is_made() -> None:
-    with pytest.raises(InvalidInput, match="nothing was made") as caught:
+    with pytest.raises(InvalidInput, match="no mechanism was made") as caught:
         quantise([[3, 1], [1, 3]], [Claim("ldp", (2, 1))], [1, 1])
     assert caught.value.code == "mechanism_not_certified"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
 from frankly_server.design import DesignRequest, branch, design, robust_pricing, robust_pricing_proposals
-from frankly_server.design.base import Base
+from frankly_server.design.base import ConeBase
 from frankly_server.design.cones import Cone
 from frankly_server.design.gains import Information
 from frankly_server.design.generation import generate
@@ -17,7 +17,7 @@ from frankly_server.design.limits import Limits
 from frankly_server.design.prior import Prior
 from frankly_server.design.promises import pairs, robust
 from frankly_server.design.robust import lower_bounds
-from frankly_server.design.robust_pricing_blocks import Block
+from frankly_server.design.robust_pricing_blocks import SecretBlock
 from frankly_server.design.vertices import extreme_rays
 from numpy.typing import NDArray
 
@@ -64,7 +64,7 @@ def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
             rows += [[*extreme, -least], [*(-e for e in extreme), most]]
         whole = [[int(v * (60 * values + 1) * 16) for v in row] for row in rows]
         vertices = np.array([[q / ray[-1] for q in ray[:-1]] for ray in extreme_rays(whole, values + 1)])
-        block = Block(np.array([float(v) for v in L]), float(f))
+        block = SecretBlock(np.array([float(v) for v in L]), float(f))
         points, present = block.corners(np.array([float(least)]), np.array([float(most)]))
         points = points[0][present[0]]
         for vertex in vertices:
@@ -88,11 +88,11 @@ def test_columns_worth_most_are_found_and_proven_as_all_rays_say(secrets: int, v
             prices = random_prices(rng, p)
             best = float(np.max(worth(V, p, prices)))
             for above in (1e-8, 0.1):
-                columns, bound = pricing.dearest(prices, best + above, Limits())
+                columns, bound = pricing.best_columns(prices, best + above, Limits())
                 assert len(columns) == 0
                 assert bound == pytest.approx(best + above, abs=1e-12)
             for below in (1e-6, 0.3):
-                columns, bound = pricing.dearest(prices, best - below, Limits())
+                columns, bound = pricing.best_columns(prices, best - below, Limits())
                 found = worth(columns, p, prices)
                 assert np.all(found > best - below - 1e-9)
                 assert np.max(found) <= best + 1e-9
@@ -106,12 +106,12 @@ def test_every_column_keeps_the_claim_and_none_beats_the_bound() -> None:
         rng = random.Random(secrets)
         prior, claim = random_case(rng, secrets, values, diagonal=False)
         p, rows = prior.probabilities(), unit_rows(claim, prior.answers)
-        base = Base(Cone((claim,), prior.answers), prior)
+        base = ConeBase(Cone((claim,), prior.answers), prior)
         pricing = robust_pricing.of(base.cone, p)
         assert pricing is not None
         for _ in range(3):
             prices = random_prices(rng, p)
-            columns, bound = pricing.dearest(prices, -10.0, Limits())
+            columns, bound = pricing.best_columns(prices, -10.0, Limits())
             assert len(columns) > 5
             for v in columns:
                 assert np.min(rows @ v) > -1e-9 * np.max(v)
@@ -123,7 +123,7 @@ def test_every_column_keeps_the_claim_and_none_beats_the_bound() -> None:
                 for rival in (v, w):
                     assert worth(rival[None], p, prices)[0] <= bound + 1e-9
             best = max(float(np.max(worth(columns, p, prices))), *(float(worth(v[None], p, prices)[0]) for v in rivals))
-            assert len(pricing.dearest(prices, bound, Limits())[0]) == 0
+            assert len(pricing.best_columns(prices, bound, Limits())[0]) == 0
             assert bound >= best - 1e-9
 
 
@@ -144,7 +144,7 @@ def test_a_bound_that_is_cut_short_still_holds() -> None:
     for asked in range(6):
         left = itertools.count()
         limits = Limits(out_of_time=lambda left=left, asked=asked: next(left) >= asked)  # type: ignore[misc]
-        bounds.append(pricing.dearest(prices, best + 1e-9, limits)[1])
+        bounds.append(pricing.best_columns(prices, best + 1e-9, limits)[1])
         assert bounds[-1] >= best
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[0] > best + 1e-3  # nothing was looked at yet
@@ -153,7 +153,7 @@ def test_a_bound_that_is_cut_short_still_holds() -> None:
 def test_it_agrees_with_branch_and_bound() -> None:
     rng = random.Random(11)
     prior, claim = random_case(rng, 3, 2, diagonal=False)
-    base = Base(Cone((claim,), 6), prior)
+    base = ConeBase(Cone((claim,), 6), prior)
     pricing = robust_pricing.of(base.cone, base.prior)
     assert pricing is not None
     for _ in range(3):
@@ -161,7 +161,7 @@ def test_it_agrees_with_branch_and_bound() -> None:
         best = float(np.max(worth(listed(claim, prior), base.prior, prices)))
         for tolerance in (best - 1e-5, best + 1e-5):
             boxes = branch.bound(base, Information(base), prices / base.scale, tolerance, Limits(), 10**6)
-            parts = pricing.dearest(prices, tolerance, Limits())
+            parts = pricing.best_columns(prices, tolerance, Limits())
             assert bool(len(boxes[0])) == bool(len(parts[0])) == (tolerance < best)
 
 
@@ -193,7 +193,7 @@ def test_proposals_keep_the_claim_and_are_worth_what_is_asked(diagonal: bool) ->
     assert robust_pricing.of(cone, p) is None
     proposals = robust_pricing_proposals.of(cone, p)
     assert proposals is not None
-    rows, base = unit_rows(claim, 40), Base(cone, prior)
+    rows, base = unit_rows(claim, 40), ConeBase(cone, prior)
     for _ in range(3):
         prices = random_prices(rng, p)
         climbed = [base.maximise(np.array([rng.gauss(0, 1) for _ in p])) for _ in range(20)]
@@ -214,7 +214,7 @@ def test_a_design_of_many_values_is_guided_and_bounded() -> None:
     rng = random.Random(17)
     counts = [[rng.randint(1, 9) * rng.choice([10, 100]) for _ in range(9)] for _ in range(3)]
     prior, claim = uncertain(counts, "1")
-    base, told = Base(Cone((claim,), 27), prior), 0
+    base, told = ConeBase(Cone((claim,), 27), prior), 0
 
     def progress(stage: str, value: float, bound: float) -> None:
         nonlocal told
@@ -259,7 +259,7 @@ def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
     rng = random.Random(3)
     counts = [[rng.choice([3, 30, 300]) * rng.randint(1, 9) for _ in range(4)] for _ in range(12)]
     prior, claim = uncertain(counts, "1")
-    base = Base(Cone((claim,), 48), prior)
+    base = ConeBase(Cone((claim,), 48), prior)
     told: list[tuple[float, float]] = []
     limits = Limits(progress=lambda _, value, bound: told.append((value, bound)), out_of_time=lambda: len(told) > 14)
     made = generate(base, Information(base), limits)
@@ -275,7 +275,7 @@ def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
     pricing = robust_pricing.of(base.cone, p)
     assert pricing is not None
     # the multipliers prove the bound on their own: no column is worth more than its price
-    assert len(pricing.dearest(made.multipliers, 1e-6, Limits())[0]) == 0
+    assert len(pricing.best_columns(made.multipliers, 1e-6, Limits())[0]) == 0
     for _ in range(40):
         v = base.maximise(np.array([rng.gauss(0, 1) for _ in p]))
         assert worth(v[None], p, made.multipliers)[0] <= 1e-9

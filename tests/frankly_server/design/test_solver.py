@@ -53,7 +53,7 @@ def test_variances_by_listing_and_by_generating(kind: str, criterion: str, monke
     prior, cone = tamed(kind, random.Random(kind))
     W = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, -1.0, 0.0, 0.0]])
 
-    def reached(found: solver.Found) -> float:
+    def reached(found: solver.SolverResult) -> float:
         rows = np.array([[float(Fraction(w, sum(row))) for w in row] for row in found.optimum.rows(prior)])
         p = prior.probabilities()
         inverse = np.linalg.pinv((rows / (p @ rows)) @ rows.T, rcond=1e-9, hermitian=True)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a mechanism reveals and what it is worth (DESIGN §7): figures for people, of any table, private or not.
+"""Measures of leakage and utility of any table, private or not (DESIGN §7), for display.
 
-`levels` holds the extreme ratios behind every notion, exact; `breach` what becomes of the probability of an event of
-the secret; `figures` all of them by name. Lifts and averages over them are `design.lift.measures`, informations,
-errors and variances `design.objectives`, leakages over a ball `design.robust.leakage`. Whether a promise is kept is
-decided by `frankly_protocol.audit` alone.
+`levels` holds the exact extreme ratios of every notion, `breach` the posterior probabilities of
+events of the secret, `figures` all measures by name. Lifts and their averages are in
+`design.lift.measures`, informations, errors and variances in `design.objectives`, leakages over a
+ball in `design.robust.leakage`. Only `frankly_protocol.audit` decides whether a promise is kept.
 """
 
 from frankly_server.design.measures.breach import Breach, breach
-from frankly_server.design.measures.figures import Wanted, measure, secret_channel
+from frankly_server.design.measures.figures import MeasureOptions, measure, secret_channel
 from frankly_server.design.measures.levels import Leakage, Ratio, Weights, leakage, nats, ratio_up
 
 __all__ = [
     "Breach",
     "Leakage",
+    "MeasureOptions",
     "Ratio",
-    "Wanted",
     "Weights",
     "breach",
     "leakage",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy breaches: what one report can make of the probability of an event of the secret  [Lift Prop A1, App. A].
+"""Privacy breaches: extreme posteriors of an event of the secret  [Lift Prop A1, App. A].
 
-A ρ₁-to-ρ₂ breach takes an event from a probability of at most ρ₁ to one above ρ₂, or from at least ρ₂ to one below ρ₁.
+A ρ₁-to-ρ₂ breach takes an event from a probability of at most ρ₁ to one above ρ₂, or from at least
+ρ₂ to one below ρ₁.
 """
 
 from collections.abc import Sequence
@@ -14,11 +15,12 @@ from frankly_server.design.prior import Prior
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """The extremes over all reports, exact.
+    """Extreme posterior probabilities over all reports, exact.
 
-    highest : the largest probability that an event of probability at most ρ can be given: the ρ₂ of an upward breach
-        from ρ₁ = ρ. lowest : the least that one of probability at least ρ can be left with: the ρ₁ of a downward breach
-        from ρ₂ = ρ.
+    highest : the largest posterior of an event of probability at most ρ: the ρ₂ of an upward breach
+        from ρ₁ = ρ.
+    lowest : the smallest posterior of an event of probability at least ρ: the ρ₁ of a downward
+        breach from ρ₂ = ρ.
     """
 
     highest: Fraction
@@ -26,11 +28,12 @@ class Breach:
 
 
 def breach(weights: Sequence[Sequence[int]], prior: Prior, rho: Fraction) -> Breach:
-    """Return what one report makes of events of probability ρ in [0, 1].
+    """Return the extreme posteriors of events of probability ρ in [0, 1].
 
-    An event is any set of secrets, or some of the people with a secret, as with secrets that are told in finer detail:
-    so the largest posterior probability takes secrets of large lift first, the last of them in part. It is at most
-    min(Λρ, 1 − Ψ(1−ρ)), which is what the levels of ALIP promise  [Lift Prop A1].
+    An event is a set of secrets, and it may hold a part of a secret, as if secrets were recorded in
+    finer detail. So the largest posterior takes secrets in the order of their lift, the last in
+    part. It is at most min(Λρ, 1 − Ψ(1−ρ)), which is what the levels of ALIP promise  [Lift Prop
+    A1].
     """
     table = lift_table(weights, prior)
     shares = [Fraction(mass, prior.total) for mass in prior.masses]
@@ -40,9 +43,10 @@ def breach(weights: Sequence[Sequence[int]], prior: Prior, rho: Fraction) -> Bre
 def _highest(table: LiftTable, shares: Sequence[Fraction], rho: Fraction) -> Fraction:
     best = rho
     for column in zip(*table, strict=True):
-        left, told = rho, Fraction(0)
+        remaining, posterior = rho, Fraction(0)
+        # A fractional knapsack: taking secrets by decreasing lift gives the largest posterior.
         for lift, share in sorted(zip(column, shares, strict=True), reverse=True):
-            taken = min(left, share)
-            left, told = left - taken, told + taken * lift
-        best = max(best, told)
+            mass = min(remaining, share)
+            remaining, posterior = remaining - mass, posterior + mass * lift
+        best = max(best, posterior)
     return best

@@ -24,12 +24,15 @@ from frankly_server.design.prior import Prior
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What else is wanted of a mechanism, beside what is always measured.
+class MeasureOptions:
+    """Options of `measure`: measures beyond those that are always computed.
 
-    orders : α in [1e-6, 1e6] or math.inf, of the α-lift and of Sibson's and Arimoto's information. attributes : sizes,
-    for SRLIP. sensitive : the row of one secret, for the degree of privacy violation. breaches : ρ in [0, 1].
-    targets : rows of numbers, one per answer, whose unbiased estimates' variances are wanted; None for all shares.
+    orders : α in [1e-6, 1e6] or math.inf, of the α-lift and of Sibson's and Arimoto's information.
+    attributes : sizes, for SRLIP.
+    sensitive : the row of one secret, for the degree of privacy violation.
+    breaches : ρ in [0, 1].
+    targets : rows of numbers, one per answer, whose unbiased estimates' variances are computed;
+        None for all shares.
     """
 
     orders: tuple[float, ...] = (2,)
@@ -39,35 +42,48 @@ class Wanted:
     targets: tuple[tuple[Fraction, ...], ...] | None = None
 
 
-def measure(weights: Weights, prior: Prior, also: Wanted | None = None) -> dict[str, Any]:
+def measure(
+    weights: Weights,
+    prior: Prior,
+    options: MeasureOptions | None = None,
+) -> dict[str, Any]:
     """Return every measure by its name in DESIGN §7; math.inf where infinite, levels rounded up.
 
-    Always: `lip`, `alip_low`, `alip_high`  [Funnel Def 2; Lift Def 3]; `secret_ldp`  [Funnel Def 1], which over answers
-    (s, u) is the realised ε* of Robust §8.3; `answer_ldp` and `ceiling` (a ratio); the measures of lift  [Lift Def 5,
-    Def 6; `lift.measures`]; `information_secret` I(S;Y) and `information` I(X;Y)  [Funnel (1)];
-    `normalised_information` I(X;Y)/H(X)  [Lift (13)]; `hamming`, how often the best guess of the answer is wrong;
-    `variance`, the total of the unbiased shares at n = 1  [twice Thesis (6.6) for two answers], `target_variances`, and
-    `rank`. If wanted: `srlip`  [Funnel Def 3], `dpv`  [Thesis (6.24)], `breaches`  [Lift Prop A1].
+    Always:
 
-    weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers. Secrets without
-    mass and reports that never occur tell nothing and are left out of every extreme.
+    - `lip`, `alip_low`, `alip_high`  [Funnel Def 2; Lift Def 3];
+    - `secret_ldp`  [Funnel Def 1], which over answers (s, u) is the realised ε* of Robust §8.3;
+    - `answer_ldp` and `ceiling` (a ratio);
+    - the measures of lift  [Lift Def 5, Def 6; `lift.measures`];
+    - `information_secret` I(S;Y) and `information` I(X;Y)  [Funnel (1)];
+    - `normalised_information` I(X;Y)/H(X)  [Lift (13)];
+    - `hamming`, the probability that the best guess of the answer is wrong;
+    - `variance`, the total of the unbiased shares at n = 1  [twice Thesis (6.6) for two answers];
+    - `target_variances` and `rank`.
+
+    On request: `srlip`  [Funnel Def 3], `dpv`  [Thesis (6.24)], `breaches`  [Lift Prop A1].
+
+    weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
+
+    Secrets without mass and reports that never occur are left out of every extreme.
 
     Raises InvalidInput(eps_out_of_range), field orders.
     """
-    wanted = also or Wanted()
-    body = _levels(weights, prior) | measure_lift(weights, prior, wanted.orders)
-    body |= _worth(weights, prior, wanted.targets)
-    if wanted.attributes is not None:
-        body["srlip"] = nats(side_channel_level(weights, prior, wanted.attributes))
-    if wanted.sensitive is not None:
-        body["dpv"] = ratio_up(violation(weights, prior, wanted.sensitive))
-    if wanted.breaches:
-        body["breaches"] = [_breach(weights, prior, rho) for rho in wanted.breaches]
+    requested = options or MeasureOptions()
+    body = _levels(weights, prior) | measure_lift(weights, prior, requested.orders)
+    body |= _worth(weights, prior, requested.targets)
+    if requested.attributes is not None:
+        body["srlip"] = nats(side_channel_level(weights, prior, requested.attributes))
+    if requested.sensitive is not None:
+        body["dpv"] = ratio_up(violation(weights, prior, requested.sensitive))
+    if requested.breaches:
+        body["breaches"] = [_breach(weights, prior, rho) for rho in requested.breaches]
     return body
 
 
 def secret_channel(weights: Weights, prior: Prior) -> list[list[int]]:
-    """Return P(y|s) as whole numbers with equal row sums, one row per secret (all zero where a secret has no mass)."""
+    """Return P(y|s) as whole numbers with equal row sums, row = secret; zeros without mass."""
+    # One denominator for all secrets, so that every row has the same sum.
     common = math.lcm(*(mass for mass in prior.masses if mass))
     columns = list(zip(*weights, strict=True))
     return [
@@ -77,15 +93,15 @@ def secret_channel(weights: Weights, prior: Prior) -> list[list[int]]:
 
 
 def _levels(weights: Weights, prior: Prior) -> dict[str, Any]:
-    found = leakage(weights, prior)
-    low, high = nats(found.inverse_lowest), nats(found.highest)
+    ratios = leakage(weights, prior)
+    low, high = nats(ratios.inverse_lowest), nats(ratios.highest)
     return {
         "lip": max(low, high),
         "alip_low": low,
         "alip_high": high,
-        "secret_ldp": nats(found.between_secrets),
-        "answer_ldp": nats(found.between_answers),
-        "ceiling": ratio_up(found.between_answers),
+        "secret_ldp": nats(ratios.between_secrets),
+        "answer_ldp": nats(ratios.between_answers),
+        "ceiling": ratio_up(ratios.between_answers),
     }
 
 
@@ -104,17 +120,28 @@ def _worth(weights: Weights, prior: Prior, targets: objectives.Targets | None) -
     }
 
 
-def _variances(weights: Weights, shares: Sequence[int], targets: objectives.Targets | None, rank: int) -> list[float]:
-    """Return the variance of each target, of each share by default; math.inf where it cannot be estimated."""
+def _variances(
+    weights: Weights,
+    shares: Sequence[int],
+    targets: objectives.Targets | None,
+    rank: int,
+) -> list[float]:
+    """Return the variance of each target (default: each share); inf if it is not estimable."""
     if targets is not None or rank == len(weights):
         return objectives.target_variances(weights, shares, targets)
-    # A single share is estimable iff it is a row of the reduced basis of what the reports span.
-    basis = [row for row in rational.row_echelon(list(zip(*weights, strict=True))) if sum(map(bool, row)) == 1]
-    found = dict(zip(basis, objectives.target_variances(weights, shares, basis), strict=True)) if basis else {}
+    # A single share is estimable iff it is a row of the reduced basis of the span of the columns.
+    reduced = rational.row_echelon(list(zip(*weights, strict=True)))
+    basis = [row for row in reduced if sum(map(bool, row)) == 1]
+    variances = objectives.target_variances(weights, shares, basis) if basis else []
+    estimable = dict(zip(basis, variances, strict=True))
     units = [tuple(Fraction(x == i) for i in range(len(weights))) for x in range(len(weights))]
-    return [found.get(unit, math.inf) for unit in units]
+    return [estimable.get(unit, math.inf) for unit in units]
 
 
 def _breach(weights: Weights, prior: Prior, rho: Fraction) -> dict[str, float]:
-    found = breach(weights, prior, rho)
-    return {"probability": float(rho), "highest": ratio_up(found.highest), "lowest": ratio_down(found.lowest)}
+    extremes = breach(weights, prior, rho)
+    return {
+        "probability": float(rho),
+        "highest": ratio_up(extremes.highest),
+        "lowest": ratio_down(extremes.lowest),
+    }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The largest ratios a mechanism shows under a prior: the levels it could be promised at, whatever was promised.
+"""Largest ratios of a mechanism under a prior: the smallest levels that it could promise.
 
-The ratios are the verifier's own (`frankly_protocol.audit.ratios`), so a level shown here and a level verified there
-cannot differ. Nothing is rounded before the last step, and that goes up: no leak is shown smaller than it is.
+The ratios are the verifier's (`frankly_protocol.audit.ratios`), so a level shown here and a level
+verified there cannot differ. Only the last step rounds, and it rounds up: no leakage is shown
+smaller than it is.
 """
 
 import math
@@ -30,11 +31,14 @@ Ratio = Fraction | None
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """The extreme ratios a mechanism shows under a prior.
+    """Extreme ratios of a mechanism under a prior.
 
     highest : max P(y|s)/P(y), the level of the upper side of LIP  [Funnel Def 2; Lift Def 3].
-    inverse_lowest : max P(y)/P(y|s), that of its lower side. between_secrets : max P(y|s)/P(y|t)  [Funnel Def 1].
-    between_answers : max Q(y|x)/Q(y|x'), the ceiling  [LDP]. All ≥ 1.
+    inverse_lowest : max P(y)/P(y|s), that of its lower side.
+    between_secrets : max P(y|s)/P(y|t)  [Funnel Def 1].
+    between_answers : max Q(y|x)/Q(y|x'), the ceiling  [LDP].
+
+    All ≥ 1.
     """
 
     highest: Ratio
@@ -49,6 +53,7 @@ def leakage(weights: Weights, prior: Prior) -> Leakage:
     weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
     """
     columns, joint = list(zip(*weights, strict=True)), present(prior)
+    # A list, because both sides of the average are read from it.
     around = list(average_ratios(columns, joint))
     return Leakage(
         _largest(c for c in around if not c.low),
@@ -59,21 +64,25 @@ def leakage(weights: Weights, prior: Prior) -> Leakage:
 
 
 def side_channel_level(weights: Weights, prior: Prior, attributes: Sequence[int]) -> Ratio:
-    """Return the ratio of SRLIP: that of LIP given x_J, for every set J of attributes and every x_J  [Funnel Def 3].
+    """Return the SRLIP ratio: that of LIP given x_J, over all J and all x_J  [Funnel Def 3].
 
-    attributes : how many values each has; they multiply to the number of answers, the last counts fastest.
+    attributes : how many values each has; they multiply to the number of answers, the last counts
+        fastest.
     """
     return _largest(side_channel_ratios(list(zip(*weights, strict=True)), present(prior), attributes))
 
 
 def violation(weights: Weights, prior: Prior, sensitive: int) -> Fraction:
-    """Return the degree of privacy violation, max P(S = sensitive | y) over reports that occur  [Thesis (6.24)]."""
-    found = posteriors(list(zip(*weights, strict=True)), prior.joint, sensitive)
-    return max(Fraction(c.n, c.d) for c in found if c.d)
+    """Return the degree of privacy violation, max_y P(S = sensitive | y)  [Thesis (6.24)].
+
+    Reports that never occur are left out.
+    """
+    candidates = posteriors(list(zip(*weights, strict=True)), prior.joint, sensitive)
+    return max(Fraction(c.n, c.d) for c in candidates if c.d)
 
 
 def present(prior: Prior) -> tuple[tuple[int, ...], ...]:
-    """Return the rows of the secrets that have mass: the others never occur, so nothing can be told about them."""
+    """Return the rows of the secrets with mass: the others never occur, so no report leaks them."""
     return tuple(row for row in prior.joint if any(row))
 
 
@@ -84,7 +93,7 @@ def nats(ratio: Ratio) -> float:
     if ratio == 1:
         return 0.0
     value = objectives.log_ratio(ratio.numerator, ratio.denominator)
-    # rounding: a few units up cover the error of the logarithms; a level too small for a float is not none
+    # rounding: a few units up cover the error of the logarithms; a positive level never becomes 0
     return max(value * (1 + 2**-50), math.ulp(0.0))
 
 
@@ -104,7 +113,7 @@ def ratio_down(ratio: Fraction) -> float:
 
 
 def _largest(candidates: Iterable[Candidate]) -> Ratio:
-    """Return the largest n/d, at least 1; None for infinite. 0/0 belongs to a report that never occurs."""
+    """Return the largest n/d, at least 1; None if infinite. 0/0 is a report that never occurs."""
     n, d = 1, 1
     for c in candidates:
         if c.n * d > n * c.d:

@@ -9,7 +9,8 @@ from frankly_analyst.plots import PlotRow, interval_plot
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.periods import DAYS, PERIODS
-from frankly_server.trends import Point, Trend, trend_plot
+from frankly_server.plots import PlotRow, interval_plot
+from frankly_server.trends import Trend, TrendPoint, trend_plot
 from frankly_server.web import reading
 from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
 from frankly_server.web.admin.estimates_sentences import Said, said_of, said_of_groups
@@ -139,13 +140,13 @@ def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | Non
 
 def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: Names) -> str:
     """Draw each choice over the periods; those with too few answers are gaps."""
-    found: dict[str, list[Point]] = {choice: [] for choice in order}
+    found: dict[str, list[TrendPoint]] = {choice: [] for choice in order}
     labels = {row["choice"]: names.of(row["label"]) for group in groups for row in group.rows}
     for group in groups:
         for row in group.rows:
             share = row["estimate"] if group.product is None else group.product.get(row["choice"])
             if share is not None:
-                found.setdefault(row["choice"], []).append(Point(group.name, share, *_ends(group, row)))
+                found.setdefault(row["choice"], []).append(TrendPoint(group.name, share, *_ends(group, row)))
     trends = [Trend(labels[choice], points) for choice, points in found.items() if points]
     return trend_plot(text, [group.name for group in groups], trends) if trends else ""
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from frankly_server.design import Prior
 from frankly_server.design.lift.measures import Lifts
-from frankly_server.design.measures import Wanted, breach, measure
+from frankly_server.design.measures import MeasureOptions, breach, measure
 from scipy.optimize import linprog
 
 from tests.frankly_server.maths import random_mechanism, random_prior
@@ -109,7 +109,7 @@ def test_at_order_zero_what_is_ruled_out() -> None:
 def test_a_symmetric_bit_has_closed_forms(flip: Fraction) -> None:
     n, d = flip.as_integer_ratio()
     weights, p = ((d - n, n), (n, d - n)), float(flip)
-    found = measure(weights, Prior.from_rows([[1, 1]]), Wanted(orders=ORDERS))
+    found = measure(weights, Prior.from_rows([[1, 1]]), MeasureOptions(orders=ORDERS))
     entropy = -p * math.log(p) - (1 - p) * math.log(1 - p)
     assert found["chi2"] == found["chi2_lift"] == pytest.approx((1 - 2 * p) ** 2)
     assert found["total_variation"] == pytest.approx((1 - 2 * p) / 2)
@@ -136,7 +136,7 @@ def test_a_symmetric_bit_has_closed_forms(flip: Fraction) -> None:
 def test_hardly_anything_told_is_measured_to_the_last_digits() -> None:
     weights, prior = ((2**48, 2**48), (2**48 - 1, 2**48 + 1)), Prior.from_rows([[3, 1], [1, 2]])
     lift, p, q = told(weights, prior)
-    found = measure(weights, prior, Wanted(orders=(2.0, 1 + 1e-6)))
+    found = measure(weights, prior, MeasureOptions(orders=(2.0, 1 + 1e-6)))
     chi2 = sum(p[s] * q[y] * (lift[s][y] - 1) ** 2 for s, y in product(range(2), range(2)))
     l1 = max(sum(p[s] * abs(lift[s][y] - 1) for s in range(2)) for y in range(2))
     inverse = max(sum(p[s] * (1 / lift[s][y] - 1) ** 2 for s in range(2)) for y in range(2))
@@ -152,7 +152,7 @@ def test_side_channels_and_violations_by_definition() -> None:
     rng = random.Random(3)
     for _ in range(15):
         prior, mechanism = random_prior(rng, 6, 2), random_mechanism(rng, 6, 3)
-        found = measure(mechanism.weights, prior, Wanted(attributes=(2, 3), sensitive=1))
+        found = measure(mechanism.weights, prior, MeasureOptions(attributes=(2, 3), sensitive=1))
         levels = []
         for one, other, y in product((None, 0, 1), (None, 0, 1, 2), range(3)):
             cells = [x for x in range(6) if one in (None, x // 3) and other in (None, x % 3)]
@@ -224,7 +224,9 @@ def test_the_variance_of_shares_and_targets_is_that_of_the_best_unbiased_estimat
         p = prior.probabilities()
         targets = np.vstack([np.eye(3), [[1.0, -2.0, 0.5]]])
         found = measure(
-            mechanism.weights, prior, Wanted(targets=tuple(tuple(map(Fraction, row)) for row in targets.tolist()))
+            mechanism.weights,
+            prior,
+            MeasureOptions(targets=tuple(tuple(map(Fraction, row)) for row in targets.tolist())),
         )
         for w, value in zip(targets, found["target_variances"], strict=True):
             kkt = np.block([[2 * np.diag(p @ Q), Q.T], [Q, np.zeros((3, 3))]])
