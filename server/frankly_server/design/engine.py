@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from frankly_server.design import kinds, objectives, solver
 from frankly_server.design.cones import Cone
 from frankly_server.design.decoded import at_truths
-from frankly_server.design.families import FAMILIES, Built, Wanted, best_point, variance_at
+from frankly_server.design.families import FAMILIES, Built, FamilyRequest, best_point, variance_at
 from frankly_server.design.prior import Prior
 from frankly_server.design.programme import Optimum
 from frankly_server.design.quantise import BITS, quantise
@@ -66,7 +66,7 @@ def design(request: DesignRequest) -> Design:
     check(request)
     if request.mechanism in FAMILIES:
         made = FAMILIES[request.mechanism](
-            Wanted(request.mechanism, request.prior, request.claims, request.explicit)
+            FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit)
         )  # (1)
         return _described(request, made, None)
     if any(claim.notion == "dp" for claim in request.claims):
@@ -92,7 +92,7 @@ def _binary(request: DesignRequest) -> Built:
     if request.prior.answers != 2 or request.objective != "variance" or len(request.claims) != 1:
         words = "the optimum under dp is known for the variance of two answers: use product-sanitisation, binary or grr"
         raise InvalidInput(Problem.UNSUPPORTED, words, "mechanism")
-    return FAMILIES["binary"](Wanted(request.mechanism, request.prior, request.claims, request.explicit))
+    return FAMILIES["binary"](FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit))
 
 
 def _unchanged(answers: int) -> DenseMechanism:
