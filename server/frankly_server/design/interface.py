@@ -22,7 +22,7 @@ from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measuring import finite, read_targets
 from frankly_server.design.regret import regret
-from frankly_server.design.robust import says_nothing
+from frankly_server.design.robust import is_vacuous
 from frankly_server.records import flag, number, record, whole
 
 _REQUIRED = frozenset({"prior"})
@@ -193,7 +193,7 @@ def _design_body(found: Design, asked: Asked, request: DesignRequest) -> dict[st
 
 def _warnings(found: Design) -> list[str]:
     """Return what a person should know before using this design (BAD_INPUTS 9, 16)."""
-    empty = any(claim.lower_bounds is not None and says_nothing(claim.lower_bounds) for claim in found.claims)
+    empty = any(claim.lower_bounds is not None and is_vacuous(claim.lower_bounds) for claim in found.claims)
     told = {
         "answers are sent unchanged: the claims allow it under the prior, not under a false one": found.identity,
         "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "
