@@ -102,12 +102,12 @@ def least_variance_over(
     """
     tried: list[Prior] = []
 
-    def base_at(shares: FloatArray) -> variance_base.Base:
+    def base_at(shares: FloatArray) -> variance_base.ConeBase:
         tried.append(_prior_of(shares))
         return _base(cone, tried[-1], limits, method)
 
     starts = _known_columns(cone, _prior_of(truths.points.mean(axis=0)))
-    made = minimax.least_variance_over(base_at, targets, truths, starts, limits).made
+    made = minimax.least_variance_over(base_at, targets, truths, starts, limits).optimum
     # E[|d|²|x] for the scores d, beside A: the same variance at every truth
     A = (made.columns.T * made.theta) @ made.columns
     squares = made.columns * np.sum((made.columns @ np.linalg.solve(A, targets.T)) ** 2, axis=1)[:, None]
@@ -153,7 +153,7 @@ def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
     return np.asarray(columns / (columns @ prior.probabilities())[:, None], dtype=np.float64)
 
 
-def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.Base:
+def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.ConeBase:
     if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
         return variance_base.Listed(programme.scaled(cone.rays(), prior), prior.probabilities())
     return Base(cone, prior)
