@@ -135,8 +135,7 @@ def calibrate(
 
     if keeps_claims(low):
         return low
-    # Bisection over 2^48 members verifies 48 mechanisms; a correct guess and its neighbour need
-    # two.
+    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs only two.
     if guess is not None and low < guess <= high:
         if not keeps_claims(guess):
             low = guess

@@ -46,9 +46,9 @@ def pair_counts(request: FamilyRequest) -> tuple[tuple[int, ...], ...]:
 def secret_randomised_response(request: FamilyRequest) -> Built:
     """Build secret randomised response, private for S under every distribution.
 
-    [Robust Def 4, Thm 4]. Weights are E for the truth, 1/E for another u with the same s, and 1 for
-    another s. E is the level of `alpha`, else the least level promised. The mechanism is E-RLDP for
-    every ball, hence E-secret-LDP and E-LIP; as LDP of the pair it only keeps E².
+    Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is the
+    level of `alpha`, else the least level promised. The mechanism is E-RLDP for every ball, hence
+    E-secret-LDP and E-LIP; as LDP of the pair it only keeps E²  [Robust Def 4, Thm 4].
     """
     joint, level = pair_counts(request), required_level(request)
     mechanism = secret_rr(len(joint), len(joint[0]), level)
@@ -58,11 +58,11 @@ def secret_randomised_response(request: FamilyRequest) -> Built:
 def independent_reporting(request: FamilyRequest) -> Built:
     """Build Independent Reporting: s and u pass separate randomised responses.
 
-    [Robust §7; DESIGN §9.10]. The level ε = ε₁ + ε₂ is split for the most information under the
-    prior. δ₂ = `ValueLeak.delta2(ε₂)` is the level of the response on u, exact over the polytopes
-    of an rldp claim, or for the single distribution of a prior. Floats only choose the split: the
-    factors are rounded to integers towards privacy, and both levels shrink until the verifier
-    accepts.
+    The level ε = ε₁ + ε₂ is split for the most information under the prior. δ₂ =
+    `ValueLeak.delta2(ε₂)` is the level of the response on u, exact over the polytopes of an rldp
+    claim, or for the single distribution of a prior. Floats only choose the split: the factors are
+    rounded to integers towards privacy, and both levels shrink until the verifier accepts
+    [Robust §7; DESIGN §9.10].
     """
     joint, level = pair_counts(request), required_level(request)
     if len(joint[0]) < 2:

@@ -95,10 +95,10 @@ def alpha_of(mechanism: DenseMechanism) -> float:
 def warner(request: FamilyRequest) -> Built:
     """Build Warner's randomised response: a yes/no question, the truth with probability p_w.
 
-    [Thesis §6.2.2]. With `p00`: p_w itself, rounded to 2^-48. Otherwise the largest p_w ≥ ½ at
-    which every promise holds: E/(E+1) for ε-LDP [Thm 6.2], and p_w = α(1−π)/(α(1−π) + π(1−α)) for a
-    degree of privacy violation α of a share π (6.28). Its mirror image below ½ (6.30) is the same
-    mechanism with the reports' names exchanged.
+    With `p00`: p_w itself, rounded to 2^-48. Otherwise the largest p_w ≥ ½ at which every promise
+    holds: E/(E+1) for ε-LDP [Thm 6.2], and p_w = α(1−π)/(α(1−π) + π(1−α)) for a degree of privacy
+    violation α of a share π (6.28). Its mirror image below ½ (6.30) is the same mechanism with the
+    reports' names exchanged  [Thesis §6.2.2].
     """
     _require_two(request)
     if request.explicit.p00 is None:
@@ -120,11 +120,11 @@ def warner(request: FamilyRequest) -> Built:
 def mangat(request: FamilyRequest) -> Built:
     """Build Mangat's model: the sensitive answer is reported always, the other with p_m.
 
-    [Thesis §6.2.3]. Answer 1 is the sensitive one, or answer 0 if a dpv claim says so. With `p00`:
-    p_m, the probability that the other answer is reported truthfully. Otherwise the largest p_m at
-    which every promise holds: (α−π)/(α(1−π)) for a degree of privacy violation α [§6.4.2]. One
-    report comes from one answer only: no level of LDP is finite, so (ε, 0)-DP never holds (DESIGN
-    §9.2).
+    Answer 1 is the sensitive one, or answer 0 if a dpv claim says so. With `p00`: p_m, the
+    probability that the other answer is reported truthfully. Otherwise the largest p_m at which
+    every promise holds: (α−π)/(α(1−π)) for a degree of privacy violation α [§6.4.2]. One report
+    comes from one answer only: no level of LDP is finite, so (ε, 0)-DP never holds (DESIGN §9.2)
+    [Thesis §6.2.3].
     """
     _require_two(request)
     _refuse_dp(request)
@@ -151,9 +151,9 @@ def mangat(request: FamilyRequest) -> Built:
 def super_binary_mangat(request: FamilyRequest) -> Built:
     """Build super-binary Mangat: sensitive answers are reported truthfully, answer 0 uniformly.
 
-    [Thesis (6.32)]. The family has no parameter: it keeps the claims or is refused. Reports other
-    than 0 come from two answers only, so no level of LDP is finite and the mechanism is never
-    presented as (ε, δ)-DP (DESIGN §9.2); dpv of an answer can hold.
+    The family has no parameter: it keeps the claims or is refused. Reports other than 0 come from
+    two answers only, so no level of LDP is finite and the mechanism is never presented as (ε, δ)-DP
+    (DESIGN §9.2); dpv of an answer can hold  [Thesis (6.32)].
     """
     _refuse_dp(request)
     m, D = request.answers, 1 << BITS

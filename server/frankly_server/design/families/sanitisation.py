@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Product sanitisation and the discrete exponential mechanism, two names of one mechanism.
 
-[Thesis Thm 4.5]. Each part of an answer passes a randomised response with the same odds e^k of the
-truth against any other value. Hence P(y|x) ∝ e^(−k·h(x, y)), with h the number of parts that differ
-(Hamming distance). An srlip claim defines the parts of an answer; without one, the answer has a
-single part.
+Each part of an answer passes a randomised response with the same odds e^k of the truth against any
+other value. Hence P(y|x) ∝ e^(−k·h(x, y)), with h the number of parts that differ (Hamming
+distance). An srlip claim defines the parts of an answer; without one, the answer has a single part
+[Thesis Thm 4.5].
 """
 
 from fractions import Fraction
@@ -34,10 +34,10 @@ MAX_FACTORS = 16
 def product_sanitisation(request: FamilyRequest) -> Built:
     """Build the product sanitisation of least error: p = (1−δ)/(e^ε+m−1) per wrong value.
 
-    [Thesis Thm 4.8]. Its max-mean Hamming error p(m−1) is the least of all (ε, δ)-DP mechanisms for
-    any m: for the answer as a whole and, part by part, for neighbours that differ in one part [Thm
-    3.5]. With `alpha`: e^α = P(truth)/P(another value) per part. Under other notions the least p
-    that keeps them.
+    Its max-mean Hamming error p(m−1) is the least of all (ε, δ)-DP mechanisms for any m: for the
+    answer as a whole and, part by part, for neighbours that differ in one part [Thm 3.5]. With
+    `alpha`: e^α = P(truth)/P(another value) per part. Under other notions the least p that keeps
+    them  [Thesis Thm 4.8].
     """
     return _sanitise(request)
 
@@ -45,9 +45,9 @@ def product_sanitisation(request: FamilyRequest) -> Built:
 def discrete_exponential(request: FamilyRequest) -> Built:
     """Build the discrete exponential mechanism with utility −k·h(x, y), calibrated.
 
-    [Thesis Def 4.2, (4.8)]. The choice e^k = 1 + 1/p − m makes it the product sanitisation (4.16).
-    With `alpha`: k itself. Under ldp and dp of an answer with one part, k is at the upper end of
-    (4.10): e^k = (e^ε + (m−1)δ)/(1−δ).
+    The choice e^k = 1 + 1/p − m makes it the product sanitisation (4.16). With `alpha`: k itself.
+    Under ldp and dp of an answer with one part, k is at the upper end of (4.10): e^k = (e^ε +
+    (m−1)δ)/(1−δ)  [Thesis Def 4.2, (4.8)].
     """
     return _sanitise(request)
 
@@ -59,8 +59,8 @@ def _sanitise(request: FamilyRequest) -> Built:
     D = 1 << BITS
     if request.explicit.alpha is not None:
         mechanism = _mechanism(sizes, -(-D // exp_lower(request.explicit.alpha)))
-    # One part: t is the weight of a wrong value itself, so the closed form can be the first guess.
     elif len(sizes) == 1:
+        # One part: t is the weight of a wrong value itself, so the closed form can be the guess.
         m = sizes[0]
         mechanism = symmetric_response(
             m,

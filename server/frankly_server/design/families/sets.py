@@ -35,9 +35,9 @@ _D = 1 << BITS
 def oue(request: FamilyRequest) -> Built:
     """Build optimised unary encoding: the true bit is 1 with ½, any other with 1/(e^α+1).
 
-    [Funnel (27)-(29)]. With `alpha`: exactly that. Otherwise the largest α at which every promise
-    holds: LIP(OUE_α) = ε, or ∞ if ε ≥ LIP(identity). Randomising each bit again turns a smaller
-    flip probability into a larger one, hence the larger one is as private under every notion.
+    With `alpha`: exactly that. Otherwise the largest α at which every promise holds: LIP(OUE_α) =
+    ε, or ∞ if ε ≥ LIP(identity). Randomising each bit again turns a smaller flip probability into a
+    larger one, hence the larger one is as private under every notion  [Funnel (27)-(29)].
     """
     a = request.answers
 
@@ -58,8 +58,8 @@ def oue(request: FamilyRequest) -> Built:
 def symmetric_unary(request: FamilyRequest) -> Built:
     """Build symmetric unary encoding: a bit is correct with probability e^(α/2)/(e^(α/2)+1).
 
-    [Funnel §VI.A, after RAPPOR]. With `alpha`: exactly that, α being its level of LDP. Otherwise
-    the largest α at which every promise holds, as for `oue`.
+    With `alpha`: exactly that, α being its level of LDP. Otherwise the largest α at which every
+    promise holds, as for `oue`  [Funnel §VI.A, after RAPPOR].
     """
     a = request.answers
 
@@ -77,10 +77,10 @@ def symmetric_unary(request: FamilyRequest) -> Built:
 def subset_selection(request: FamilyRequest) -> Built:
     """Build subset selection: `size` answers, the truth among them with probability `inside`.
 
-    [Ye and Barg 2018]. Each size is calibrated separately to the largest `inside` at which every
-    promise holds (with `alpha` to α-LDP, in closed form, as for ldp claims). The size of least
-    total variance is returned. All sizes are tried under LDP, with `alpha`, and for up to 12
-    answers; otherwise the powers of two and the best size under LDP. Size 1 is GRR.
+    Each size is calibrated separately to the largest `inside` at which every promise holds (with
+    `alpha` to α-LDP, in closed form, as for ldp claims). The size of least total variance is
+    returned. All sizes are tried under LDP, with `alpha`, and for up to 12 answers; otherwise the
+    powers of two and the best size under LDP. Size 1 is GRR  [Ye and Barg 2018].
     """
     a, alpha = request.answers, request.explicit.alpha
     if alpha is not None:

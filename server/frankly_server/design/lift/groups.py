@@ -94,9 +94,9 @@ class Watched:
     def repaired(self, alone: list[int], groups: list[Group]) -> Partition:
         """Return the partition with its last group enlarged until it keeps the criterion.
 
-        [DESIGN §9.21] The group takes in the other groups, the safest first  [Lift Algorithm 1,
-        lines 12-14]. When none is left it takes in answers of low risk, which the paper does not
-        do. The loop ends: the report of all answers together has lift 1.
+        The group takes in the other groups, the safest first  [Lift Algorithm 1, lines 12-14]. When
+        none is left it takes in answers of low risk, which the paper does not do. The loop ends:
+        the report of all answers together has lift 1  [DESIGN §9.21].
         """
         if not groups:
             return Partition(tuple(alone), ())

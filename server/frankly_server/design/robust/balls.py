@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rényi balls around a point estimate, and their distributions of U given a secret.
 
-[Robust §3-4; DESIGN §9.6-9.9]. The ball is F = {P : D_α(P̂‖P) ≤ B}. Its projection onto the
-distributions of U given S = s is the ball of radius B_s around P̂(·|s) (Theorem 1). In that ball a
-set of values of estimated probability ρ has at least the probability `least(ρ)`.
+The ball is F = {P : D_α(P̂‖P) ≤ B}. Its projection onto the distributions of U given S = s is the
+ball of radius B_s around P̂(·|s) (Theorem 1). In that ball a set of values of estimated probability
+ρ has at least the probability `least(ρ)`  [Robust §3-4; DESIGN §9.6-9.9].
 
 The floats of this module are for display and for utility. `bounds` makes the exact bounds that
 enter a privacy claim.
@@ -94,9 +94,9 @@ class Ball:
     def spread(self, s: int) -> float:
         """Return rad_s = max ‖R − P̂(·|s)‖₁ over the projection, in [0, 2].
 
-        [Proposition 1 (30); DESIGN §9.8-9.9]. Exact if the sets of values have at most 2^20
-        different probabilities, which holds for up to 20 values. Otherwise the maximum over all
-        probabilities in [0, 1], an upper bound (√(e^B_s − 1) at most for α = 2).
+        Exact if the sets of values have at most 2^20 different probabilities, which holds for up to
+        20 values. Otherwise the maximum over all probabilities in [0, 1], an upper bound (√(e^B_s −
+        1) at most for α = 2)  [Proposition 1 (30); DESIGN §9.8-9.9].
         """
         radius, p, order = self.conditional_radius(s), self.conditional(s), float(self.order)
         if len(p) == 1:
@@ -149,8 +149,8 @@ def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, be
 def least(p: Vector, radius: float, order: float) -> Vector:
     """Return p·ξ₋(p), the least probability in the ball of a set of estimated probability p.
 
-    [Lemma 1, (27), (31)]. The other values keep their proportions, so this is the ball of the
-    two-valued distribution (p, 1−p).
+    The other values keep their proportions, so this is the ball of the two-valued distribution (p,
+    1−p)  [Lemma 1, (27), (31)].
     """
     if radius == math.inf:
         return np.zeros_like(p)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Independent Reporting: S and U pass separate randomised responses.
 
-[Robust §7; DESIGN §9.10, §9.13]. R¹ is ε₁-LDP on S and R² is δ₂-LDP on U. U reveals S only
-indirectly, so R² leaks some ε₂ ≤ δ₂ of S, and the pair ε₁ + ε₂. The possible difference between
-P(·|s) and P(·|t) determines how far δ₂ may exceed ε₂: `ValueLeak`.
+R¹ is ε₁-LDP on S and R² is δ₂-LDP on U. U reveals S only indirectly, so R² leaks some ε₂ ≤ δ₂ of S,
+and the pair ε₁ + ε₂. The possible difference between P(·|s) and P(·|t) determines how far δ₂ may
+exceed ε₂: `ValueLeak`  [Robust §7; DESIGN §9.10, §9.13].
 """
 
 import math

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """PolyOpt over boxes D_s = {L ≤ R ≤ U}, tighter than the simplices {R ≥ L(·|s)}.
 
-[Robust §5, before (42)]. The boxes enclose the ball's projection as well and are smaller. A
-mechanism keeps ε-RLDP over them iff it keeps ε-LDP of the secret under every prior whose
-conditionals are vertices of them: P(·|s) and P(·|t) vary independently, and an expression that is
-linear in each is largest at vertices. So the promise is a finite set of priors. Every verifier
-supports those, and the engine designs for them as for any intersection of notions.
+The boxes enclose the ball's projection as well and are smaller. A mechanism keeps ε-RLDP over them
+iff it keeps ε-LDP of the secret under every prior whose conditionals are vertices of them: P(·|s)
+and P(·|t) vary independently, and an expression that is linear in each is largest at vertices. So
+the promise is a finite set of priors. Every verifier supports those, and the engine designs for
+them as for any intersection of notions  [Robust §5, before (42)].
 """
 
 from fractions import Fraction
