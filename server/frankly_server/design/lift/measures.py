@@ -72,10 +72,9 @@ class Lifts:
         expected = [
             sum(n * w for n, w in zip(counts, column, strict=True)) / total for column in zip(*weights, strict=True)
         ]
-        secrets, reports = (
-            np.array([mass / prior.total for mass in prior.masses]),
-            np.array(expected),
-        )
+        secrets = np.array([mass / prior.total for mass in prior.masses])
+        reports = np.array(expected)
+        # The subtraction is exact; 1 taken off a float would lose the digits of a lift near 1.
         table, excess = (np.array([[float(v - k) for v in row] for row in lifts]) for k in (0, 1))
         keep = np.ix_(secrets > 0, reports > 0)
         return cls(table[keep], excess[keep], secrets[secrets > 0], reports[reports > 0])

@@ -64,7 +64,8 @@ class MasterOptimum:
     """The best mechanism over the present columns.
 
     value : reported value, F minus `offset`.
-    prices : prove that no mechanism has a value below bound − `offset`.
+    prices : they prove that no mechanism has a value below `prices.bound()` minus `offset`, once no
+        column exceeds them.
     scale : reference of a relative gap.
     """
 
@@ -107,7 +108,10 @@ class VarianceMaster:
             if t * n > _MIN_INTERIOR or not self.add(self._base.maximise(optimum.dual)[None]):
                 if t <= 0:
                     break
-                return np.asarray(0.5 * (optimum.x[:n] + np.append(0.0, np.full(n - 1, t))) + 0.5 * (np.arange(n) == 0))
+                # Half of the weight goes to column 0, the constant column, which is inside the
+                # base.
+                theta = optimum.x[:n] + np.append(0.0, np.full(n - 1, t))
+                return np.asarray(0.5 * theta + 0.5 * (np.arange(n) == 0))
         raise not_solved()
 
     def add(self, columns: FloatArray) -> int:
