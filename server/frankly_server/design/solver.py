@@ -102,7 +102,7 @@ def least_variance_over(
     """
     tried: list[Prior] = []
 
-    def base_at(shares: FloatArray) -> variance_base.ConeBase:
+    def base_at(shares: FloatArray) -> variance_base.ColumnBase:
         tried.append(_prior_of(shares))
         return _base(cone, tried[-1], limits, method)
 
@@ -153,7 +153,7 @@ def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
     return np.asarray(columns / (columns @ prior.probabilities())[:, None], dtype=np.float64)
 
 
-def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.ConeBase:
+def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.ColumnBase:
     if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
         return variance_base.Listed(programme.scaled(cone.rays(), prior), prior.probabilities())
     return Base(cone, prior)

@@ -17,8 +17,8 @@ Number = Fraction | float
 class AlipBounds:
     """Bounds of every mechanism with ALIP; math.inf if only the other side is promised.
 
-    The first six hold for every report, hence for their maximum; `total_variation` and
-        `chi2_divergence` are averages.
+    l1 to alpha_inverse : bounds for every report, hence for the maximum over the reports.
+    total_variation, chi2_divergence : bounds of averages over the reports.
     information : nats; bounds I(S;Y), and Sibson's and Arimoto's information of every order.
     secret_ldp : a ratio.
 

@@ -9,7 +9,7 @@ import numpy as np
 from frankly_server.design.linear import FloatArray
 
 
-class ConeBase(Protocol):
+class ColumnBase(Protocol):
     """Columns v of a mechanism, scaled to p·v = 1: a polytope around the constant column.
 
     answers : a.
@@ -64,15 +64,15 @@ class Listed:
 
     @property
     def answers(self) -> int:
-        """See `ConeBase`."""
+        """See `ColumnBase`."""
         return len(self.prior)
 
     def maximise(self, c: FloatArray) -> FloatArray:
-        """See `ConeBase`."""
+        """See `ColumnBase`."""
         return np.asarray(self.rays[int(np.argmax(self.rays @ c))], dtype=np.float64)
 
     def highest(self, c: FloatArray) -> float:
-        """See `ConeBase`."""
+        """See `ColumnBase`."""
         return float(np.max(self.rays @ c))
 
 
@@ -89,7 +89,7 @@ class AnswerLdp:
 
     @property
     def answers(self) -> int:
-        """See `ConeBase`."""
+        """See `ColumnBase`."""
         return len(self.prior)
 
     @property
@@ -103,7 +103,7 @@ class AnswerLdp:
         return rows
 
     def maximise(self, c: FloatArray) -> FloatArray:
-        """See `ConeBase`. Entries are E where c_x > λ p_x, λ the maximum, by Newton's method."""
+        """See `ColumnBase`. Entries are E where c_x > λ p_x, λ the maximum, by Newton's method."""
         u = np.where(c > c @ np.ones(len(c)) * self.prior, self.ratio, 1.0)
         # Newton's method rises monotonically and stops after a few of these steps.
         for _ in range(100):
@@ -115,5 +115,5 @@ class AnswerLdp:
         return np.asarray(u / (self.prior @ u), dtype=np.float64)
 
     def highest(self, c: FloatArray) -> float:
-        """See `ConeBase`: the maximum, plus a bound of its rounding error."""
+        """See `ColumnBase`: the maximum, plus a bound of its rounding error."""
         return float(c @ self.maximise(c)) + 1e-12 * float(np.abs(c).sum())

@@ -6,10 +6,10 @@ import numpy as np
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance import symmetric
-from frankly_server.design.variance.base import ConeBase
+from frankly_server.design.variance.base import ColumnBase
 from frankly_server.design.variance.generation import (
-    MasterOptimum,
     VarianceMaster,
+    VarianceMasterOptimum,
     VarianceOptimum,
     generate,
     inverse_times,
@@ -26,7 +26,7 @@ RESERVED = (1e-7, 1e-6, 1e-5)
 
 
 def least_variance(
-    base: ConeBase, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
+    base: ColumnBase, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
 ) -> VarianceOptimum:
     """Minimise Σ_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²], the total variance at n = 1 and truth p.
 
@@ -56,7 +56,7 @@ def least_variance(
 
 
 def least_worst_variance(
-    base: ConeBase, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
+    base: ColumnBase, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
 ) -> VarianceOptimum:
     """Minimise max_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²]; arguments and result as for `least_variance`.
 
@@ -79,7 +79,7 @@ def variances(A: FloatArray, W: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray(np.sum(W.T * inverse_times(A, W), axis=0) - (W @ prior) ** 2, dtype=np.float64)
 
 
-def _worst_over(master: VarianceMaster, W: FloatArray, prior: FloatArray) -> MasterOptimum:
+def _worst_over(master: VarianceMaster, W: FloatArray, prior: FloatArray) -> VarianceMasterOptimum:
     V, constants = master.V, (W @ prior) ** 2
     for share in RESERVED:
         reserved = master.reserved(share)
@@ -95,4 +95,4 @@ def _worst_over(master: VarianceMaster, W: FloatArray, prior: FloatArray) -> Mas
     # The mean of the variances with weights π is the total variance of the targets √π_t·w_t.
     weighted = np.sqrt(saddle.weights)[:, None] * W
     prices = Prices(Objective(weighted, prior), inverse_times(A, weighted), saddle.dual)
-    return MasterOptimum(theta, value, prices, float(saddle.weights @ constants), value)
+    return VarianceMasterOptimum(theta, value, prices, float(saddle.weights @ constants), value)

@@ -18,7 +18,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance import symmetric
-from frankly_server.design.variance.base import ConeBase
+from frankly_server.design.variance.base import ColumnBase
 from frankly_server.design.variance.criteria import variances
 from frankly_server.design.variance.generation import (
     VarianceMaster,
@@ -37,7 +37,7 @@ _REFINEMENTS = 40
 
 
 @dataclass(frozen=True)
-class FrontierPoint:
+class FrontierMechanism:
     """A mechanism on the frontier, report j being θ_j times column j.
 
     information : nats.
@@ -70,17 +70,17 @@ class _PricedOptimum:
 
 
 def information_under_cap(
-    base: ConeBase,
+    base: ColumnBase,
     W: FloatArray,
     cap: float,
     starts: FloatArray | None = None,
     limits: Limits | None = None,
-) -> FrontierPoint:
+) -> FrontierMechanism:
     """Maximise I(X; Y) over the mechanisms whose total variance of W·p is at most `cap`.
 
     Returns
     -------
-    FrontierPoint with variance ≤ cap; `information_bound` is for the cap. The variance is below the
+    FrontierMechanism with variance ≤ cap; `information_bound` is for the cap. The variance is below the
         cap if even the most informative mechanism stays below.
 
     Raises
@@ -96,12 +96,12 @@ def information_under_cap(
 
 
 def frontier(
-    base: ConeBase,
+    base: ColumnBase,
     W: FloatArray,
     points: int,
     starts: FloatArray | None = None,
     limits: Limits | None = None,
-) -> list[FrontierPoint]:
+) -> list[FrontierMechanism]:
     """Return mechanisms from least variance to most information, evenly spaced in information.
 
     Parameters
@@ -112,7 +112,7 @@ def frontier(
 
     Returns
     -------
-    list of FrontierPoint: information and variance increase; fewer points if the ends coincide or
+    list of FrontierMechanism: information and variance increase; fewer points if the ends coincide or
         time is up.
     """
     curve = _Curve(base, W, starts, limits or Limits())
@@ -126,7 +126,7 @@ def frontier(
 class _Curve:
     """The optima found so far, by increasing information and variance."""
 
-    def __init__(self, base: ConeBase, W: FloatArray, starts: FloatArray | None, limits: Limits) -> None:
+    def __init__(self, base: ColumnBase, W: FloatArray, starts: FloatArray | None, limits: Limits) -> None:
         self._base, self._W, self._limits = base, W, limits
         self._symmetric = symmetric.applies(base, Objective(W, base.prior))
         if not self._symmetric:
@@ -156,7 +156,7 @@ class _Curve:
             )
             self.points.insert(0, least)
 
-    def at_variance(self, cap: float) -> FrontierPoint:
+    def at_variance(self, cap: float) -> FrontierMechanism:
         """Return the most informative mechanism of variance ≤ cap."""
         while True:
             below, above = self._around(cap, lambda point: point.variance)
@@ -166,7 +166,7 @@ class _Curve:
             if gap <= self._limits.gap * optimum.information or not self._refined(below, above):
                 return optimum
 
-    def at_information(self, target: float) -> FrontierPoint:
+    def at_information(self, target: float) -> FrontierMechanism:
         """Return the mechanism of least variance with information ≥ target."""
         while True:
             below, above = self._around(target, lambda point: point.information)
@@ -229,11 +229,11 @@ class _Curve:
                 high = share
         return _mixed(below, above, low)
 
-    def _point(self, columns: FloatArray, theta: FloatArray, cap: float | None = None) -> FrontierPoint:
+    def _point(self, columns: FloatArray, theta: FloatArray, cap: float | None = None) -> FrontierMechanism:
         information = float(theta @ self._gains(columns))
         variance = self._variance(columns, theta)
         allowed = variance if cap is None else cap
-        return FrontierPoint(
+        return FrontierMechanism(
             columns,
             theta,
             information,

@@ -17,7 +17,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.design.interior import minimise_trace
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray, lp
-from frankly_server.design.variance.base import ConeBase
+from frankly_server.design.variance.base import ColumnBase
 from frankly_server.design.variance.dual import maximise_dual
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.pricing import VariancePricer
@@ -60,7 +60,7 @@ class VarianceOptimum:
 
 
 @dataclass(frozen=True)
-class MasterOptimum:
+class VarianceMasterOptimum:
     """The best mechanism over the present columns.
 
     value : reported value, F minus `offset`.
@@ -84,7 +84,7 @@ class VarianceMaster:
     that share: f((1−η)A₁ + ηA₂) ≤ f(A₁)/(1−η).
     """
 
-    def __init__(self, base: ConeBase, starts: FloatArray | None = None) -> None:
+    def __init__(self, base: ColumnBase, starts: FloatArray | None = None) -> None:
         self._base = base
         self.V = np.ones((1, base.answers))
         self._full_rank: FloatArray | None = None
@@ -125,7 +125,7 @@ class VarianceMaster:
             self.V = np.vstack([self.V, *new])
         return len(new)
 
-    def solve(self, objective: Objective) -> MasterOptimum:
+    def solve(self, objective: Objective) -> VarianceMasterOptimum:
         """Return the optimum over the present columns.
 
         Its value is the variance, minus the information if `informative`.
@@ -148,7 +148,7 @@ class VarianceMaster:
         variance = float(np.sum(W.T * inverse_times(moments(V, theta), W))) - offset
         information = float(theta @ gains)
         scale = max(variance, information) if objective.informative else variance
-        return MasterOptimum(theta, variance - information, Prices(objective, Z, nu), offset, scale)
+        return VarianceMasterOptimum(theta, variance - information, Prices(objective, Z, nu), offset, scale)
 
     def _full_rank_optimum(self, W: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (θ, ν) of the optimum, starting near the last one, then from the default start.
@@ -195,12 +195,12 @@ class VarianceMaster:
         return np.append(theta, np.zeros(len(self.V) - len(theta)))
 
 
-Problem = Callable[[VarianceMaster], MasterOptimum]
+Problem = Callable[[VarianceMaster], VarianceMasterOptimum]
 """Programme over the present columns, such as `lambda master: master.solve(objective)`."""
 
 
 def generate(
-    base: ConeBase, solve: Problem, limits: Limits, master: VarianceMaster, pricer: VariancePricer
+    base: ColumnBase, solve: Problem, limits: Limits, master: VarianceMaster, pricer: VariancePricer
 ) -> VarianceOptimum:
     """Minimise over all mechanisms of the cone what `solve` minimises over the present columns.
 
@@ -252,7 +252,7 @@ def _better_bound(
 
 
 def _without_rare_reports(
-    V: FloatArray, solved: MasterOptimum, best: tuple[float, VarianceCertificate]
+    V: FloatArray, solved: VarianceMasterOptimum, best: tuple[float, VarianceCertificate]
 ) -> VarianceOptimum:
     """Return the optimum without negligible reports, unless that would lower the rank."""
     used = solved.theta > NEGLIGIBLE

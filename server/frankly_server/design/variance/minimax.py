@@ -14,7 +14,7 @@ import numpy as np
 
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
-from frankly_server.design.variance.base import ConeBase
+from frankly_server.design.variance.base import ColumnBase
 from frankly_server.design.variance.criteria import RESERVED
 from frankly_server.design.variance.generation import (
     NEGLIGIBLE,
@@ -40,7 +40,7 @@ _GAP_SHARE = 0.5
 _MIN_WEIGHT = 1e-9
 """Least weight of a truth, so that the decoder's prior has mass on every answer."""
 
-BaseAt = Callable[[FloatArray], ConeBase]
+BaseAt = Callable[[FloatArray], ColumnBase]
 """Base of the cone with columns scaled to q̄·v = 1, for a distribution q̄ of shape (a,).
 
 Its `prior` may be q̄ rounded to 1e-12.
@@ -66,7 +66,7 @@ class Minimax:
 class _Round:
     """The saddle point over the present columns; V and θ scaled to q̄·v = 1."""
 
-    base: ConeBase
+    base: ColumnBase
     V: FloatArray
     theta: FloatArray
     pi: FloatArray

@@ -12,7 +12,7 @@ import numpy as np
 
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
-from frankly_server.design.variance.base import ConeBase
+from frankly_server.design.variance.base import ColumnBase
 from frankly_server.design.variance.objective import Prices
 from frankly_server.design.variance.patterns import MOST_ANSWERS, blocks
 from frankly_server.design.variance.spread import directions
@@ -42,7 +42,7 @@ class VariancePricer(Protocol):
         ...
 
 
-def pricer_for(base: ConeBase, limits: Limits, seed: int = 0) -> VariancePricer:
+def pricer_for(base: ColumnBase, limits: Limits, seed: int = 0) -> VariancePricer:
     """Return the most exact pricer that the base allows."""
     if base.rays is not None:
         return _Rays(base.rays)
@@ -113,7 +113,7 @@ class _Vertices:
 
     exact, route = True, "vertices"
 
-    def __init__(self, base: ConeBase, V: FloatArray) -> None:
+    def __init__(self, base: ColumnBase, V: FloatArray) -> None:
         self._base, self._V = base, V
 
     def price(self, prices: Prices, _used: FloatArray, /) -> tuple[FloatArray, float]:
@@ -130,7 +130,7 @@ class _LocalSearch:
 
     exact, route = False, "search"
 
-    def __init__(self, base: ConeBase, limits: Limits, seed: int) -> None:
+    def __init__(self, base: ColumnBase, limits: Limits, seed: int) -> None:
         self._base, self._limits, self._used = base, limits, seed
 
     def price(self, prices: Prices, used: FloatArray, /) -> tuple[FloatArray, float]:

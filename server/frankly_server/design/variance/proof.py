@@ -7,7 +7,7 @@ import numpy as np
 
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
-from frankly_server.design.variance.base import ConeBase
+from frankly_server.design.variance.base import ColumnBase
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.pricing import VariancePricer, pricer_for
 from frankly_server.design.variance.relaxation import affordable, relax
@@ -42,7 +42,7 @@ def exact_certificate(prices: Prices, largest_worth: float, pricer: VariancePric
     return VarianceCertificate(prices.raised(largest_worth + rounding), pricer.exact, pricer.route)
 
 
-def prove(base: ConeBase, prices: Prices, A: FloatArray, limits: Limits) -> VarianceCertificate:
+def prove(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> VarianceCertificate:
     """Return a valid certificate from any Z and ν, optimal or not; the best that the base allows.
 
     Parameters
@@ -57,7 +57,7 @@ def prove(base: ConeBase, prices: Prices, A: FloatArray, limits: Limits) -> Vari
     return relaxed_certificate(base, prices, A, limits)
 
 
-def relaxed_certificate(base: ConeBase, prices: Prices, A: FloatArray, limits: Limits) -> VarianceCertificate:
+def relaxed_certificate(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> VarianceCertificate:
     """Return the best certificate that needs no list of columns."""
     certificates = [_identity_bound(base, prices.objective), _secant_bound(base, prices)]
     if base.rows is not None and affordable(len(base.rows), base.answers):
@@ -72,7 +72,7 @@ def relaxed_certificate(base: ConeBase, prices: Prices, A: FloatArray, limits: L
     return max(certificates, key=lambda c: c.bound)
 
 
-def _identity_bound(base: ConeBase, objective: Objective) -> VarianceCertificate:
+def _identity_bound(base: ColumnBase, objective: Objective) -> VarianceCertificate:
     """Return the bound that no mechanism beats, not even one that sends the answer itself.
 
     v = Σ_x p_x v_x·(e_x/p_x) is an average where p_x > 0, so by convexity |Zᵀv|² ≤ Σ_x p_x v_x
@@ -86,7 +86,7 @@ def _identity_bound(base: ConeBase, objective: Objective) -> VarianceCertificate
     return VarianceCertificate(Prices(objective, p[:, None] * W.T, nu), False, "directions")
 
 
-def _secant_bound(base: ConeBase, prices: Prices) -> VarianceCertificate:
+def _secant_bound(base: ColumnBase, prices: Prices) -> VarianceCertificate:
     """Raise ν by a bound of the largest worth, from a secant along each axis of ZZᵀ.
 
     w² ≤ (l + u)w − lu where l ≤ w ≤ u makes the worth linear, and a linear function has a known
@@ -109,7 +109,7 @@ def _secant_bound(base: ConeBase, prices: Prices) -> VarianceCertificate:
     return VarianceCertificate(prices.raised(base.highest(linear) + constant), False, "directions")
 
 
-def _largest_entries(base: ConeBase) -> FloatArray:
+def _largest_entries(base: ColumnBase) -> FloatArray:
     """Return an upper bound of each v_x on the base; p_x v_x ≤ p·v = 1 is one."""
     p = base.prior
     return np.array(

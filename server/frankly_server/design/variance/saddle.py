@@ -59,7 +59,7 @@ class SaddlePoint:
 
 
 @dataclass(frozen=True)
-class _Iterate:
+class _SaddleIterate:
     """A primal-dual iterate.
 
     x, z ≥ 0, shape (n,); ν, shape (a,); level s; π, q ≥ 0, shape (t,), with q the gap between the
@@ -73,8 +73,8 @@ class _Iterate:
     pi: FloatArray
     q: FloatArray
 
-    def moved(self, step: "_Iterate", length: float) -> "_Iterate":
-        return _Iterate(
+    def moved(self, step: "_SaddleIterate", length: float) -> "_SaddleIterate":
+        return _SaddleIterate(
             self.x + length * step.x,
             self.z + length * step.z,
             self.nu + length * step.nu,
@@ -93,7 +93,7 @@ class _Saddle:
     def __init__(self, payoff: Payoff, V: FloatArray, rhs: FloatArray) -> None:
         self.payoff, self.V, self.rhs = payoff, V, rhs
 
-    def start(self, x: FloatArray, pi: FloatArray) -> _Iterate:
+    def start(self, x: FloatArray, pi: FloatArray) -> _SaddleIterate:
         """Return a first iterate, ν fitted to the columns in use by least squares.
 
         Any other ν leaves a large gradient, which takes many steps to remove.
@@ -106,22 +106,22 @@ class _Saddle:
             np.linalg.lstsq(self.V * root[:, None], -gradient * root, rcond=None)[0],
             dtype=np.float64,
         )
-        return _Iterate(x, np.maximum(self.V @ nu + gradient, mu / x), nu, level, pi, level - f)
+        return _SaddleIterate(x, np.maximum(self.V @ nu + gradient, mu / x), nu, level, pi, level - f)
 
-    def residuals(self, at: _Iterate) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    def residuals(self, at: _SaddleIterate) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return what must vanish: gradient, row sums, levels, Σπ − 1."""
         gradient, f = self.payoff.slopes(at.x, at.pi)
         gradient = gradient + self.V @ at.nu - at.z
         return gradient, self.V.T @ at.x - self.rhs, f - at.level + at.q, float(at.pi.sum()) - 1
 
-    def with_exact_gaps(self, at: _Iterate) -> _Iterate:
+    def with_exact_gaps(self, at: _SaddleIterate) -> _SaddleIterate:
         """Return the iterate with q recomputed from the levels.
 
         F is curved, so a Newton step leaves the linearised q slightly wrong.
         """
         return replace(at, q=at.level - self.payoff.slopes(at.x, at.pi)[1])
 
-    def merit(self, at: _Iterate, mu: float) -> float:
+    def merit(self, at: _SaddleIterate, mu: float) -> float:
         size = abs(at.level) + 1e-300
         gradient, rows, levels, total = self.residuals(at)
         residuals = (
@@ -134,7 +134,7 @@ class _Saddle:
         )
         return float(np.sqrt(sum(np.sum(np.square(part)) for part in residuals)))
 
-    def step(self, at: _Iterate, mu: float) -> _Iterate:
+    def step(self, at: _SaddleIterate, mu: float) -> _SaddleIterate:
         """Return the Newton step towards x∘z = π∘q = μ.
 
         Unknowns are dx, dν, dπ and the change of the level. x is scaled by (x/z)^½, which keeps the
@@ -158,7 +158,7 @@ class _Saddle:
         dx, d_pi = root * s[:n], s[n + a : -1]
         dz = mu / at.x - at.z - at.z / at.x * dx
         dq = mu / at.pi - at.q - at.q / at.pi * d_pi
-        return _Iterate(dx, dz, s[n : n + a], float(s[-1]), d_pi, dq)
+        return _SaddleIterate(dx, dz, s[n : n + a], float(s[-1]), d_pi, dq)
 
 
 def saddle_point(payoff: Payoff, V: FloatArray, rhs: FloatArray, start: FloatArray, weights: FloatArray) -> SaddlePoint:
@@ -193,7 +193,7 @@ def saddle_point(payoff: Payoff, V: FloatArray, rhs: FloatArray, start: FloatArr
     return SaddlePoint(at.x, at.nu, at.pi / at.pi.sum(), _is_optimal(saddle, at, _STALLED_TOLERANCE))
 
 
-def _is_optimal(saddle: _Saddle, at: _Iterate, tolerance: float) -> bool:
+def _is_optimal(saddle: _Saddle, at: _SaddleIterate, tolerance: float) -> bool:
     gradient, rows, levels, _ = saddle.residuals(at)
     size = abs(at.level)
     return bool(
@@ -204,7 +204,7 @@ def _is_optimal(saddle: _Saddle, at: _Iterate, tolerance: float) -> bool:
     )
 
 
-def _advance(saddle: _Saddle, at: _Iterate, mu: float) -> tuple[_Iterate, float] | None:
+def _advance(saddle: _Saddle, at: _SaddleIterate, mu: float) -> tuple[_SaddleIterate, float] | None:
     try:
         step = saddle.step(at, mu)
     except np.linalg.LinAlgError:
@@ -223,7 +223,7 @@ def _advance(saddle: _Saddle, at: _Iterate, mu: float) -> tuple[_Iterate, float]
     return None
 
 
-def _central(at: _Iterate) -> bool:
+def _central(at: _SaddleIterate) -> bool:
     # Products far below their mean let a coordinate reach 0 too early, where steps become tiny.
     products = np.concatenate([at.x * at.z, at.pi * at.q])
     return bool(products.min() >= _CENTRAL * products.mean())

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from frankly_server.design.linear import FloatArray
-from frankly_server.design.variance.base import ConeBase
+from frankly_server.design.variance.base import ColumnBase
 from frankly_server.design.variance.generation import VarianceOptimum, inverse_times
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.proof import VarianceCertificate
@@ -25,7 +25,7 @@ _EQUAL = 1e-12
 _ROUNDING = 1e-13
 
 
-def applies(base: ConeBase, objective: Objective) -> bool:
+def applies(base: ColumnBase, objective: Objective) -> bool:
     """Return True if base and objective are the same under every permutation of the answers."""
     K, p = objective.W.T @ objective.W, base.prior
     off = K[~np.eye(len(p), dtype=bool)]
@@ -40,7 +40,7 @@ def applies(base: ConeBase, objective: Objective) -> bool:
     )
 
 
-def optimum(base: ConeBase, objective: Objective) -> VarianceOptimum:
+def optimum(base: ColumnBase, objective: Objective) -> VarianceOptimum:
     """Return the optimum, exactly bounded; value and bound are F minus |Wp|².
 
     Call it only if `applies` is True.

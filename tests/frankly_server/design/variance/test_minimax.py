@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 from frankly_server.design.limits import Limits
-from frankly_server.design.variance.base import AnswerLdp, ConeBase, Listed
+from frankly_server.design.variance.base import AnswerLdp, ColumnBase, Listed
 from frankly_server.design.variance.criteria import least_variance
 from frankly_server.design.variance.minimax import Minimax, least_variance_over
 from frankly_server.design.variance.truths import Truths, WorstTruth
@@ -200,7 +200,7 @@ def test_columns_are_generated_where_only_the_rows_are_known() -> None:
     rows = lip_base(12, 5, 3, 0.5)
     points = np.vstack([rows.prior, some_truths(5, 2, 4)])
 
-    def base_at(q: Floats) -> ConeBase:
+    def base_at(q: Floats) -> ColumnBase:
         return type(rows)(rows.rows, q)
 
     found = least_variance_over(base_at, np.eye(5), Truths(points))
