@@ -34,8 +34,7 @@ Joint = Sequence[Sequence[int]]
 Measure = Literal["lift", "ldp", "l1", "chi2", "alpha"]
 MEASURES: tuple[Measure, ...] = ("lift", "ldp", "l1", "chi2", "alpha")
 
-# The exact comparison raises integers to the power α; 1000 keeps them small enough to decide
-# quickly.
+# The exact comparison raises integers to the power α, so α is bounded.
 MAX_ORDER = 1000
 _RULED_OUT_RISK = 1e30
 """Risk of a secret with lift 0. It exceeds every finite lift, so fewer such secrets are safer."""

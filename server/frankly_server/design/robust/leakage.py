@@ -21,7 +21,8 @@ from frankly_server.design.promises import pairs
 from frankly_server.design.robust.balls import Ball, Vector
 from frankly_server.design.robust.bounds import Bounds
 
-# Search range of ln(gap): e^±80 brackets every multiplier that doubles can distinguish.
+# Search range of ln(gap): the multiplier κ lies between e^−80 and e^80 spreads of w above the
+# largest w.
 _RANGE = 80.0
 
 Weights = Sequence[Sequence[int]]
