@@ -10,7 +10,7 @@ import numpy as np
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import UnaryMechanism
 from frankly_server.design import Prior
-from frankly_server.design.families import FAMILIES, Wanted
+from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.promises import pairs
 
 from papers import channel
@@ -54,7 +54,7 @@ def fitted(name: str, prior: Prior, epsilon: Fraction) -> Fitted:
     """Return a family's member with LIP = ε: (26) for GRR, (29) for OUE, (30) for CR."""
     over = pairs(prior) if name == CR else prior
     made = FAMILIES["conditional-reporting" if name == CR else name.lower()](
-        Wanted(name, over, (_claim(over, epsilon),))
+        FamilyRequest(name, over, (_claim(over, epsilon),))
     )
     p = prior.probabilities()
     if isinstance(made.mechanism, UnaryMechanism):

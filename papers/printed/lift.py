@@ -78,6 +78,6 @@ def _safest(asked: Watched, group: list[int], others: Sequence[list[int]], risk:
 
 
 def _risk(asked: Watched, group: Sequence[int], risk: Risk) -> float:
-    told = np.array(asked.told(group), dtype=float)
+    told = np.array(asked.secret_counts(group), dtype=float)
     lift = told / told.sum() / (np.array(asked.prior.masses) / asked.prior.total)
     return risk(float(lift.max()), float(lift.min()))

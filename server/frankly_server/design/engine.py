@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from frankly_server.design import kinds, objectives, solver
 from frankly_server.design.cones import Cone
 from frankly_server.design.decoded import at_truths
-from frankly_server.design.families import FAMILIES, Built, Wanted, best_point, variance_at
+from frankly_server.design.families import FAMILIES, Built, FamilyRequest, best_point, variance_at
 from frankly_server.design.prior import Prior
 from frankly_server.design.programme import Optimum
 from frankly_server.design.quantise import BITS, quantise
@@ -84,7 +84,7 @@ def design(request: DesignRequest) -> Design:
     check(request)
     if request.mechanism in FAMILIES:
         built = FAMILIES[request.mechanism](
-            Wanted(request.mechanism, request.prior, request.claims, request.explicit)
+            FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit)
         )  # (1)
         return _design_of(request, built, None)
     # (ε, δ)-DP couples reports, so it is no cone of columns and has no rays.
@@ -121,7 +121,7 @@ def _binary_mechanism(request: DesignRequest) -> Built:
             "the optimum under dp is known for the variance of two answers: use product-sanitisation, binary or grr"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "mechanism")
-    return FAMILIES["binary"](Wanted(request.mechanism, request.prior, request.claims, request.explicit))
+    return FAMILIES["binary"](FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit))
 
 
 def _identity(answers: int) -> DenseMechanism:

@@ -22,7 +22,7 @@ from frankly_server.design.engine import Design, DesignRequest, design, frontier
 from frankly_server.design.limits import Limits, Progress
 from frankly_server.design.measuring import finite, read_targets
 from frankly_server.design.regret import regret
-from frankly_server.design.robust import says_nothing
+from frankly_server.design.robust import is_vacuous
 from frankly_server.records import flag, number, record, whole
 
 _REQUIRED = frozenset({"prior"})
@@ -241,7 +241,7 @@ def _design_body(
 
 def _warnings(designed: Design) -> list[str]:
     """Return the warnings that hold for this design (BAD_INPUTS 9, 16)."""
-    unbounded = any(claim.lower_bounds is not None and says_nothing(claim.lower_bounds) for claim in designed.claims)
+    unbounded = any(claim.lower_bounds is not None and is_vacuous(claim.lower_bounds) for claim in designed.claims)
     conditions = {
         "answers are sent unchanged: the claims allow it under the prior, not under a false one": designed.identity,
         "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "

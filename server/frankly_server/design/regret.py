@@ -19,7 +19,7 @@ from frankly_protocol.mechanisms import Mechanism
 from frankly_server.design import solver
 from frankly_server.design.cones import Cone
 from frankly_server.design.decoded import total_variance
-from frankly_server.design.families import FAMILIES, Wanted
+from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.limits import Limits
 from frankly_server.design.prior import Prior
 from frankly_server.design.quantise import quantise
@@ -94,7 +94,7 @@ def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanis
     peers: list[tuple[str, Mechanism]] = []
     for name in PEERS:
         try:
-            peers.append((name, FAMILIES[name](Wanted(name, even, claims)).mechanism))
+            peers.append((name, FAMILIES[name](FamilyRequest(name, even, claims)).mechanism))
         except InvalidInput:  # the family does not keep these claims
             continue
     if any(claim.notion not in ("ldp", "dp") for claim in claims):

@@ -127,12 +127,12 @@ def least_variance_over(
     """
     priors: list[Prior] = []
 
-    def base_at(shares: FloatArray) -> variance_base.Base:
+    def base_at(shares: FloatArray) -> variance_base.ColumnBase:
         priors.append(_prior_of(shares))
         return _base(cone, priors[-1], limits, method)
 
     starts = _known_columns(cone, _prior_of(truths.points.mean(axis=0)))
-    solution = minimax.least_variance_over(base_at, targets, truths, starts, limits).made
+    solution = minimax.least_variance_over(base_at, targets, truths, starts, limits).optimum
     # Thinning also keeps E[|d|²|x] for the scores d, so the variance stays the same at every truth.
     A = (solution.columns.T * solution.theta) @ solution.columns
     scores = solution.columns @ np.linalg.solve(A, targets.T)
@@ -204,7 +204,7 @@ def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
     return np.asarray(columns / (columns @ prior.probabilities())[:, None], dtype=np.float64)
 
 
-def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.Base:
+def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.ColumnBase:
     # Enumeration cannot be interrupted: once time is up, columns are generated instead.
     if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
         return variance_base.Listed(programme.scaled(cone.rays(), prior), prior.probabilities())

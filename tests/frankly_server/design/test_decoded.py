@@ -9,7 +9,7 @@ import pytest
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
 from frankly_server.design import DesignRequest, Prior, design, promises
 from frankly_server.design.decoded import mean_squares, total_variance
-from frankly_server.design.families import FAMILIES, Wanted
+from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.kinds import rows_of
 from frankly_server.estimate.decoder import decoder, shares
 
@@ -78,7 +78,7 @@ def test_targets_are_rows_of_the_shares() -> None:
 def test_sets_are_counted_and_what_misses_of_one_is_spread(name: str, truth: tuple[int, ...]) -> None:
     """By listing every set: e = (1[x in set] − q)/(p − q), less its excess over 1 spread evenly over the answers."""
     claims = (promises.answer_ldp(Fraction(1)),)
-    mechanism: Mechanism = FAMILIES[name](Wanted(name, Prior.from_rows([SKEWED]), claims)).mechanism
+    mechanism: Mechanism = FAMILIES[name](FamilyRequest(name, Prior.from_rows([SKEWED]), claims)).mechanism
     rows = rows_of(mechanism)
     assert rows is not None
     Q = np.array([[w / sum(row) for w in row] for row in rows])

@@ -10,7 +10,7 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.design import Design, DesignRequest, Prior, design, promises, solver
 from frankly_server.design.decoded import total_variance
-from frankly_server.design.families import FAMILIES, Wanted
+from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.interface import design_json
 from frankly_server.design.plausible import read_truths
 from frankly_server.design.regret import PEERS
@@ -102,7 +102,7 @@ def ratios(found: Design, truths: Truths, epsilon: Fraction) -> list[float]:
     claims, result = (promises.answer_ldp(epsilon),), []
     for q in truths.points:
         at = Prior.from_rows([[max(1, int(v * 10**9)) for v in q]])
-        peers = [FAMILIES[name](Wanted(name, at, claims)).mechanism for name in PEERS]
+        peers = [FAMILIES[name](FamilyRequest(name, at, claims)).mechanism for name in PEERS]
         best = min(total_variance(peer, at.shares, q) for peer in peers)
         result.append(total_variance(found.mechanism, found.decoder_prior, q) / best)
     return result

@@ -21,7 +21,7 @@ from frankly_server.design.programme import (
 )
 from frankly_server.design.variance.base import Listed
 from frankly_server.design.variance.criteria import least_variance
-from frankly_server.design.variance.generation import Generated
+from frankly_server.design.variance.generation import VarianceOptimum
 from frankly_server.design.vertices import Ray
 from scipy.optimize import linprog
 
@@ -39,7 +39,7 @@ def instances(seed: int, count: int) -> list[tuple[Prior, list[Ray]]]:
     return found
 
 
-def least(rays: list[Ray], prior: Prior) -> Generated:
+def least(rays: list[Ray], prior: Prior) -> VarianceOptimum:
     return least_variance(Listed(scaled(rays, prior), prior.probabilities()), np.eye(prior.answers))
 
 

@@ -10,7 +10,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.design import DesignRequest, Prior, design, promises
 from frankly_server.design import regret as module
-from frankly_server.design.families import FAMILIES, Wanted
+from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.regret import LEAST_RATIO, PEERS, Regret, in_words, regret
 
 from tests.frankly_server.design.test_decoded import exact_variance
@@ -89,7 +89,7 @@ def test_a_family_that_keeps_nothing_of_this_is_left_out(monkeypatch: pytest.Mon
     claims = (promises.answer_ldp(Fraction("1.25")),)
     found = design(DesignRequest(mostly_one(8, 99), claims))
 
-    def refuses(wanted: Wanted) -> object:
+    def refuses(wanted: FamilyRequest) -> object:
         raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, "not this", "mechanism")
 
     for name in PEERS[1:]:

@@ -1,21 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit mechanisms by name (DESIGN §7), each met exactly and verified by the exact verifier.
+"""Explicit mechanisms by name (DESIGN §7), each checked by the exact verifier.
 
-A family may be asked under any notion. Where its members can be ordered from open to closed it is calibrated: the most
-open one that keeps every promise, found with the verifier itself (`base.calibrated`). Elsewhere it is built at its own
-parameters, and refused where a promise does not hold. `Wanted` says what is asked, `Built` what came of it.
+A family accepts every notion. If its members can be ordered by privacy, the family is calibrated:
+bisection with the verifier finds the least private member that keeps every promise
+(`base.calibrate`). Otherwise the family is built from its parameters and refused if a promise does
+not hold. `FamilyRequest` is the input, `Built` the result.
 """
 
-from frankly_server.design.families.base import BITS, Built, Explicit, Family, Wanted, built
+from frankly_server.design.families.base import (
+    BITS,
+    Built,
+    Explicit,
+    Family,
+    FamilyRequest,
+    certify,
+)
 from frankly_server.design.families.binary import best_point, binary, variance_at
 from frankly_server.design.families.conditional_reporting import conditional_reporting
-from frankly_server.design.families.needs import is_open, settled
+from frankly_server.design.families.needs import is_open, settle_level
 from frankly_server.design.families.pairs import independent_reporting, secret_randomised_response
-from frankly_server.design.families.randomised_response import generalised, grr, mangat, super_binary_mangat, warner
+from frankly_server.design.families.randomised_response import (
+    generalised,
+    grr,
+    mangat,
+    super_binary_mangat,
+    warner,
+)
 from frankly_server.design.families.sanitisation import discrete_exponential, product_sanitisation
-from frankly_server.design.families.sets import oue, spread, subset_selection, symmetric_unary
+from frankly_server.design.families.sets import (
+    oue,
+    subset_selection,
+    symmetric_unary,
+    total_variance,
+)
 from frankly_server.design.families.watchdog import complete_merging, subset_merged, subset_response
 
+# The keys are the published names: requests, documents and the command line use them.
 FAMILIES: dict[str, Family] = {
     "grr": generalised,
     "oue": oue,
@@ -35,7 +55,7 @@ FAMILIES: dict[str, Family] = {
     "subset-rr": subset_response,
 }
 PAIRS = frozenset({"conditional-reporting", "secret-rr", "independent-reporting", "non-robust", "polyopt"})
-"""Mechanisms whose answers are pairs (s, u) with s the secret, row-major, whatever the notion."""
+"""Mechanisms whose answers are pairs (s, u), row-major, with s the secret, under every notion."""
 
 __all__ = [
     "BITS",
@@ -44,12 +64,12 @@ __all__ = [
     "Built",
     "Explicit",
     "Family",
-    "Wanted",
+    "FamilyRequest",
     "best_point",
-    "built",
+    "certify",
     "grr",
     "is_open",
-    "settled",
-    "spread",
+    "settle_level",
+    "total_variance",
     "variance_at",
 ]

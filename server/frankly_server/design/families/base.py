@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an explicit family is asked for, what it answers, and the calibration that most of them share.
+"""Request, result and calibration of the explicit families.
 
-Every notion is closed under mixing a mechanism with one that tells nothing, and under post-processing. A family whose
-members, numbered from the most open to the closest, each arise from the one before in such a way therefore keeps its
-promises from some number on: bisection with the exact verifier finds the first, so the level is met and never exceeded.
+Every notion is closed under post-processing and under mixing a mechanism with a constant report.
+Number the members of a family so that each one is such a weakening of the one before. Then a
+promise that member t keeps is kept by every later member. Bisection with the exact verifier finds
+the first, so the level is met and never exceeded.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,22 +18,27 @@ from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.cones import Level
-from frankly_server.design.families.needs import is_open, settled
+from frankly_server.design.families.needs import is_open, settle_level
 from frankly_server.design.lift.criteria import Measure
 from frankly_server.design.prior import Prior
 
+# Weights are whole multiples of 2^-48, so every integer stays below 2^53 and survives JSON readers
+# that use doubles.
 BITS = 48
 REGIONS = ("honest", "whole")
 
 
 @dataclass(frozen=True, slots=True)
 class Explicit:
-    """Parameters given instead of, or beside, a level.
+    """Parameters that replace a level or add to it.
 
-    p00, p11 : chances that answer 0 and answer 1 are told as they are, in [0, 1]; warner and mangat take p00 alone.
-    alpha : the family's own level in nats, as its docstring says. region : of (ε, δ) for two answers, honest (the
-    truth is at least as likely as the lie, Thesis R') or whole (all of R). lift_measure, lift_order : what the
-    watchdog's mechanisms bound, see `lift.criteria`.
+    p00, p11 : probabilities of reporting answer 0 and answer 1 truthfully, in [0, 1]; warner and
+        mangat take p00 alone.
+    alpha : the family's own level in nats; see the docstring of the family.
+    region : of (ε, δ) for two answers: honest (the truth is at least as likely as the lie, Thesis
+        R') or whole (all of R).
+    lift_measure, lift_order : the measure that the watchdog's mechanisms bound; see
+        `lift.criteria`.
     """
 
     p00: Fraction | None = None
@@ -44,11 +50,13 @@ class Explicit:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a family is asked for.
+class FamilyRequest:
+    """Input of a family.
 
-    name : of the family. prior : over the mechanism's answers. claims : all must hold; one whose level is open (None)
-    gets the level that the mechanism needs, which takes explicit parameters.
+    name : of the family.
+    prior : over the mechanism's answers.
+    claims : all of them must hold. A claim with an open level (None) gets the level that the
+        mechanism needs; this requires explicit parameters.
     """
 
     name: str
@@ -58,14 +66,15 @@ class Wanted:
 
     @property
     def answers(self) -> int:
-        """How many answers the mechanism takes."""
+        """Number of answers that the mechanism takes."""
         return self.prior.answers
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A mechanism that keeps its claims, all levels settled; parameters : the family's own figures, for people.
+    """Mechanism that keeps its claims, with every level settled.
 
+    parameters : the family's figures, for display only.
     eta : share of constant noise that rounding mixed in.
     """
 
@@ -75,73 +84,87 @@ class Built:
     eta: Fraction = Fraction(0)
 
 
-Family = Callable[[Wanted], Built]
+Family = Callable[[FamilyRequest], Built]
 
 
-def built(wanted: Wanted, mechanism: Mechanism, parameters: dict[str, Any], eta: Fraction = Fraction(0)) -> Built:
-    """Return the mechanism if the exact verifier finds every claim kept.
+def certify(
+    request: FamilyRequest,
+    mechanism: Mechanism,
+    parameters: dict[str, Any],
+    eta: Fraction = Fraction(0),
+) -> Built:
+    """Return the mechanism if the exact verifier finds that it keeps every claim.
 
-    Raises InvalidInput(mechanism_not_certified), telling what is broken.
+    Raises InvalidInput(mechanism_not_certified) with the verifier's reason.
     """
-    claims = tuple(settled(mechanism, claim, wanted.name) for claim in wanted.claims)
+    claims = tuple(settle_level(mechanism, claim, request.name) for claim in request.claims)
     try:
         require_private(mechanism, *claims)
     except DocumentRejected as error:
-        raise refused(wanted, error.detail) from None
+        raise claims_not_kept(request, error.detail) from None
     return Built(mechanism, claims, parameters, eta)
 
 
-def calibrated(wanted: Wanted, make: Callable[[int], Mechanism], low: int, high: int, guess: int | None = None) -> int:
-    """Return the least t in [low, high] for which make(t) keeps every claim; t grows towards what tells nothing.
+def calibrate(
+    request: FamilyRequest,
+    make: Callable[[int], Mechanism],
+    low: int,
+    high: int,
+    guess: int | None = None,
+) -> int:
+    """Return the least t in [low, high] for which make(t) keeps every claim; privacy grows with t.
 
-    guess : where it is thought to be; two looks then do.
+    guess : expected result, such as a closed form. If it is right, two verifications confirm it.
 
-    Raises InvalidInput: mechanism_not_certified if not even make(high) does; field_missing where a level is open.
+    Raises InvalidInput: mechanism_not_certified if even make(high) breaks a claim; field_missing if
+    a level is open.
     """
-    if any(map(is_open, wanted.claims)):
-        words = f"{wanted.name} is fitted to a level: give one for every notion, or the mechanism's own parameters"
-        raise InvalidInput(Problem.FIELD_MISSING, words, "epsilon")
+    if any(map(is_open, request.claims)):
+        message = f"{request.name} is fitted to a level: give one for every notion, or the mechanism's own parameters"
+        raise InvalidInput(Problem.FIELD_MISSING, message, "epsilon")
     broken = ""
 
-    def keeps(t: int) -> bool:
+    def keeps_claims(t: int) -> bool:
         nonlocal broken
         try:
-            require_private(make(t), *wanted.claims)
+            require_private(make(t), *request.claims)
         except DocumentRejected as error:
             broken = error.detail
             return False
         return True
 
-    if keeps(low):
+    if keeps_claims(low):
         return low
+    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs only two.
     if guess is not None and low < guess <= high:
-        if not keeps(guess):
+        if not keeps_claims(guess):
             low = guess
-        elif keeps(guess - 1):
+        elif keeps_claims(guess - 1):
             high = guess - 1
         else:
             return guess
-    if not keeps(high):
-        raise refused(wanted, broken)
+    # Invariant of the bisection: `low` breaks a claim, `high` keeps all of them.
+    if not keeps_claims(high):
+        raise claims_not_kept(request, broken)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if keeps(middle) else (middle, high)
+        low, high = (low, middle) if keeps_claims(middle) else (middle, high)
     return high
 
 
-def refused(wanted: Wanted, detail: str) -> InvalidInput:
-    """Return the refusal of a family that does not keep what is asked."""
-    words = f"{wanted.name} does not keep this ({detail}): ask for another level or notion, or the mechanism optimal"
-    return InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, words, "mechanism")
+def claims_not_kept(request: FamilyRequest, detail: str) -> InvalidInput:
+    """Return the error for a family that cannot keep the requested claims."""
+    message = f"{request.name} does not keep this ({detail}): ask for another level or notion, or the mechanism optimal"
+    return InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, message, "mechanism")
 
 
-def unsupported(words: str, name: str = "mechanism") -> InvalidInput:
-    """Return the refusal of a combination that does not exist."""
-    return InvalidInput(Problem.UNSUPPORTED, words, name)
+def unsupported(message: str, field: str = "mechanism") -> InvalidInput:
+    """Return the error for a combination that does not exist."""
+    return InvalidInput(Problem.UNSUPPORTED, message, field)
 
 
 def least_level(claims: Sequence[Claim]) -> Level | None:
-    """Return the least ratio promised of a report's probabilities; None where none is (dpv alone)."""
+    """Return the least probability ratio that a claim promises; None if none does (dpv alone)."""
     levels = [
         level
         for claim in claims
@@ -153,6 +176,6 @@ def least_level(claims: Sequence[Claim]) -> Level | None:
 
 
 def table(rows: Sequence[Sequence[int]], bits: int = BITS) -> DenseMechanism:
-    """Return the rows as a mechanism without the reports that are never sent."""
+    """Return the rows as a mechanism, without the reports that are never sent."""
     used = [y for y, column in enumerate(zip(*rows, strict=True)) if any(column)]
     return DenseMechanism(bits, tuple(tuple(row[y] for y in used) for row in rows))

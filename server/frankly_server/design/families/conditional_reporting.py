@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditional Reporting: the answer if a randomised secret comes out true, else one typical of it  [Funnel §VI.B]."""
+"""Conditional Reporting: the answer, or a typical answer of a random secret  [Funnel §VI.B]."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -9,42 +9,52 @@ from frankly_protocol.audit import exp_lower
 from frankly_protocol.mechanisms import DenseMechanism
 
 from frankly_server.design import objectives
-from frankly_server.design.families.base import BITS, Built, Wanted, built, calibrated
-from frankly_server.design.families.pairs import counted
+from frankly_server.design.families.base import BITS, Built, FamilyRequest, calibrate, certify
+from frankly_server.design.families.pairs import pair_counts
 from frankly_server.design.quantise import rounded
 
+# Twice 48 bits: P(y|s') is truncated far below the weights' resolution of 2^-48.
 _FINE = 1 << 96
 
 
-def conditional_reporting(wanted: Wanted) -> Built:
-    """CR_α over answers (s, x), row-major; reports are answers x  [Funnel Algorithm 1, (43); DESIGN §9.18].
+def conditional_reporting(request: FamilyRequest) -> Built:
+    """Build CR_α over answers (s, x), row-major; reports are answers x.
 
-    The secret goes through randomised response: s̃ = s with probability e^α/(e^α+c−1), any other with 1/(e^α+c−1)
-    (Algorithm 1 prints e^α0 there). If s̃ = s the report is x, else it is drawn from P(x|s̃). Hence
-    P(y|s,x) = (e^α δ_xy + Σ_{s'≠s} P(y|s'))/(e^α+c−1): (43) with the δ_xy that it lacks.
+    The secret passes through randomised response: s̃ = s with probability e^α/(e^α+c−1), any other
+    secret with 1/(e^α+c−1) (Algorithm 1 prints e^α0 there). If s̃ = s the report is x; otherwise it
+    is drawn from P(x|s̃). Hence P(y|s,x) = (e^α δ_xy + Σ_{s'≠s} P(y|s'))/(e^α+c−1), which is (43)
+    with its missing δ_xy  [Funnel Algorithm 1, (43); DESIGN §9.18].
 
-    With `alpha`: that. Else the largest α at which every promise holds; for LIP L(α) = ε (30), ∞ where the raw x keeps
-    it. With λ = (e^α−1)/(e^α+c−1) the mechanism is λ·(x itself) + (1−λ)·(the same at α = 0), which tells nothing of the
-    secret if the prior is true: so there is a largest λ. Like every report that uses s, it can tell more of x than the
-    best mechanism that does not (`information_x` is I(X;Y) of x alone). Estimates invert this table over (s, x), so
-    no share of the secret is assumed.
+    With `alpha`: exactly that. Otherwise the largest α at which every promise holds: for LIP, L(α)
+    = ε (30), or ∞ if the raw x keeps ε. A largest α exists because of λ = (e^α−1)/(e^α+c−1): the
+    mechanism is λ·(x itself) + (1−λ)·(CR at α = 0), and the second part is independent of the
+    secret if the prior is true.
+
+    Like every report that uses s, this one can carry more information about x than the best
+    mechanism that ignores s (`information_x` is I(X;Y) of x alone). Estimates invert the table over
+    (s, x), so they assume no share of the secret.
     """
-    joint = counted(wanted)
-    secrets, make = len(joint), _maker(joint)
+    joint = pair_counts(request)
+    secrets, make = len(joint), _family_of(joint)
     D = 1 << BITS
-    if wanted.explicit.alpha is not None:
-        E = exp_lower(wanted.explicit.alpha)
-        kept = int(D * (E - 1) / (E + secrets - 1))
+    if request.explicit.alpha is not None:
+        E = exp_lower(request.explicit.alpha)
+        secret_weight = int(D * (E - 1) / (E + secrets - 1))
     else:
-        kept = D - calibrated(wanted, lambda t: make(D - t), 0, D)
-    alpha = log((D + (secrets - 1) * kept) / (D - kept)) if kept < D else float("inf")
-    mechanism = make(kept)
-    return built(wanted, mechanism, {"alpha": alpha, "information_x": _told_of_x(mechanism, joint)})
+        secret_weight = D - calibrate(request, lambda t: make(D - t), 0, D)
+    alpha = log((D + (secrets - 1) * secret_weight) / (D - secret_weight)) if secret_weight < D else float("inf")
+    mechanism = make(secret_weight)
+    return certify(
+        request,
+        mechanism,
+        {"alpha": alpha, "information_x": _information_of_value(mechanism, joint)},
+    )
 
 
-def _told_of_x(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]) -> float:
-    """Return I(X;Y) in nats of x alone, with P(y|x) = Σ_s P(s|x) P(y|s,x), as Funnel's figures have it."""
+def _information_of_value(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]) -> float:
+    """Return I(X;Y) in nats of x alone, P(y|x) = Σ_s P(s|x) P(y|s,x), as in Funnel's figures."""
     values, shares = len(joint[0]), [sum(column) for column in zip(*joint, strict=True)]
+    # The rows P(y|x) need equal integer sums; dividing by P(x) brings them to the common multiple.
     common = lcm(*shares)
     rows = [
         [
@@ -56,21 +66,25 @@ def _told_of_x(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]) ->
     return objectives.information(rows, shares)
 
 
-def _maker(joint: tuple[tuple[int, ...], ...]) -> Callable[[int], DenseMechanism]:
-    """Return the mechanism as a function of λ in units of 2^-48."""
+def _family_of(joint: tuple[tuple[int, ...], ...]) -> Callable[[int], DenseMechanism]:
+    """Return the function from λ, in units of 2^-48, to the mechanism."""
     secrets, values, D = len(joint), len(joint[0]), 1 << BITS
-    given = [[Fraction(n, sum(row)) for n in row] for row in joint]
-    everyone = [sum(column) for column in zip(*given, strict=True)]
-    # What is reported at α = 0 beside x itself, in units of 2^-96/c; x gets 1/c and whatever rounding left over.
-    others = [[int((v - own) * _FINE) for v, own in zip(everyone, row, strict=True)] for row in given]
-    own = [secrets * _FINE - sum(row) for row in others]
+    conditionals = [[Fraction(n, sum(row)) for n in row] for row in joint]
+    column_sums = [sum(column) for column in zip(*conditionals, strict=True)]
+    # Weights of the other secrets' typical answers at α = 0, in units of 2^-96/c. The answer x
+    # itself gets 1/c and the remainder of the truncation, so that every row sums to the same
+    # number.
+    typical_weights = [
+        [int((v - share) * _FINE) for v, share in zip(column_sums, row, strict=True)] for row in conditionals
+    ]
+    truth_weights = [secrets * _FINE - sum(row) for row in typical_weights]
 
-    def make(kept: int) -> DenseMechanism:
+    def make(secret_weight: int) -> DenseMechanism:
         rows = []
         for s in range(secrets):
             for x in range(values):
-                row = [(D - kept) * v for v in others[s]]
-                row[x] += (D - kept) * own[s] + kept * secrets * _FINE
+                row = [(D - secret_weight) * v for v in typical_weights[s]]
+                row[x] += (D - secret_weight) * truth_weights[s] + secret_weight * secrets * _FINE
                 rows.append(rounded(row, BITS))
         return DenseMechanism(BITS, tuple(rows))
 

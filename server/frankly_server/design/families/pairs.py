@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families over answers (s, u), row-major, that see the secret: secret randomised response, Independent Reporting."""
+"""Families over pairs (s, u), row-major: secret randomised response, Independent Reporting."""
 
 from fractions import Fraction
 from math import inf, log
@@ -8,72 +8,92 @@ from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
-from frankly_server.design.families.base import BITS, Built, Wanted, built, refused, unsupported
+from frankly_server.design.families.base import (
+    BITS,
+    Built,
+    FamilyRequest,
+    certify,
+    claims_not_kept,
+    unsupported,
+)
 from frankly_server.design.families.needs import is_open
-from frankly_server.design.families.randomised_response import grr, strongest, telling
+from frankly_server.design.families.randomised_response import (
+    grr,
+    required_level,
+    symmetric_response,
+)
 from frankly_server.design.robust.bounds import Bounds
 from frankly_server.design.robust.independent_reporting import Split, ValueLeak, best_split
 from frankly_server.design.robust.secret_rr import secret_rr
 
-_MOST_NATS = 30
-"""Beyond this a part is sent unchanged as far as 2^-48 can tell."""
+_MAX_NATS = 30
+"""Largest level of a randomised response, in nats; beyond it a value is practically unchanged."""
+# Relative reductions of both levels, tried in order. The first leaves the split as it is; the later
+# ones grow from 2^-46 to 2^-10.
 _STEPS = (0, *(2.0**-k for k in range(46, 9, -2)))
 
 
-def counted(wanted: Wanted) -> tuple[tuple[int, ...], ...]:
+def pair_counts(request: FamilyRequest) -> tuple[tuple[int, ...], ...]:
     """Return the counts N[s][u] of a prior over pairs (s, u)."""
-    joint = wanted.prior.joint
-    values = wanted.answers // len(joint)
-    own = tuple(row[s * values : (s + 1) * values] for s, row in enumerate(joint))
-    if values * len(joint) != wanted.answers or tuple(map(sum, own)) != wanted.prior.masses:
-        raise unsupported(f"{wanted.name} takes answers (s, u) with s the secret")
-    return own
+    joint = request.prior.joint
+    values = request.answers // len(joint)
+    counts = tuple(row[s * values : (s + 1) * values] for s, row in enumerate(joint))
+    if values * len(joint) != request.answers or tuple(map(sum, counts)) != request.prior.masses:
+        raise unsupported(f"{request.name} takes answers (s, u) with s the secret")
+    return counts
 
 
-def secret_randomised_response(wanted: Wanted) -> Built:
-    """Secret randomised response, private for S under every distribution  [Robust Def 4, Thm 4].
+def secret_randomised_response(request: FamilyRequest) -> Built:
+    """Build secret randomised response, private for S under every distribution.
 
-    Weights E, 1/E, 1 for the truth, another u with the same s, another s: E is that of `alpha`, else the least level
-    promised. E-RLDP whatever the ball, hence E-secret-LDP and E-LIP; of the answer as a whole only E²-LDP.
+    Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is the
+    level of `alpha`, else the least level promised. The mechanism is E-RLDP for every ball, hence
+    E-secret-LDP and E-LIP; as LDP of the pair it only keeps E²  [Robust Def 4, Thm 4].
     """
-    joint, level = counted(wanted), strongest(wanted)
+    joint, level = pair_counts(request), required_level(request)
     mechanism = secret_rr(len(joint), len(joint[0]), level)
-    return built(wanted, mechanism, {"alpha": log(level[0] / level[1])})
+    return certify(request, mechanism, {"alpha": log(level[0] / level[1])})
 
 
-def independent_reporting(wanted: Wanted) -> Built:
-    """Independent Reporting: s and u through randomised responses of their own, a product  [Robust §7; DESIGN §9.10].
+def independent_reporting(request: FamilyRequest) -> Built:
+    """Build Independent Reporting: s and u pass separate randomised responses.
 
-    ε = ε₁ + ε₂ is split for the most information under the prior; δ₂ = `ValueLeak.delta2(ε₂)` is what u may be told at,
-    exact over the polytopes of an rldp claim, or for the one distribution of a prior. The floats only choose: factors
-    are rounded to whole numbers towards privacy, and both levels shrunk until the exact verifier is satisfied.
+    The level ε = ε₁ + ε₂ is split for the most information under the prior. δ₂ =
+    `ValueLeak.delta2(ε₂)` is the level of the response on u, exact over the polytopes of an rldp
+    claim, or for the single distribution of a prior. Floats only choose the split: the factors are
+    rounded to integers towards privacy, and both levels shrink until the verifier accepts
+    [Robust §7; DESIGN §9.10].
     """
-    joint, level = counted(wanted), strongest(wanted)
+    joint, level = pair_counts(request), required_level(request)
     if len(joint[0]) < 2:
-        raise unsupported(f"{wanted.name} needs two or more values of u: use secret-rr")
-    leak = ValueLeak.of_bounds(_bounds(wanted.claims, joint))
+        raise unsupported(f"{request.name} needs two or more values of u: use secret-rr")
+    leak = ValueLeak.of_bounds(_bounds(request.claims, joint))
     split = best_split(joint, log(level[0] / level[1]), leak)
-    return built(wanted, _met(wanted, split), {"eps1": split.eps1, "eps2": split.eps2, "delta2": split.delta2})
+    return certify(
+        request,
+        _certified_factors(request, split),
+        {"eps1": split.eps1, "eps2": split.eps2, "delta2": split.delta2},
+    )
 
 
-def _met(wanted: Wanted, split: Split) -> ProductMechanism:
-    """Return the factors at the split's levels, or as little below as the exact verifier asks for."""
-    promised, broken = [claim for claim in wanted.claims if not is_open(claim)], ""
+def _certified_factors(request: FamilyRequest, split: Split) -> ProductMechanism:
+    """Return the factors of the split, levels lowered by the least step the verifier accepts."""
+    claims_with_level, broken = [claim for claim in request.claims if not is_open(claim)], ""
     for step in _STEPS:
         mechanism = _factors(split, 1 - step)
-        if not promised:
+        if not claims_with_level:
             return mechanism
         try:
-            require_private(mechanism, *promised)
+            require_private(mechanism, *claims_with_level)
         except DocumentRejected as error:
             broken = error.detail
             continue
         return mechanism
-    raise refused(wanted, broken)
+    raise claims_not_kept(request, broken)
 
 
 def _bounds(claims: tuple[Claim, ...], joint: tuple[tuple[int, ...], ...]) -> Bounds:
-    """Return the polytopes of the rldp claim; without one P(u|s) is known, and the bounds leave nothing open."""
+    """Return the polytopes of the rldp claim; without one, each is the known point P(u|s)."""
     for claim in claims:
         if claim.lower_bounds is not None:
             return claim.lower_bounds
@@ -81,12 +101,14 @@ def _bounds(claims: tuple[Claim, ...], joint: tuple[tuple[int, ...], ...]) -> Bo
 
 
 def _factors(split: Split, share: float) -> ProductMechanism:
-    return ProductMechanism((_part(split.secrets, split.eps1 * share), _part(split.values, split.delta2 * share)))
+    return ProductMechanism((_factor(split.secrets, split.eps1 * share), _factor(split.values, split.delta2 * share)))
 
 
-def _part(size: int, nats: float) -> DenseMechanism:
+def _factor(size: int, nats: float) -> DenseMechanism:
+    # Level 0 sends one constant report: a uniform response over `size` values would cost bits and
+    # add no privacy.
     if nats <= 0:
         return DenseMechanism(BITS, ((1 << BITS,),) * size)
     if nats == inf:
-        return telling(size, 0)
-    return grr(size, level_for(Fraction(min(nats, _MOST_NATS))))
+        return symmetric_response(size, 0)
+    return grr(size, level_for(Fraction(min(nats, _MAX_NATS))))

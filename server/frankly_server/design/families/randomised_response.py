@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised responses whose report is an answer: generalised, Warner's, Mangat's and super-binary Mangat.
+"""Randomised responses that report an answer: generalised, Warner's and both of Mangat's.
 
-Rows are truths: the design matrix (6.2) of the thesis is [[p00, 1 − p00], [1 − p11, p11]] here as there.
+Rows are truths, as in the thesis: its design matrix (6.2) is [[p00, 1 − p00], [1 − p11, p11]].
 """
 
 from collections.abc import Sequence
@@ -14,137 +14,178 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.cones import Level
-from frankly_server.design.families.base import BITS, Built, Wanted, built, calibrated, least_level, table, unsupported
+from frankly_server.design.families.base import (
+    BITS,
+    Built,
+    FamilyRequest,
+    calibrate,
+    certify,
+    least_level,
+    table,
+    unsupported,
+)
 
 
 def grr(answers: int, level: Level, bits: int = BITS) -> DenseMechanism:
-    """Return generalised randomised response: the truth with probability E/(E+a−1), else another answer at random.
+    """Return generalised randomised response.
 
-    For two answers this is the ε-optimal binary mechanism [Thesis Thm 6.2]. The off-diagonal weight is rounded up, so
-    rounding only ever lowers the level: on/off ≤ p/q exactly.
+    It sends the truth with probability E/(E+a−1), otherwise another answer, uniformly. For two
+    answers this is the ε-optimal binary mechanism [Thesis Thm 6.2]. The off-diagonal weight is
+    rounded up, so rounding can only lower the level: on/off ≤ p/q exactly.
     """
     p, q = level
-    return telling(answers, -(-(1 << bits) * q // (p + (answers - 1) * q)), bits)
+    return symmetric_response(answers, -(-(1 << bits) * q // (p + (answers - 1) * q)), bits)
 
 
-def telling(answers: int, off: int, bits: int = BITS) -> DenseMechanism:
-    """Return the mechanism that sends each wrong answer with weight `off`, the truth with what is left."""
+def symmetric_response(answers: int, off: int, bits: int = BITS) -> DenseMechanism:
+    """Return the mechanism that sends each wrong answer with weight `off`, else the truth."""
     on = (1 << bits) - (answers - 1) * off
-    return DenseMechanism(bits, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers)))
+    rows = [tuple(on if x == y else off for y in range(answers)) for x in range(answers)]
+    return DenseMechanism(bits, tuple(rows))
 
 
-def generalised(wanted: Wanted) -> Built:
-    """Generalised randomised response, GRR_α  [Funnel (25), (26)].
+def generalised(request: FamilyRequest) -> Built:
+    """Build generalised randomised response, GRR_α  [Funnel (25), (26)].
 
-    With `alpha`: e^α = P(truth)/P(any other answer), as large as that. Else the largest α at which every promise holds:
-    LIP(GRR_α) = ε, or α = ∞ (answers sent unchanged) where ε ≥ LIP(identity), which is infinite if some cell of the
-    prior is empty (DESIGN §9.19). A larger `off` is a mixture with the constant, hence as private under every notion.
+    With `alpha`: e^α = P(truth)/P(any other answer). Otherwise the largest α at which every promise
+    holds: LIP(GRR_α) = ε, or α = ∞ (answers sent unchanged) if ε ≥ LIP(identity), which is infinite
+    if some cell of the prior is empty (DESIGN §9.19). A larger `off` is a mixture with the uniform
+    report, hence as private under every notion.
     """
-    mechanism = _told(wanted)
-    return built(wanted, mechanism, {"alpha": alpha_of(mechanism)})
+    mechanism = _calibrated_grr(request)
+    return certify(request, mechanism, {"alpha": alpha_of(mechanism)})
 
 
-def _told(wanted: Wanted) -> DenseMechanism:
-    a = wanted.answers
-    if wanted.explicit.alpha is not None:
-        return grr(a, level_for(wanted.explicit.alpha))
-    return telling(a, calibrated(wanted, lambda t: telling(a, t), 0, (1 << BITS) // a, closed_form(a, wanted.claims)))
+def _calibrated_grr(request: FamilyRequest) -> DenseMechanism:
+    a = request.answers
+    if request.explicit.alpha is not None:
+        return grr(a, level_for(request.explicit.alpha))
+    return symmetric_response(
+        a,
+        calibrate(
+            request,
+            lambda t: symmetric_response(a, t),
+            0,
+            (1 << BITS) // a,
+            closed_form(a, request.claims),
+        ),
+    )
 
 
 def closed_form(answers: int, claims: Sequence[Claim]) -> int | None:
-    """Return the wrong answers' weight at which ε-LDP, or (ε, δ)-DP, is met: (1−δ)/(E+a−1) of 2^48, rounded up.
+    """Return the lie's weight at which ε-LDP or (ε, δ)-DP is met, None under other notions.
 
-    Thesis Thm 4.8; δ = 0 gives Funnel (25). None for other notions.
+    It is (1−δ)/(E+a−1) of 2^48, rounded up  [Thesis Thm 4.8; δ = 0 gives Funnel (25)].
     """
-    found = [
+    off_weights = [
         (1 - Fraction(*(claim.delta or (0, 1)))) / (Fraction(*claim.level) + answers - 1)
         for claim in claims
         if claim.notion in ("ldp", "dp") and claim.level
     ]
-    return -(-max(found) * (1 << BITS) // 1) if found else None
+    # The largest weight satisfies all claims at once; −(−x // 1) rounds up, towards privacy.
+    return -(-max(off_weights) * (1 << BITS) // 1) if off_weights else None
 
 
 def alpha_of(mechanism: DenseMechanism) -> float:
-    """Return α = ln(P(truth)/P(another answer)), inf where no other answer is sent."""
+    """Return α = ln(P(truth)/P(another answer)), inf if no other answer is sent."""
     on, off = mechanism.weights[0][0], mechanism.weights[0][1]
     return log(on / off) if off else float("inf")
 
 
-def warner(wanted: Wanted) -> Built:
-    """Warner's randomised response: a yes/no question, the truth with probability p_w  [Thesis §6.2.2].
+def warner(request: FamilyRequest) -> Built:
+    """Build Warner's randomised response: a yes/no question, the truth with probability p_w.
 
-    With `p00`: p_w itself, rounded to 2^-48. Else the largest p_w ≥ ½ at which every promise holds: E/(E+1) for ε-LDP
-    [Thm 6.2], and for a degree of privacy violation α of a share π (6.28), p_w = α(1−π)/(α(1−π) + π(1−α)); (6.30), its
-    mirror image below ½, is the same mechanism with the reports' names exchanged.
+    With `p00`: p_w itself, rounded to 2^-48. Otherwise the largest p_w ≥ ½ at which every promise
+    holds: E/(E+1) for ε-LDP [Thm 6.2], and p_w = α(1−π)/(α(1−π) + π(1−α)) for a degree of privacy
+    violation α of a share π (6.28). Its mirror image below ½ (6.30) is the same mechanism with the
+    reports' names exchanged  [Thesis §6.2.2].
     """
-    _require_two(wanted)
-    if wanted.explicit.p00 is None:
-        mechanism = _told(wanted)
-        return built(wanted, mechanism, {"alpha": alpha_of(mechanism), "p": float(mechanism.probability(0, 0))})
-    kept = share(wanted.explicit.p00)
-    rest = (1 << BITS) - kept
-    return built(wanted, table([[kept, rest], [rest, kept]]), {"p": float(wanted.explicit.p00)})
+    _require_two(request)
+    if request.explicit.p00 is None:
+        mechanism = _calibrated_grr(request)
+        return certify(
+            request,
+            mechanism,
+            {"alpha": alpha_of(mechanism), "p": float(mechanism.probability(0, 0))},
+        )
+    truth_weight = weight_of(request.explicit.p00)
+    lie_weight = (1 << BITS) - truth_weight
+    return certify(
+        request,
+        table([[truth_weight, lie_weight], [lie_weight, truth_weight]]),
+        {"p": float(request.explicit.p00)},
+    )
 
 
-def mangat(wanted: Wanted) -> Built:
-    """Mangat's model: who has the sensitive answer says so, the others with probability 1 − p_m  [Thesis §6.2.3].
+def mangat(request: FamilyRequest) -> Built:
+    """Build Mangat's model: the sensitive answer is reported always, the other with p_m.
 
-    Answer 1 is the sensitive one, or answer 0 where a dpv claim says that it is. With `p00`: p_m, the chance that the
-    other answer is told. Else the largest p_m at which every promise holds: (α−π)/(α(1−π)) for a degree of privacy
-    violation α [§6.4.2]. One report is sent by one answer only: no finite level of LDP, never (ε, 0)-DP (DESIGN §9.2).
+    Answer 1 is the sensitive one, or answer 0 if a dpv claim says so. With `p00`: p_m, the
+    probability that the other answer is reported truthfully. Otherwise the largest p_m at which
+    every promise holds: (α−π)/(α(1−π)) for a degree of privacy violation α [§6.4.2]. One report
+    comes from one answer only: no level of LDP is finite, so (ε, 0)-DP never holds (DESIGN §9.2)
+    [Thesis §6.2.3].
     """
-    _require_two(wanted)
-    _refuse_dp(wanted)
-    sensitive = next((claim.sensitive for claim in wanted.claims if claim.notion == "dpv"), 1)
+    _require_two(request)
+    _refuse_dp(request)
+    sensitive = next((claim.sensitive for claim in request.claims if claim.notion == "dpv"), 1)
 
-    def make(kept: int) -> DenseMechanism:
-        rest, D = (1 << BITS) - kept, 1 << BITS
-        return table([[kept, rest], [0, D]] if sensitive else [[D, 0], [rest, kept]])
+    def make(truth_weight: int) -> DenseMechanism:
+        lie_weight, D = (1 << BITS) - truth_weight, 1 << BITS
+        return table([[truth_weight, lie_weight], [0, D]] if sensitive else [[D, 0], [lie_weight, truth_weight]])
 
-    if wanted.explicit.p00 is None:
-        least = calibrated(wanted, lambda t: make((1 << BITS) - t), 0, (1 << BITS) - 1)
-        kept = (1 << BITS) - least
+    if request.explicit.p00 is None:
+        # Privacy must grow with t, so t is the weight of the lie; at t = 2^48 both rows are equal
+        # and nothing can be estimated.
+        least = calibrate(request, lambda t: make((1 << BITS) - t), 0, (1 << BITS) - 1)
+        truth_weight = (1 << BITS) - least
     else:
-        kept = share(wanted.explicit.p00)
-    return built(wanted, make(kept), {"p_m": kept / 2.0**BITS, "sensitive_answer": 1 if sensitive else 0})
+        truth_weight = weight_of(request.explicit.p00)
+    return certify(
+        request,
+        make(truth_weight),
+        {"p_m": truth_weight / 2.0**BITS, "sensitive_answer": 1 if sensitive else 0},
+    )
 
 
-def super_binary_mangat(wanted: Wanted) -> Built:
-    """Super-binary Mangat: sensitive answers are told, answer 0 sends any answer with equal chance  [Thesis (6.32)].
+def super_binary_mangat(request: FamilyRequest) -> Built:
+    """Build super-binary Mangat: sensitive answers are reported truthfully, answer 0 uniformly.
 
-    It has no parameter: it keeps what is asked or is refused. Reports other than 0 come from two answers only, so no
-    level of LDP is finite and it is never presented as (ε, δ)-DP (DESIGN §9.2); dpv of an answer can hold.
+    The family has no parameter: it keeps the claims or is refused. Reports other than 0 come from
+    two answers only, so no level of LDP is finite and the mechanism is never presented as (ε, δ)-DP
+    (DESIGN §9.2); dpv of an answer can hold  [Thesis (6.32)].
     """
-    _refuse_dp(wanted)
-    m, D = wanted.answers, 1 << BITS
+    _refuse_dp(request)
+    m, D = request.answers, 1 << BITS
+    # The row must sum to 2^48, which m need not divide; the first reports carry the remainder.
     even = [D // m + (y < D % m) for y in range(m)]
     rows = [even, *([D if x == y else 0 for y in range(m)] for x in range(1, m))]
-    return built(wanted, table(rows), {})
+    return certify(request, table(rows), {})
 
 
-def share(chance: Fraction) -> int:
-    """Return a probability in units of 2^-48, to the nearest."""
+def weight_of(chance: Fraction) -> int:
+    """Return a probability in units of 2^-48, rounded to the nearest."""
     return round(chance * (1 << BITS))
 
 
-def strongest(wanted: Wanted) -> Level:
-    """Return the level a family without a calibration is built at: that of `alpha`, else the least one promised."""
-    if wanted.explicit.alpha is not None:
-        return level_for(wanted.explicit.alpha)
-    level = least_level(wanted.claims)
+def required_level(request: FamilyRequest) -> Level:
+    """Return the level of an uncalibrated family: that of `alpha`, else the least promised."""
+    if request.explicit.alpha is not None:
+        return level_for(request.explicit.alpha)
+    level = least_level(request.claims)
     if level is None:
-        words = f"{wanted.name} is built at a level: give epsilon, or alpha"
-        raise InvalidInput(Problem.FIELD_MISSING, words, "alpha")
+        message = f"{request.name} is built at a level: give epsilon, or alpha"
+        raise InvalidInput(Problem.FIELD_MISSING, message, "alpha")
     return level
 
 
-def _refuse_dp(wanted: Wanted) -> None:
-    """Refuse (ε, δ)-DP, which some δ would always allow, and LDP, whose level is infinite (DESIGN §9.2)."""
-    if any(claim.notion in ("ldp", "dp") for claim in wanted.claims):
-        words = f"{wanted.name} is not differentially private at any level: ask for dpv, or for warner"
-        raise unsupported(words, "notion")
+def _refuse_dp(request: FamilyRequest) -> None:
+    """Raise InvalidInput for ldp (never finite) and dp (some δ always holds, DESIGN §9.2)."""
+    if any(claim.notion in ("ldp", "dp") for claim in request.claims):
+        message = f"{request.name} is not differentially private at any level: ask for dpv, or for warner"
+        raise unsupported(message, "notion")
 
 
-def _require_two(wanted: Wanted) -> None:
-    if wanted.answers != 2:
-        raise unsupported(f"{wanted.name} is for two answers: use grr or optimal")
+def _require_two(request: FamilyRequest) -> None:
+    if request.answers != 2:
+        raise unsupported(f"{request.name} is for two answers: use grr or optimal")

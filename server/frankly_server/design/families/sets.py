@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families whose report is a set of answers: unary encodings and subset selection, of the kinds `unary` and `subset`.
+"""Families that report a set of answers: the kinds `unary` and `subset`.
 
-The verifier finds the worst set without listing 2^a of them (`audit.sets`), so calibration takes moments at any a.
+The verifier finds the worst set without listing all 2^a sets (`audit.sets`), so calibration is fast
+for every a.
 """
 
 import math
@@ -12,152 +13,181 @@ from frankly_protocol.audit import exp_lower
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
-from frankly_server.design.families.base import BITS, Built, Wanted, built, calibrated, least_level
+from frankly_server.design.families.base import (
+    BITS,
+    Built,
+    FamilyRequest,
+    calibrate,
+    certify,
+    least_level,
+)
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.objectives import Targets
 from frankly_server.design.prior import Prior
 
 Sets = SubsetMechanism | UnaryMechanism
 
-_FEW = 12
+# Each size costs one calibration, a bisection of up to 48 verifications.
+_MAX_TRIED = 12
 _D = 1 << BITS
 
 
-def oue(wanted: Wanted) -> Built:
-    """Optimised unary encoding: the true bit is 1 with probability ½, any other with 1/(e^α+1)  [Funnel (27)-(29)].
+def oue(request: FamilyRequest) -> Built:
+    """Build optimised unary encoding: the true bit is 1 with ½, any other with 1/(e^α+1).
 
-    With `alpha`: that. Else the largest α at which every promise holds: LIP(OUE_α) = ε, ∞ where ε ≥ LIP(identity). A
-    larger flip arises from a smaller one by randomising each bit again, hence is as private under every notion.
+    With `alpha`: exactly that. Otherwise the largest α at which every promise holds: LIP(OUE_α) =
+    ε, or ∞ if ε ≥ LIP(identity). Randomising each bit again turns a smaller flip probability into a
+    larger one, hence the larger one is as private under every notion  [Funnel (27)-(29)].
     """
-    a = wanted.answers
+    a = request.answers
 
     def make(flip: int) -> UnaryMechanism:
         return UnaryMechanism(BITS, a, _D // 2, flip)
 
-    if wanted.explicit.alpha is not None:
-        flip = _up(1 / (exp_lower(wanted.explicit.alpha) + 1))
+    if request.explicit.alpha is not None:
+        flip = _weight_up(1 / (exp_lower(request.explicit.alpha) + 1))
     else:
-        level = least_level(wanted.claims)
-        guess = _up(1 / (Fraction(*level) + 1)) if level else None
-        flip = calibrated(wanted, make, 0, _D // 2 - 1, guess)
+        level = least_level(request.claims)
+        guess = _weight_up(1 / (Fraction(*level) + 1)) if level else None
+        # At flip = ½ every bit is a fair coin and no share can be estimated.
+        flip = calibrate(request, make, 0, _D // 2 - 1, guess)
     alpha = math.log(_D / flip - 1) if flip else math.inf
-    return built(wanted, make(flip), {"alpha": alpha, "p": 0.5, "q": flip / _D})
+    return certify(request, make(flip), {"alpha": alpha, "p": 0.5, "q": flip / _D})
 
 
-def symmetric_unary(wanted: Wanted) -> Built:
-    """Symmetric unary encoding: every bit is told with probability e^(α/2)/(e^(α/2)+1)  [Funnel §VI.A, after RAPPOR].
+def symmetric_unary(request: FamilyRequest) -> Built:
+    """Build symmetric unary encoding: a bit is correct with probability e^(α/2)/(e^(α/2)+1).
 
-    With `alpha`: that, α being its level of LDP. Else the largest α at which every promise holds, as for `oue`.
+    With `alpha`: exactly that, α being its level of LDP. Otherwise the largest α at which every
+    promise holds, as for `oue`  [Funnel §VI.A, after RAPPOR].
     """
-    a = wanted.answers
+    a = request.answers
 
     def make(flip: int) -> UnaryMechanism:
         return UnaryMechanism(BITS, a, _D - flip, flip)
 
-    if wanted.explicit.alpha is not None:
-        flip = _up(1 / (exp_lower(wanted.explicit.alpha / 2) + 1))
+    if request.explicit.alpha is not None:
+        flip = _weight_up(1 / (exp_lower(request.explicit.alpha / 2) + 1))
     else:
-        flip = calibrated(wanted, make, 0, _D // 2 - 1)
+        flip = calibrate(request, make, 0, _D // 2 - 1)
     alpha = 2 * math.log(_D / flip - 1) if flip else math.inf
-    return built(wanted, make(flip), {"alpha": alpha, "p": 1 - flip / _D, "q": flip / _D})
+    return certify(request, make(flip), {"alpha": alpha, "p": 1 - flip / _D, "q": flip / _D})
 
 
-def subset_selection(wanted: Wanted) -> Built:
-    """Subset selection: a set of `size` answers, the truth in it with probability `inside`  [Ye and Barg 2018].
+def subset_selection(request: FamilyRequest) -> Built:
+    """Build subset selection: `size` answers, the truth among them with probability `inside`.
 
-    Each size is calibrated on its own to the largest `inside` at which every promise holds (with `alpha`: to α-LDP, in
-    closed form, as are ldp claims); of these the one of the least total variance is taken. All sizes are tried under
-    LDP, with `alpha` and for up to 12 answers, else the powers of two and the best under LDP. At size 1 it is GRR.
+    Each size is calibrated separately to the largest `inside` at which every promise holds (with
+    `alpha` to α-LDP, in closed form, as for ldp claims). The size of least total variance is
+    returned. All sizes are tried under LDP, with `alpha`, and for up to 12 answers; otherwise the
+    powers of two and the best size under LDP. Size 1 is GRR  [Ye and Barg 2018].
     """
-    a, alpha = wanted.answers, wanted.explicit.alpha
+    a, alpha = request.answers, request.explicit.alpha
     if alpha is not None:
-        mechanism = min((_at(a, size, exp_lower(alpha)) for size in range(1, a)), key=lambda m: spread(m, wanted.prior))
+        mechanism = min(
+            (_ldp_optimal(a, size, exp_lower(alpha)) for size in range(1, a)),
+            key=lambda m: total_variance(m, request.prior),
+        )
     else:
-        level = least_level(wanted.claims)
+        level = least_level(request.claims)
         E = Fraction(*level) if level else None
-        mechanism = min(_candidates(wanted, E), key=lambda m: spread(m, wanted.prior))
+        mechanism = min(_candidates(request, E), key=lambda m: total_variance(m, request.prior))
     inside = mechanism.inside / _D
     ratio = _odds(mechanism)
-    figures = {"size": mechanism.size, "inside": inside, "alpha": math.log(ratio) if ratio else math.inf}
-    return built(wanted, mechanism, figures)
+    figures = {
+        "size": mechanism.size,
+        "inside": inside,
+        "alpha": math.log(ratio) if ratio else math.inf,
+    }
+    return certify(request, mechanism, figures)
 
 
-def spread(mechanism: Sets, prior: Prior) -> float:
-    """Return the total variance at n = 1 of the unbiased shares, inf if they cannot be estimated."""
+def total_variance(mechanism: Sets, prior: Prior) -> float:
+    """Return the total variance of the unbiased shares at n = 1; inf if there is no estimate."""
     return math.fsum(target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), None))
 
 
 def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None) -> list[float]:
-    """Return the variance at n = 1 of the estimate of each target, of each share by default; inf if there is none.
+    """Return the variance of each target's estimate at n = 1, inf if it cannot be estimated.
 
-    The estimate counts how often each answer is in the reported sets: a target w decodes to w̄ + Σ_x u_x 1[x in
-    set]/(p−q), u = w − w̄, whose variance is Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². p_x is the share
-    of x (`truth`), λ_x the chance of x in the set; p, q those given that x is the truth and that it is not; A, B those
-    of two given answers, of which none, and one, is the truth (docs/maths/estimator.md, claim 12).
+    The targets are rows of weights over the answers; None means the shares. The estimate counts how
+    often each answer is in the reported sets. A target w decodes to w̄ + Σ_x u_x 1[x in set]/(p−q),
+    u = w − w̄, with variance Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². Here p_x is
+    the share of x (`truth`) and λ_x the probability of x in the set; p and q are this probability
+    if x is the truth and if it is not; A and B are the probabilities of two given answers in the
+    set if none, or one, of them is the truth (docs/maths/estimator.md, claim 12).
     """
-    p, q, apart, together = _chances(mechanism)
+    p, q, pair_none, pair_one = _inclusion_probabilities(mechanism)
     if p == q:
         return [math.inf] * (mechanism.answers if targets is None else len(targets))
     w = np.eye(mechanism.answers) if targets is None else np.array(targets, dtype=np.float64)
+    # The shares sum to 1, so the mean of w is decoded without error.
     u = w - w.mean(axis=1, keepdims=True)
-    squares = u**2 @ (q + (p - q) * truth - apart - 2 * (together - apart) * truth)
+    squares = u**2 @ (q + (p - q) * truth - pair_none - 2 * (pair_one - pair_none) * truth)
     return [float(v) for v in squares / (p - q) ** 2 - (u @ truth) ** 2]
 
 
-def _chances(mechanism: Sets) -> tuple[float, float, float, float]:
-    """Return the chances of an answer in the set, true or not, and of two: none of them true, and one."""
+def _inclusion_probabilities(mechanism: Sets) -> tuple[float, float, float, float]:
+    """Return (p, q, A, B) of `target_variances`."""
     if isinstance(mechanism, UnaryMechanism):
         p, q = mechanism.keep / mechanism.denominator, mechanism.flip / mechanism.denominator
         return p, q, q * q, p * q
-    others, size, p = mechanism.answers - 1, mechanism.size, mechanism.inside / mechanism.denominator
+    a, size = mechanism.answers, mechanism.size
+    p = mechanism.inside / mechanism.denominator
     pair = p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)
-    return p, (size - p) / others, pair / (others * max(1, others - 1)), p * (size - 1) / others
+    return p, (size - p) / (a - 1), pair / ((a - 1) * max(1, a - 2)), p * (size - 1) / (a - 1)
 
 
-def _candidates(wanted: Wanted, E: Fraction | None) -> list[SubsetMechanism]:
-    a = wanted.answers
-    if E is not None and all(claim.notion in ("ldp", "dp") for claim in wanted.claims):
-        tried = sorted(range(1, a), key=lambda size: spread(_at(a, size, E), wanted.prior))[:_FEW]
-    elif a <= _FEW:
-        tried = list(range(1, a))
+def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechanism]:
+    a = request.answers
+    by_variance: list[int] = []
+    if E is not None:
+        variances = {k: total_variance(_ldp_optimal(a, k, E), request.prior) for k in range(1, a)}
+        by_variance = sorted(variances, key=lambda size: variances[size])
+    if by_variance and all(claim.notion in ("ldp", "dp") for claim in request.claims):
+        sizes = by_variance[:_MAX_TRIED]
+    elif a <= _MAX_TRIED:
+        sizes = list(range(1, a))
     else:
-        best = [min(range(1, a), key=lambda size: spread(_at(a, size, E), wanted.prior))] if E is not None else []
-        tried = sorted({*best, *(1 << i for i in range(a.bit_length()) if 1 << i < a)})
-    found, refusal = [], None
-    for size in tried:
+        # Powers of two come within a factor of 2 of every size, at the cost of log₂ a calibrations.
+        sizes = sorted({*by_variance[:1], *(1 << i for i in range(a.bit_length()) if 1 << i < a)})
+    mechanisms, refusal = [], None
+    for size in sizes:
         try:
-            found.append(_calibrated(wanted, size, E))
+            mechanisms.append(_calibrate_size(request, size, E))
         except InvalidInput as error:
             refusal = error
-    if refusal is not None and not found:
+    # One size that keeps the claims is enough; the error is raised only if every size is refused.
+    if refusal is not None and not mechanisms:
         raise refusal
-    return found
+    return mechanisms
 
 
-def _calibrated(wanted: Wanted, size: int, E: Fraction | None) -> SubsetMechanism:
-    a = wanted.answers
+def _calibrate_size(request: FamilyRequest, size: int, E: Fraction | None) -> SubsetMechanism:
+    a = request.answers
 
     def make(outside: int) -> SubsetMechanism:
         return SubsetMechanism(BITS, a, size, _D - outside)
 
-    # With the truth in the set no more often than by chance, the report tells nothing.
-    chance = _D - -(-size * _D // a)
-    guess = _D - _at(a, size, E).inside if E is not None else None
-    return make(calibrated(wanted, make, 0, chance, guess))
+    # At inside = size/a the truth is in the set as often as any other answer, so the report carries
+    # no information.
+    uninformative = _D - -(-size * _D // a)
+    guess = _D - _ldp_optimal(a, size, E).inside if E is not None else None
+    return make(calibrate(request, make, 0, uninformative, guess))
 
 
-def _at(answers: int, size: int, E: Fraction) -> SubsetMechanism:
-    """Return the largest `inside` with a ratio of at most E between a set's chances: kE/(kE + a − k), rounded down."""
+def _ldp_optimal(answers: int, size: int, E: Fraction) -> SubsetMechanism:
+    """Return the largest `inside` that keeps the ratio E: kE/(kE + a − k), rounded down."""
     return SubsetMechanism(BITS, answers, size, int(_D * size * E / (size * E + answers - size)))
 
 
 def _odds(mechanism: SubsetMechanism) -> Fraction | None:
-    """Return how much likelier a set with the truth in it is than one without; None where the latter never is sent."""
-    rest = _D - mechanism.inside
-    if not rest:
+    """Return P(a set with the truth)/P(a set without it), None if the latter is never sent."""
+    outside = _D - mechanism.inside
+    if not outside:
         return None
-    return Fraction(mechanism.inside * (mechanism.answers - mechanism.size), rest * mechanism.size)
+    return Fraction(mechanism.inside * (mechanism.answers - mechanism.size), outside * mechanism.size)
 
 
-def _up(chance: Fraction) -> int:
-    return -(-chance * _D // 1)
+def _weight_up(probability: Fraction) -> int:
+    return -(-probability * _D // 1)

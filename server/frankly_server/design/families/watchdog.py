@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's mechanisms as families: complete merging, subset merging, subset random response  [Lift §3-5]."""
+"""Watchdog families: complete merging, subset merging, subset random response  [Lift §3-5]."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,14 @@ from dataclasses import replace
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism
 
-from frankly_server.design.families.base import BITS, Built, Family, Wanted, built, unsupported
+from frankly_server.design.families.base import (
+    BITS,
+    Built,
+    Family,
+    FamilyRequest,
+    certify,
+    unsupported,
+)
 from frankly_server.design.lift.criteria import MEASURES, Level, Measure
 from frankly_server.design.lift.inside import Table
 from frankly_server.design.lift.merging import subset_merging
@@ -18,44 +25,49 @@ Maker = Callable[..., Table]
 
 
 def _family(make: Maker) -> Family:
-    def family(wanted: Wanted) -> Built:
-        """Answers that tell little are sent as they are, the others blurred; which, the criterion decides exactly.
+    def family(request: FamilyRequest) -> Built:
+        """Build a table that sends low-risk answers unchanged and blurs the others.
 
-        alip, lip and secret-ldp set the criterion (lift, lift, ldp) and its levels. With `lift_measure` l1, chi2 or
-        alpha the levels of alip or lip bound that average and its inverse instead (Lift Defs 5, 6), which is no notion
-        of a document: what is promised then is the alip level that the table really needs. Corrected as DESIGN §9.21-22
-        says: a block that would tell too much takes in more answers until it does not.
+        The criterion decides exactly which. alip, lip and secret-ldp set the criterion (lift, lift,
+        ldp) and its levels. With `lift_measure` l1, chi2 or alpha, the levels of alip or lip bound
+        that average and its inverse instead (Lift Defs 5, 6). No document can promise such a bound,
+        so the published claim is the alip level that the table needs. The algorithm has the
+        corrections of DESIGN §9.21-22: a block that breaks the criterion takes in further answers
+        until it keeps it.
         """
-        claim, average = wanted.claims[0], wanted.explicit.lift_measure != "lift"
-        low, high, measure = _levels(wanted, claim)
+        claim, bounds_average = request.claims[0], request.explicit.lift_measure != "lift"
+        low, high, measure = _levels_and_measure(request, claim)
         joint = claim.joint or ()
-        weights = make(joint, low, high, measure=measure, order=wanted.explicit.lift_order)
+        weights = make(joint, low, high, measure=measure, order=request.explicit.lift_order)
         mechanism = DenseMechanism(BITS, weights)
         figures: dict[str, object] = {
             "lift_measure": measure,
-            "sent_as_they_are": sum(1 for column in zip(*weights, strict=True) if sum(map(bool, column)) == 1),
+            # A report with one non-zero weight identifies its answer.
+            "sent_as_they_are": sum(sum(map(bool, column)) == 1 for column in zip(*weights, strict=True)),
         }
-        if not average:
-            return built(wanted, mechanism, figures)
+        if not bounds_average:
+            return certify(request, mechanism, figures)
         if measure == "alpha":
-            figures["lift_order"] = wanted.explicit.lift_order
+            figures["lift_order"] = request.explicit.lift_order
+        # An open claim: `certify` sets it to the alip level that the table really needs.
         open_alip = Claim("alip", None, joint)
-        return built(replace(wanted, claims=(open_alip, *wanted.claims[1:])), mechanism, figures)
+        return certify(replace(request, claims=(open_alip, *request.claims[1:])), mechanism, figures)
 
     return family
 
 
-def _levels(wanted: Wanted, claim: Claim) -> tuple[Level | None, Level | None, Measure]:
+def _levels_and_measure(request: FamilyRequest, claim: Claim) -> tuple[Level | None, Level | None, Measure]:
     """Return the lower level, the upper level and the measure that they bound."""
-    measure = wanted.explicit.lift_measure
+    measure = request.explicit.lift_measure
     if measure not in MEASURES or measure == "ldp":
-        words = f"the measures are {', '.join(m for m in MEASURES if m != 'ldp')}"
-        raise unsupported(words, "lift_measure")
+        message = f"the measures are {', '.join(m for m in MEASURES if m != 'ldp')}"
+        raise unsupported(message, "lift_measure")
+    # LDP of the secret has one level; the criterion takes it as the upper side.
     if claim.notion == "secret-ldp" and measure == "lift":
         return None, claim.level, "ldp"
     if claim.notion not in ("alip", "lip"):
-        words = f"{wanted.name} keeps alip, lip and (lift_measure lift only) secret-ldp, as the first notion"
-        raise unsupported(words, "notion")
+        message = f"{request.name} keeps alip, lip and (lift_measure lift only) secret-ldp, as the first notion"
+        raise unsupported(message, "notion")
     return (claim.level if claim.notion == "lip" else claim.low_level), claim.level, measure
 
 

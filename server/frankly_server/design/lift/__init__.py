@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift: what a report tells of a secret, and the watchdog's mechanisms, which blur only the answers that tell too much.
+"""Lift measures of a report, and watchdog mechanisms, which blur only high-risk answers.
 
-`measures` and `bounds` say how much is told; `criteria` decide in whole numbers whether it is too much; `watchdog`,
-`merging` and `subset_rr` are three ways to blur, from the coarsest to the finest.
+The lift P(s|y)/P(s) compares the belief in a secret after and before a report. `measures` and
+`bounds` compute it; `criteria` decide in whole numbers whether a report keeps its bounds;
+`watchdog`, `merging` and `subset_rr` blur the answers that break them, from the coarsest to the
+finest method.
 """

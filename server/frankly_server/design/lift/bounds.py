@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What (ε_l, ε_u)-ALIP bounds, and what bounds it: Lift's propositions in their true forms (DESIGN §9.20).
+"""Bounds that follow from (ε_l, ε_u)-ALIP: Lift's propositions in corrected form (DESIGN §9.20).
 
-m = e^−ε_l ≤ l(s, y) ≤ M = e^ε_u. Σ_s P(s) l(s, y) = 1 for every report, so a lift above 1 is paid for by lifts below
-it, and both sides enter. The paper takes one side alone, which fails where it is the smaller one. Proofs:
-docs/maths/lift.md.
+m = e^−ε_l ≤ l(s, y) ≤ M = e^ε_u. Because Σ_s P(s) l(s, y) = 1 for every report, lifts above 1
+require lifts below 1, and both sides enter the bounds. The paper uses one side alone, which fails
+where that side is the smaller one. Proofs: docs/maths/lift.md.
 """
 
 import math
@@ -15,11 +15,14 @@ Number = Fraction | float
 
 @dataclass(frozen=True, slots=True)
 class AlipBounds:
-    """What no mechanism that keeps ALIP exceeds; math.inf where only the other side is promised.
+    """Bounds of every mechanism with ALIP; math.inf if only the other side is promised.
 
-    The first six are for every report, hence for their largest; `total_variation` and `chi2_divergence` are averages.
-    information : nats, of I(S;Y), and of Sibson's and Arimoto's information of every order. secret_ldp : a ratio. All
-    but the information are exact.
+    l1 to alpha_inverse : bounds for every report, hence for the maximum over the reports.
+    total_variation, chi2_divergence : bounds of averages over the reports.
+    information : nats; bounds I(S;Y), and Sibson's and Arimoto's information of every order.
+    secret_ldp : a ratio.
+
+    All bounds except the information are exact.
     """
 
     l1: Number
@@ -35,15 +38,18 @@ class AlipBounds:
 
 
 def of_alip(low: tuple[int, int] | None, high: tuple[int, int] | None) -> AlipBounds:
-    """Return what follows from Ψ ≥ 1/low and Λ ≤ high, levels (p, q) or None  [Lift Props 1, 3, 5, corrected].
+    """Return the bounds that follow from Ψ ≥ 1/low and Λ ≤ high  [Lift Props 1, 3, 5, corrected].
 
-    ℓ1 ≤ 2(M−1)(1−m)/(M−m), T at most half of it, χ² ≤ (M−1)(1−m); with δ = max(1/m − 1, 1 − 1/M): ℓ1-inverse ≤ δ,
-    χ²-inverse ≤ δ². For a side not promised, m = 0 or M = ∞.
+    low, high : levels (p, q), or None for a side that is not promised (m = 0 or M = ∞).
+
+    ℓ1 ≤ 2(M−1)(1−m)/(M−m), T at most half of it, χ² ≤ (M−1)(1−m). With δ = max(1/m − 1, 1 − 1/M):
+    ℓ1-inverse ≤ δ and χ²-inverse ≤ δ².
     """
     m = Fraction(low[1], low[0]) if low else Fraction(0)
     M: Number = Fraction(*high) if high else math.inf
-    l1, chi2 = _spread(m, high)
+    l1, chi2 = _two_sided_bounds(m, high)
     inverse: Number = 1 / m if m else math.inf
+    # |1/l − 1| is convex in 1/l, so it is largest at one of the two ends l = m and l = M.
     delta = max(inverse - 1, 1 - 1 / M)
     return AlipBounds(
         l1=l1,
@@ -59,8 +65,9 @@ def of_alip(low: tuple[int, int] | None, high: tuple[int, int] | None) -> AlipBo
     )
 
 
-def _spread(m: Fraction, high: tuple[int, int] | None) -> tuple[Number, Number]:
-    """Return the bounds of ℓ1 and χ²: attained by lifts that take the values m and M only."""
+def _two_sided_bounds(m: Fraction, high: tuple[int, int] | None) -> tuple[Number, Number]:
+    """Return the bounds of ℓ1 and χ²; lifts that take only the values m and M attain them."""
+    # m = 1 forces every lift to 1; the formula below would divide 0 by 0 at M = 1.
     if m == 1:
         return Fraction(0), Fraction(0)
     if high is None:
@@ -70,9 +77,14 @@ def _spread(m: Fraction, high: tuple[int, int] | None) -> tuple[Number, Number]:
 
 
 def max_lift_from(measure: str, value: float, mass: float, order: float = 2) -> float:
-    """Bound Λ(y) by an average of the same report  [Lift Prop 4, its second part with the root it lacks].
+    """Return an upper bound of Λ(y) from an average of the same report.
 
-    measure : l1, chi2 or alpha. value : what it is at most. mass : P(s) of the secret with the largest lift, in (0, 1].
+    [Lift Prop 4; its second part with the root that is missing in print]
+
+    measure : l1, chi2 or alpha.
+    value : upper bound of the average.
+    mass : P(s) of the secret with the largest lift, in (0, 1].
+
     l1: 1 + v/P; chi2: 1 + √(v/P); alpha: v/P^(1/α).
     """
     if measure == "l1":
@@ -81,9 +93,13 @@ def max_lift_from(measure: str, value: float, mass: float, order: float = 2) -> 
 
 
 def min_lift_from(measure: str, value: float, mass: float, order: float = 2) -> float:
-    """Bound Ψ(y) from below by an inverse average of the same report  [Lift Prop 6, its second part with roots].
+    """Return a lower bound of Ψ(y) from an inverse average of the same report.
 
-    mass : P(s) of the secret with the least lift. l1: P/(P + v); chi2: √P/(√P + √v); alpha: P^(1/α)/v.
+    [Lift Prop 6; its second part with the roots that are missing in print]
+
+    mass : P(s) of the secret with the least lift.
+
+    l1: P/(P + v); chi2: √P/(√P + √v); alpha: P^(1/α)/v.
     """
     if measure == "l1":
         return mass / (mass + value)
@@ -93,11 +109,13 @@ def min_lift_from(measure: str, value: float, mass: float, order: float = 2) -> 
 
 
 def breach_levels(rho_1: Fraction, rho_2: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the least Ψ and the largest Λ that rule out ρ₁-to-ρ₂ breaches, upward and downward  [Lift Prop A1].
+    """Return the least Ψ and the largest Λ that rule out ρ₁-to-ρ₂ breaches in both directions.
 
-    No event of the secret then goes from a probability of at most ρ₁ to one above ρ₂, nor from at least ρ₂ to one below
-    ρ₁: (1−ρ₂)/(1−ρ₁) ≤ Ψ and Λ ≤ ρ₂/ρ₁. The downward one needs both sides, see docs/maths/lift.md; 0 < ρ₁ < ρ₂ < 1.
-    Raises ValueError otherwise.
+    Then no event of the secret goes from a probability of at most ρ₁ to one above ρ₂, nor from at
+    least ρ₂ to below ρ₁: (1−ρ₂)/(1−ρ₁) ≤ Ψ and Λ ≤ ρ₂/ρ₁  [Lift Prop A1]. The downward direction
+    needs both sides (docs/maths/lift.md).
+
+    Raises ValueError unless 0 < ρ₁ < ρ₂ < 1.
     """
     if not 0 < rho_1 < rho_2 < 1:
         raise ValueError("0 < ρ₁ < ρ₂ < 1")

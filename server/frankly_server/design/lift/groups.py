@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers sent as they are, and groups of answers that are blurred together: what the watchdog's mechanisms share."""
+"""Partition of the answers into unchanged ones and merged groups, for all watchdog mechanisms."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,11 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """alone : answers that are sent as they are. groups : the others; a group keeps the criterion as one report."""
+    """Answers sent unchanged, and groups of the remaining answers.
+
+    alone : answers sent unchanged.
+    groups : every group keeps the criterion if it is sent as one report.
+    """
 
     alone: Group
     groups: tuple[Group, ...]
@@ -30,7 +34,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A prior and what every report must keep under it."""
+    """A prior and the criterion that every report must keep under it."""
 
     prior: Prior
     criterion: Criterion
@@ -38,55 +42,69 @@ class Watched:
     _floats: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # Frozen dataclass: derived fields are set once. The floats rank groups, the integers
+        # decide.
         object.__setattr__(self, "_columns", tuple(zip(*self.prior.joint, strict=True)))
         object.__setattr__(self, "_floats", np.array(self._columns, dtype=float))
 
     @classmethod
     def of(
-        cls, joint: Sequence[Sequence[int]], low_level: Level | None, level: Level | None, measure: Measure, order: int
+        cls,
+        joint: Sequence[Sequence[int]],
+        low_level: Level | None,
+        level: Level | None,
+        measure: Measure,
+        order: int,
     ) -> "Watched":
-        """Check what is asked. Raises InvalidInput: prior_…, choice_unprotected, secret_empty, or as `criterion`."""
+        """Check the input. Raises InvalidInput as `Prior` and `criterion` do."""
         prior = Prior.from_rows(joint, "joint")
         prior.require_protection("joint")
         return cls(prior, criterion(prior.masses, low_level, level, measure, order))
 
-    def told(self, group: Iterable[int]) -> list[int]:
-        """Return the counts of the secrets among the answers of a group: proportional to P(s, group)."""
+    def secret_counts(self, group: Iterable[int]) -> list[int]:
+        """Return the secrets' counts among a group's answers, proportional to P(s, group)."""
         return [sum(counts) for counts in zip(*(self._columns[x] for x in group), strict=True)]
 
     def keeps(self, group: Iterable[int]) -> bool:
-        """Decide, exactly, whether the group as one report keeps the criterion."""
-        return self.criterion.holds(self.told(group))
+        """Return True if the group, sent as one report, keeps the criterion; exact."""
+        return self.criterion.holds(self.secret_counts(group))
 
     def split(self) -> tuple[list[int], list[int]]:
-        """Return the answers of low risk, which may be sent as they are, and those of high risk  [Lift eq. 6]."""
+        """Return the answers of low risk (may be sent unchanged) and of high risk  [Lift eq. 6]."""
         low = [x for x in range(self.prior.answers) if self.keeps([x])]
         return low, [x for x in range(self.prior.answers) if x not in set(low)]
 
     def riskiest(self, answers: Sequence[int]) -> int:
-        """Return the answer of the largest risk, the first of equals."""
+        """Return the answer of the largest risk; the first one of a tie."""
         return answers[int(np.argmax(self.criterion.risks(self._floats[list(answers)])))]
 
-    def safest(self, group: Group, others: Sequence[Group]) -> Group:
-        """Return the other group that gives the least risk together with `group`, the first of equals."""
-        owner = np.repeat(np.arange(len(others)), [len(other) for other in others])
-        told = np.tile(self._floats[list(group)].sum(axis=0), (len(others), 1))
-        np.add.at(told, owner, self._floats[[x for other in others for x in other]])
-        return others[int(np.argmin(self.criterion.risks(told)))]
+    def safest(self, group: Group, candidates: Sequence[Group]) -> Group:
+        """Return the candidate of least risk together with `group`; the first one of a tie."""
+        candidate_index = np.repeat(np.arange(len(candidates)), [len(candidate) for candidate in candidates])
+        counts = np.tile(self._floats[list(group)].sum(axis=0), (len(candidates), 1))
+        # np.add.at accumulates repeated indices; `counts[candidate_index] += …` would add only once
+        # each.
+        np.add.at(
+            counts,
+            candidate_index,
+            self._floats[[x for candidate in candidates for x in candidate]],
+        )
+        return candidates[int(np.argmin(self.criterion.risks(counts)))]
 
     def repaired(self, alone: list[int], groups: list[Group]) -> Partition:
-        """Return the partition with its last group enlarged until it keeps the criterion (DESIGN §9.21).
+        """Return the partition with its last group enlarged until it keeps the criterion.
 
-        It takes in other groups, the safest first  [Lift Algorithm 1, lines 12-14], and when there are none, answers of
-        low risk, which the paper does not. All answers together tell nothing, so this ends with a group that keeps it.
+        The group takes in the other groups, the safest first  [Lift Algorithm 1, lines 12-14]. When
+        none is left it takes in answers of low risk, which the paper does not do. The loop ends:
+        the report of all answers together has lift 1  [DESIGN §9.21].
         """
         if not groups:
             return Partition(tuple(alone), ())
-        *others, last = groups
+        *groups_left, last = groups
         singles: list[Group] = [(x,) for x in alone]
         while not self.keeps(last):
-            source = others or singles
+            source = groups_left or singles
             partner = self.safest(last, source)
             source.remove(partner)
             last = (*last, *partner)
-        return Partition(tuple(x for single in singles for x in single), (*others, last))
+        return Partition(tuple(x for single in singles for x in single), (*groups_left, last))

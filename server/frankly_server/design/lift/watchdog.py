@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog with complete merging: all answers of high risk become one report  [Lift §3.1.1]."""
+"""Watchdog with complete merging: all answers of high risk become one report  [Lift §3.1.1]."""
 
 from collections.abc import Sequence
 
@@ -16,25 +16,28 @@ def watchdog(
     measure: Measure = "lift",
     order: int = 2,
 ) -> Table:
-    """Return the mechanism as whole numbers, row = truth, every row summing to 2^48; every report keeps the criterion.
+    """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
 
-    The merged report itself can tell too much, of which the paper takes no notice: then answers of low risk join it,
-    the safest first, until it does not (DESIGN §9.21). A single answer of high risk is never sent as it is.
+    Every report keeps the criterion. The merged report itself can break it, which the paper
+    overlooks: answers of low risk then join it, the safest first, until it keeps the criterion
+    (DESIGN §9.21). A single answer of high risk is never sent unchanged.
 
     Parameters
     ----------
-    joint : counts N[s][x] of secrets and answers, every answer and secret with mass. low_level, level : ratios (p, q)
-        of the lower and the upper side, None where it is not promised. measure, order : see `criteria.criterion`.
+    joint : counts N[s][x] of secrets and answers, every answer and secret with mass.
+    low_level, level : ratios (p, q) of the lower and the upper side, None where it is not promised.
+    measure, order : see `criteria.criterion`.
 
     Raises
     ------
-    InvalidInput: prior_shape, prior_value, prior_sum, choice_unprotected, secret_empty, unsupported, eps_out_of_range.
+    InvalidInput: prior_shape, prior_value, prior_sum, choice_unprotected, secret_empty,
+        unsupported, eps_out_of_range.
     """
     watched = Watched.of(joint, low_level, level, measure, order)
     return complete_merging(watched).merged(watched.prior.answers)
 
 
 def complete_merging(watched: Watched) -> Partition:
-    """Return the answers sent as they are, and the one group of the others."""
+    """Return the answers sent unchanged, and the remaining answers as one group."""
     low, high = watched.split()
     return watched.repaired(low, [tuple(high)] if high else [])

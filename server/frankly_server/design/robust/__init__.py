@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust local differential privacy: uncertainty about the distribution of (S, U), and mechanisms that live with it.
+"""Robust local differential privacy: mechanisms for an uncertain distribution of (S, U).
 
-`balls` and `bounds` turn counts, order, n and β into the polytopes D_s that an rldp claim speaks of; `secret_rr` and
-`independent_reporting` are the paper's two explicit mechanisms; `leakage` measures what any mechanism leaks of S. The
-paper's non-robust optimum is the notion secret-ldp over answers (s, u), whose prior is `promises.pairs(prior)`, and its
-PolyOpt the optimum over rldp with `diagonal`.
+`balls` and `bounds` turn counts, order, n and β into the polytopes D_s of an rldp claim.
+`secret_rr` and `independent_reporting` are the paper's two explicit mechanisms; `leakage` measures
+the leakage of S of any mechanism. The paper's non-robust optimum is the notion secret-ldp over
+answers (s, u) with the prior `promises.pairs(prior)`; its PolyOpt is the optimum over rldp with
+`diagonal`.
 """
 
 from frankly_server.design.robust.balls import Ball, confidence_ball
-from frankly_server.design.robust.bounds import Bounds, ball_bounds, lower_bounds, says_nothing
+from frankly_server.design.robust.bounds import Bounds, ball_bounds, is_vacuous, lower_bounds
 from frankly_server.design.robust.independent_reporting import (
     Split,
     ValueLeak,
@@ -35,10 +36,10 @@ __all__ = [
     "confidence_ball",
     "distance_bound",
     "independent_reporting",
+    "is_vacuous",
     "lower_bounds",
     "no_bounds",
     "realised_epsilon",
-    "says_nothing",
     "secret_rr",
     "worst_case_epsilon",
     "worst_case_over_ball",

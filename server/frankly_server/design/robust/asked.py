@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading what a robust design asks for: counts, order, number of people, risk (BAD_INPUTS 16)."""
+"""Parsing of a robust design's parameters: counts, order, sample size, risk (BAD_INPUTS 16)."""
 
 import re
 from collections.abc import Sequence
@@ -12,59 +12,74 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
+# The precision proof of `bounds` covers these orders; six decimals keep the order an exact
+# fraction.
 MIN_ORDER, MAX_ORDER = Fraction(1, 100), Fraction(100)
 ORDER_STEP = Fraction(1, 10**6)
+# Thirty decimals are the precision that `quantile` supports at either end of (0, 1).
 _DECIMAL = re.compile(r"[0-9]?\.[0-9]{1,30}", re.ASCII)
 
 Counts = tuple[tuple[int, ...], ...]
 
 
 def read_order(value: Any, field: str = "robust.order") -> Fraction:
-    """Return the order of a Rényi divergence, in [0.01, 100] with at most six decimals. Raises InvalidInput."""
-    words = "give the order as a number from 0.01 to 100 with at most six decimals; 2 is the χ² ball"
-    read = Decimal(repr(value)) if isinstance(value, float) else value
-    if isinstance(read, bool) or not isinstance(read, int | Decimal | Fraction):
-        raise InvalidInput(Problem.FIELD_TYPE, words, field)
-    if isinstance(read, Decimal) and (not read.is_finite() or abs(read.adjusted()) > 9):
-        raise InvalidInput(Problem.FIELD_TYPE, words, field)
-    order = Fraction(read)
+    """Return a Rényi order in [0.01, 100] with at most six decimals. Raises InvalidInput."""
+    message = "give the order as a number from 0.01 to 100 with at most six decimals; 2 is the χ² ball"
+    # repr gives the shortest decimal that reads back as the same float, hence the digits the user
+    # typed.
+    number = Decimal(repr(value)) if isinstance(value, float) else value
+    # bool is a subclass of int: without this check True would be read as order 1.
+    if isinstance(number, bool) or not isinstance(number, int | Decimal | Fraction):
+        raise InvalidInput(Problem.FIELD_TYPE, message, field)
+    # A huge exponent would make the fraction below as long as the exponent is large.
+    if isinstance(number, Decimal) and (not number.is_finite() or abs(number.adjusted()) > 9):
+        raise InvalidInput(Problem.FIELD_TYPE, message, field)
+    order = Fraction(number)
     if not MIN_ORDER <= order <= MAX_ORDER or order % ORDER_STEP:
-        raise InvalidInput(Problem.FIELD_TYPE, words, field)
+        raise InvalidInput(Problem.FIELD_TYPE, message, field)
     return order
 
 
 def read_size(value: Any, field: str = "robust.n") -> int:
-    """Return how many people the estimate rests on, 1 or more. Raises InvalidInput."""
+    """Return the number of people behind the estimate, 1 or more. Raises InvalidInput."""
     if type(value) is not int or not 1 <= value <= MAX_INT:
-        raise InvalidInput(Problem.FIELD_TYPE, "give the number of people counted: a whole number, 1 or more", field)
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "give the number of people counted: a whole number, 1 or more",
+            field,
+        )
     return value
 
 
 def read_beta(value: Any, field: str = "robust.beta") -> Fraction:
-    """Return the risk β that the true distribution is outside, strictly between 0 and 1. Raises InvalidInput."""
-    words = 'write the risk as a plain decimal string strictly between 0 and 1, such as "0.05"'
+    """Return the risk β of missing the true distribution, in (0, 1). Raises InvalidInput."""
+    message = 'write the risk as a plain decimal string strictly between 0 and 1, such as "0.05"'
     text = f"{value:f}" if isinstance(value, Decimal) and abs(value.adjusted()) <= 30 else value
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
-        raise InvalidInput(Problem.CONFIDENCE_RANGE, words, field)
+        raise InvalidInput(Problem.CONFIDENCE_RANGE, message, field)
     beta = Fraction(text)
     if not 0 < beta < 1:
-        raise InvalidInput(Problem.CONFIDENCE_RANGE, words, field)
+        raise InvalidInput(Problem.CONFIDENCE_RANGE, message, field)
     return beta
 
 
 def read_counts(rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> Counts:
-    """Return counts N[s][u]: two or more secrets, rows equally long, at most 256 cells. Raises InvalidInput."""
-    if not isinstance(rows, list | tuple) or not all(isinstance(row, list | tuple) for row in rows) or len(rows) < 2:
+    """Return counts N[s][u]: two or more secrets, rows equally long, at most 256 cells.
+
+    Raises InvalidInput naming the field or the cell.
+    """
+    is_table = isinstance(rows, list | tuple) and all(isinstance(row, list | tuple) for row in rows)
+    if not is_table or len(rows) < 2:
         raise InvalidInput(Problem.PRIOR_SHAPE, "give a row of counts for each of two or more secrets", field)
     width = len(rows[0])
     if not width or any(len(row) != width for row in rows) or len(rows) * width > MAX_ANSWERS:
-        words = f"give rows of equal length, at most {MAX_ANSWERS} counts in all"
-        raise InvalidInput(Problem.PRIOR_SHAPE, words, field)
+        message = f"give rows of equal length, at most {MAX_ANSWERS} counts in all"
+        raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
     for s, row in enumerate(rows):
         for u, n in enumerate(row):
             if type(n) is not int or not 0 <= n <= MAX_INT:
-                words = "counts are whole numbers, zero or more, below 2^53"
-                raise InvalidInput(Problem.PRIOR_VALUE, words, f"{field}[{s}][{u}]")
+                message = "counts are whole numbers, zero or more, below 2^53"
+                raise InvalidInput(Problem.PRIOR_VALUE, message, f"{field}[{s}][{u}]")
     if not any(map(any, rows)):
-        raise InvalidInput(Problem.PRIOR_SUM, "nobody was counted", field)
+        raise InvalidInput(Problem.PRIOR_SUM, "all counts are 0: count at least one person", field)
     return tuple(tuple(row) for row in rows)

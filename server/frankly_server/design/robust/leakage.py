@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a mechanism over answers (s, u) leaks of s: under one distribution, over a polytope, over the ball itself.
+"""Leakage of S by a mechanism over (s, u): under one distribution, over a polytope, over a ball.
 
-Figures for people. Whether a promise is kept is decided by `frankly_protocol.audit` alone.
+The figures are for display; only `frankly_protocol.audit` decides about a promise.
 """
 
 import math
@@ -21,6 +21,8 @@ from frankly_server.design.promises import pairs
 from frankly_server.design.robust.balls import Ball, Vector
 from frankly_server.design.robust.bounds import Bounds
 
+# Search range of ln(gap): the multiplier κ lies between e^−80 and e^80 spreads of w above the
+# largest w.
 _RANGE = 80.0
 
 Weights = Sequence[Sequence[int]]
@@ -28,9 +30,11 @@ Weights = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class BallLeakage:
-    """The most a mechanism leaks over a ball, in nats, and where.
+    """Largest leakage of a mechanism over a ball, in nats, and where it is attained.
 
-    exact : whether `epsilon` is the supremum (orders α ≥ 1, to about 1e-9); otherwise it is an upper bound of it.
+    report, pair : the report and the two secrets that attain it.
+    exact : True if `epsilon` is the supremum (orders α ≥ 1, to about 1e-9); False if it is an upper
+        bound.
     """
 
     epsilon: float
@@ -40,39 +44,45 @@ class BallLeakage:
 
 
 def realised_epsilon(weights: Weights, joint: Sequence[Sequence[Any]]) -> float:
-    """Return ε* = ln max P(y|s)/P(y|t) under P* = joint[s][u]  [Robust §8.3, with the logarithm that is missing there].
+    """Return ε* = ln max P(y|s)/P(y|t) under P* = joint[s][u]  [Robust §8.3, plus its logarithm].
 
-    weights : whole numbers with equal row sums, rows = answers (s, u) row-major. joint : counts, or decimals that sum
-    to 1. math.inf where some secret never sends a report another sends; secrets without mass are left out.
+    weights : whole numbers with equal row sums, rows = answers (s, u) row-major.
+    joint : counts, or decimals that sum to 1.
+
+    math.inf if some secret never sends a report that another one sends; secrets without mass are
+    ignored.
     """
-    found = leakage(weights, pairs(Prior.from_rows(joint)))
-    return nats(found.between_secrets)
+    return nats(leakage(weights, pairs(Prior.from_rows(joint))).between_secrets)
 
 
 def worst_case_epsilon(weights: Weights, lower_bounds: Bounds) -> float:
-    """Return the largest ln P(y|s)/P(y|t), s ≠ t, over all R_s ∈ D_s = {R ≥ L[s]}; rounded up, math.inf if endless."""
+    """Return the largest ln P(y|s)/P(y|t), s ≠ t, over all R_s ∈ D_s = {R ≥ L[s]}; rounded up.
+
+    math.inf if the ratio is unbounded.
+    """
     columns = list(zip(*weights, strict=True))
     best = Fraction(1)
-    for found in robust_ratios(columns, lower_bounds, diagonal=False):
-        if found.n and not found.d:
+    for ratio in robust_ratios(columns, lower_bounds, diagonal=False):
+        if ratio.n and not ratio.d:
             return math.inf
-        if found.n:
-            best = max(best, Fraction(found.n, found.d))
+        if ratio.n:
+            best = max(best, Fraction(ratio.n, ratio.d))
     return nats(best)
 
 
 def worst_case_over_ball(weights: Weights, ball: Ball) -> BallLeakage:
     """Return the largest ln P(y|s)/P(y|t), s ≠ t, over every P in the ball.
 
-    For α ≥ 1 the supremum: sup R_s·w_s is concave and inf R_t·w_t convex in the share of the radius spent on s and t
-    (docs/maths/robust.md), so their ratio has one maximum over the split, found by a search in one dimension around
-    convex programmes that are solved by their multiplier. For α < 1 an upper bound: both secrets spend everything.
+    For α ≥ 1 it is the supremum: sup R_s·w_s is concave and inf R_t·w_t convex in the share of the
+    radius spent on s and t (docs/maths/robust.md), so their ratio has one maximum over the split. A
+    one-dimensional search finds it; each step solves two convex programmes by their multiplier. For
+    α < 1 it is an upper bound: both secrets spend the whole radius.
     """
     T = np.array([[float(Fraction(w, sum(row))) for w in row] for row in weights])
     blocks = T.reshape(len(ball.counts), -1, T.shape[1])
     extremes = _Extremes(ball, blocks)
     best = BallLeakage(0.0, ball.order >= 1, 0, (0, 1))
-    # Most pairs are out of the question already if both secrets spend the whole radius.
+    # Most pairs cannot be the worst even if both secrets spend the whole radius.
     for bound, y, s, t in sorted(extremes.bounds(), reverse=True):
         if bound <= best.epsilon:
             break
@@ -83,7 +93,7 @@ def worst_case_over_ball(weights: Weights, ball: Ball) -> BallLeakage:
 
 
 class _Extremes:
-    """sup and inf of R·w over the conditional balls of one mechanism."""
+    """Supremum and infimum of R·w over the conditional balls of one mechanism."""
 
     def __init__(self, ball: Ball, blocks: np.ndarray[Any, np.dtype[np.float64]]) -> None:
         self._ball, self._blocks = ball, blocks
@@ -101,14 +111,20 @@ class _Extremes:
         def loss(share: float) -> float:
             return -_log_ratio(self._sup(s, y, share), self._inf(t, y, 1 - share))
 
-        ends = min(loss(0.0), loss(1.0))
-        if math.isinf(ends):
-            return -ends
-        found = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
-        return -min(ends, float(found.fun))
+        loss_at_ends = min(loss(0.0), loss(1.0))
+        # An infinite ratio at an end is the answer; the search below needs finite values.
+        if math.isinf(loss_at_ends):
+            return -loss_at_ends
+        optimum = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
+        return -min(loss_at_ends, float(optimum.fun))
 
     def _sup(self, s: int, y: int, share: float) -> float:
-        return support(self._p[s], self._blocks[s, :, y], self._ball.conditional_radius(s, share), self._ball.order)
+        return support(
+            self._p[s],
+            self._blocks[s, :, y],
+            self._ball.conditional_radius(s, share),
+            self._ball.order,
+        )
 
     def _inf(self, s: int, y: int, share: float) -> float:
         w = -self._blocks[s, :, y]
@@ -118,36 +134,38 @@ class _Extremes:
 def support(p: Vector, w: Vector, radius: float, order: Fraction) -> float:
     """Return max R·w over distributions R with D_α(p‖R) ≤ radius.
 
-    The optimum is R ∝ p·(κ − w)^(−1/α) with a multiplier κ above every w that p reaches, D falling in κ. A value that p
-    does not reach takes probability only if its w is the largest, and then costs −ln(1 − its probability).
+    The optimum is R ∝ p·(κ − w)^(−1/α), with a multiplier κ above every w where p > 0, D decreasing
+    in κ. A value with p = 0 gets probability only if its w is the largest; that costs −ln(1 − its
+    probability).
     """
     alpha, top, bottom = float(order), float(w.max()), float(w.min())
     if radius == math.inf:
         return top
-    seen = p > 0
-    log_p, w_seen = np.log(p[seen]), w[seen]
+    positive = p > 0
+    log_p, w_positive = np.log(p[positive]), w[positive]
     if radius <= 0 or top == bottom:
         return float(p @ w)
 
     def optimum(log_gap: float) -> Vector:
         """Return ln R for κ = top + (top − bottom)·e^log_gap."""
-        log_r: Vector = log_p - np.log(top - w_seen + (top - bottom) * math.exp(log_gap)) / alpha
+        log_r: Vector = log_p - np.log(top - w_positive + (top - bottom) * math.exp(log_gap)) / alpha
         return log_r - float(np.logaddexp.reduce(log_r))
 
     def excess(log_gap: float) -> float:
         return _divergence(log_p, optimum(log_gap), alpha) - radius
 
     if excess(-_RANGE) <= 0:
-        # Radius is left at κ = top: it moves probability to the top, at no other cost if p does not reach it.
-        moved = 1.0 if top == w_seen.max() else -math.expm1(excess(-_RANGE))
-        return float((1 - moved) * (np.exp(optimum(-_RANGE)) @ w_seen) + moved * top)
+        # κ = top leaves radius unused. It moves probability to the largest w; if p is 0 there, the
+        # only cost is −ln(1 − moved).
+        moved = 1.0 if top == w_positive.max() else -math.expm1(excess(-_RANGE))
+        return float((1 - moved) * (np.exp(optimum(-_RANGE)) @ w_positive) + moved * top)
     if excess(_RANGE) >= 0:
         return float(p @ w)
-    return float(np.exp(optimum(brentq(excess, -_RANGE, _RANGE, xtol=1e-12, rtol=1e-13))) @ w_seen)
+    return float(np.exp(optimum(brentq(excess, -_RANGE, _RANGE, xtol=1e-12, rtol=1e-13))) @ w_positive)
 
 
 def _divergence(log_p: Vector, log_r: Vector, order: float) -> float:
-    """Return D_α  [(7)] of distributions given by their logarithms."""
+    """Return D_α  [(7)] of two distributions, given by their logarithms."""
     if order == 1:
         return float(np.sum(np.exp(log_p) * (log_p - log_r)))
     return float(np.logaddexp.reduce(order * log_p + (1 - order) * log_r)) / (order - 1)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms of least variance, and of most information at a given variance, with their proofs (DESIGN §2)."""
+"""Mechanisms of least variance, or most information at a variance, with proofs (DESIGN §2)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this package asks of the base of a cone, {v ≥ 0 in the cone : p·v = 1}, and two simple bases."""
+"""Base of a cone, {v ≥ 0 in the cone : p·v = 1}: interface and two simple bases."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,22 +9,24 @@ import numpy as np
 from frankly_server.design.linear import FloatArray
 
 
-class Base(Protocol):
-    """The columns v of a mechanism, scaled to p·v = 1: a polytope that holds the constant column.
+class ColumnBase(Protocol):
+    """Columns v of a mechanism, scaled to p·v = 1: a polytope around the constant column.
 
-    answers : a. prior : p, shape (a,), zeros allowed. rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None where
-    it needs further variables. rays : all extreme points, shape (n, a), where they are known, else None. ratio : E
-    where the base is that of LDP of the answer at level ln E and nothing else, else None.
+    answers : a.
+    prior : p, shape (a,), zeros allowed.
+    rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None if it needs further variables.
+    rays : all extreme points, shape (n, a), if they are known, else None.
+    ratio : E if the base is that of LDP of the answer at level ln E and nothing else, else None.
     """
 
     @property
     def answers(self) -> int:
-        """A."""
+        """Number of answers a."""
         ...
 
     @property
     def prior(self) -> FloatArray:
-        """p, shape (a,)."""
+        """Prior p, shape (a,)."""
         ...
 
     @property
@@ -39,21 +41,21 @@ class Base(Protocol):
 
     @property
     def ratio(self) -> float | None:
-        """E, or None."""
+        """Ratio E, or None."""
         ...
 
     def maximise(self, c: FloatArray) -> FloatArray:
-        """Return a v of the base, a vertex, that maximises c·v; shape (a,) → (a,)."""
+        """Return a vertex v of the base that maximises c·v; shape (a,) → (a,)."""
         ...
 
     def highest(self, c: FloatArray) -> float:
-        """Return an upper bound of c·v over the base, proven by duality or by listing; shape (a,)."""
+        """Return an upper bound of c·v over the base, proven by duality or by listing."""
         ...
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A base whose extreme points are all known."""
+    """Base whose extreme points are all known."""
 
     rays: FloatArray
     prior: FloatArray
@@ -62,21 +64,24 @@ class Listed:
 
     @property
     def answers(self) -> int:
-        """See `Base`."""
+        """See `ColumnBase`."""
         return len(self.prior)
 
     def maximise(self, c: FloatArray) -> FloatArray:
-        """See `Base`."""
+        """See `ColumnBase`."""
         return np.asarray(self.rays[int(np.argmax(self.rays @ c))], dtype=np.float64)
 
     def highest(self, c: FloatArray) -> float:
-        """See `Base`."""
+        """See `ColumnBase`."""
         return float(np.max(self.rays @ c))
 
 
 @dataclass(frozen=True)
 class AnswerLdp:
-    """LDP of the answer: v is a multiple of a column with entries 1 and E, in any pattern  [docs/maths/cones.md]."""
+    """Base of LDP of the answer.
+
+    Each v is a multiple of a column with entries 1 and E in any pattern  [docs/maths/cones.md].
+    """
 
     ratio: float
     prior: FloatArray
@@ -84,22 +89,23 @@ class AnswerLdp:
 
     @property
     def answers(self) -> int:
-        """See `Base`."""
+        """See `ColumnBase`."""
         return len(self.prior)
 
     @property
     def rows(self) -> FloatArray:
         """E·v_x ≥ v_x' for all x ≠ x', shape (a(a−1), a)."""
         a = self.answers
-        x, other = np.nonzero(~np.eye(a, dtype=bool))
+        x, x_prime = np.nonzero(~np.eye(a, dtype=bool))
         rows = np.zeros((len(x), a))
         rows[np.arange(len(x)), x] = self.ratio
-        rows[np.arange(len(x)), other] = -1.0
+        rows[np.arange(len(x)), x_prime] = -1.0
         return rows
 
     def maximise(self, c: FloatArray) -> FloatArray:
-        """See `Base`: with λ the maximum, the entries E are where c_x > λ p_x; Newton's method on λ reaches it."""
+        """See `ColumnBase`. Entries are E where c_x > λ p_x, λ the maximum, by Newton's method."""
         u = np.where(c > c @ np.ones(len(c)) * self.prior, self.ratio, 1.0)
+        # Newton's method rises monotonically and stops after a few of these steps.
         for _ in range(100):
             level = float(c @ u) / float(self.prior @ u)
             better = np.where(c > level * self.prior, self.ratio, 1.0)
@@ -109,5 +115,5 @@ class AnswerLdp:
         return np.asarray(u / (self.prior @ u), dtype=np.float64)
 
     def highest(self, c: FloatArray) -> float:
-        """See `Base`: the value reached, and what rounding may have cost."""
+        """See `ColumnBase`: the maximum, plus a bound of its rounding error."""
         return float(c @ self.maximise(c)) + 1e-12 * float(np.abs(c).sum())

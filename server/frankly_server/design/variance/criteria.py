@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mechanisms of least variance: in total over the targets, or of the worst target."""
+"""Mechanisms of least variance: in total over the targets, or of the worst target."""
 
 import numpy as np
 
 from frankly_server.design.limits import Limits
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance import symmetric
-from frankly_server.design.variance.base import Base
+from frankly_server.design.variance.base import ColumnBase
 from frankly_server.design.variance.generation import (
-    Generated,
-    Master,
-    Solved,
+    VarianceMaster,
+    VarianceMasterOptimum,
+    VarianceOptimum,
     generate,
     inverse_times,
     moments,
@@ -22,46 +22,56 @@ from frankly_server.design.variance.saddle import saddle_point
 from frankly_server.design.variance.worst import WorstTarget
 
 RESERVED = (1e-7, 1e-6, 1e-5)
-"""Shares to reserve for a mechanism of full rank, so that A stays regular: the first for which the method converges."""
+"""Shares of a mechanism of full rank, which keep A regular; the first that converges is used."""
 
 
 def least_variance(
-    base: Base, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
-) -> Generated:
-    """Minimise Σ_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²], the total variance of the unbiased estimates at n = 1 and truth p.
+    base: ColumnBase, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
+) -> VarianceOptimum:
+    """Minimise Σ_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²], the total variance at n = 1 and truth p.
 
     Parameters
     ----------
-    W : shape (t, a), the targets W·p; the identity for all shares; contrasts are rows too. Any rank.
-    starts : columns v of the base to begin with, shape (k, a), such as those of an explicit mechanism.
+    W : shape (t, a), the targets W·p; the identity for all shares; contrasts are rows too. Any
+        rank.
+    starts : columns v of the base to begin with, shape (k, a), such as those of an explicit
+        mechanism.
 
     Returns
     -------
-    Generated: value and bound are variances; `certificate.exact` says whether every vertex was looked at.
+    VarianceOptimum: value and bound are variances; `certificate.exact` is True if every vertex was
+        evaluated.
 
     Raises
     ------
-    InvalidInput(optimiser_limit) where the targets cannot be estimated, or the numbers are too extreme.
+    InvalidInput(optimiser_limit) if the targets cannot be estimated, or the numbers are too
+        extreme.
     """
     limits = limits or Limits()
     objective = Objective(W, base.prior)
     if symmetric.applies(base, objective):
         return symmetric.optimum(base, objective)
     pricer = pricer_for(base, limits)
-    return generate(base, lambda master: master.solve(objective), limits, Master(base, starts), pricer)
+    return generate(base, lambda master: master.solve(objective), limits, VarianceMaster(base, starts), pricer)
 
 
 def least_worst_variance(
-    base: Base, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
-) -> Generated:
+    base: ColumnBase, W: FloatArray, starts: FloatArray | None = None, limits: Limits | None = None
+) -> VarianceOptimum:
     """Minimise max_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²]; arguments and result as for `least_variance`.
 
-    The certificate is that of the total with targets √π_t·w_t for the weights π of a saddle point: the worst variance
-    is at least every weighted mean of the variances.
+    The certificate is that of the total with targets √π_t·w_t for the weights π of a saddle point:
+    the worst variance is at least every weighted mean of the variances.
     """
     limits = limits or Limits()
     pricer = pricer_for(base, limits)
-    return generate(base, lambda master: _worst_over(master, W, base.prior), limits, Master(base, starts), pricer)
+    return generate(
+        base,
+        lambda master: _worst_over(master, W, base.prior),
+        limits,
+        VarianceMaster(base, starts),
+        pricer,
+    )
 
 
 def variances(A: FloatArray, W: FloatArray, prior: FloatArray) -> FloatArray:
@@ -69,19 +79,20 @@ def variances(A: FloatArray, W: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray(np.sum(W.T * inverse_times(A, W), axis=0) - (W @ prior) ** 2, dtype=np.float64)
 
 
-def _worst_over(master: Master, W: FloatArray, prior: FloatArray) -> Solved:
+def _worst_over(master: VarianceMaster, W: FloatArray, prior: FloatArray) -> VarianceMasterOptimum:
     V, constants = master.V, (W @ prior) ** 2
     for share in RESERVED:
         reserved = master.reserved(share)
         payoff = WorstTarget(V, W, constants, moments(V, reserved))
-        found = saddle_point(payoff, V, 1 - reserved @ V, master.start(), np.full(len(W), 1 / len(W)))
-        if found.converged:
+        saddle = saddle_point(payoff, V, 1 - reserved @ V, master.start(), np.full(len(W), 1 / len(W)))
+        if saddle.converged:
             break
     else:
         raise not_solved()
-    theta = master.keep(found.x + reserved)
+    theta = master.keep(saddle.x + reserved)
     A = moments(V, theta)
     value = float(np.max(variances(A, W, prior)))
-    weighted = np.sqrt(found.weights)[:, None] * W
-    prices = Prices(Objective(weighted, prior), inverse_times(A, weighted), found.dual)
-    return Solved(theta, value, prices, float(found.weights @ constants), value)
+    # The mean of the variances with weights π is the total variance of the targets √π_t·w_t.
+    weighted = np.sqrt(saddle.weights)[:, None] * W
+    prices = Prices(Objective(weighted, prior), inverse_times(A, weighted), saddle.dual)
+    return VarianceMasterOptimum(theta, value, prices, float(saddle.weights @ constants), value)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The master programme from its dual side, for targets that leave some directions open.
+"""Dual of the master programme, for targets that leave some directions open.
 
-There A may be singular at the optimum, and Z = A⁻¹Wᵀ cannot be eliminated. The dual has no such trouble: maximise
-2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j, with Z and ν free. Its logarithmic barrier is self-concordant
-(second-order cones), so that Newton's method follows the central path from Z = 0; the weights are x_j = κ/slack_j.
+There A may be singular at the optimum, and Z = A⁻¹Wᵀ cannot be eliminated. The dual avoids the
+inverse: maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j, with Z and ν free. Its
+logarithmic barrier is self-concordant (second-order cones), so Newton's method follows the central
+path from Z = 0; the weights are x_j = κ/slack_j.
 """
 
 from dataclasses import dataclass
@@ -12,16 +13,26 @@ import numpy as np
 
 from frankly_server.design.linear import FloatArray
 
+# Newton steps in all.
 _STEPS = 300
+# Relative duality gap to reach.
 _TOLERANCE = 1e-7
+# Relative duality gap that is accepted if rounding stops the progress.
 _STALLED_TOLERANCE = 2e-6
+# Reduction of κ per outer step.
 _SHRINK = 0.2
+# Newton decrement below which an iterate counts as central.
 _NEAR = 0.1
 
 
 @dataclass(frozen=True)
 class DualOptimum:
-    """x : weights, shape (n,), Σ x_j v_j = 1 but for rounding. Z : shape (a, t). nu : shape (a,)."""
+    """Optimum of the dual programme.
+
+    x : weights, shape (n,); Σ x_j v_j = 1 up to rounding.
+    Z : shape (a, t).
+    nu : shape (a,).
+    """
 
     x: FloatArray
     Z: FloatArray
@@ -34,11 +45,15 @@ def maximise_dual(V: FloatArray, W: FloatArray, cost: FloatArray) -> DualOptimum
 
     Parameters
     ----------
-    V : shape (n, a), v ≥ 0 and not 0. W : shape (t, a). cost : shape (n,).
+    V : shape (n, a), v ≥ 0 and not 0.
+    W : shape (t, a).
+    cost : shape (n,).
     """
     a, t = V.shape[1], len(W)
     size = max(float(np.sum(W**2)), float(np.abs(cost).max()))
-    Z, nu = np.zeros((a, t)), np.full(a, (size + float(np.abs(cost).max())) / float(V.sum(axis=1).min()))
+    # Z = 0 with a large ν is strictly feasible for any costs.
+    Z = np.zeros((a, t))
+    nu = np.full(a, (size + float(np.abs(cost).max())) / float(V.sum(axis=1).min()))
     kappa = size
     slack = V @ nu + cost
     best = DualOptimum(kappa / slack, Z, nu, converged=False)
@@ -48,13 +63,14 @@ def maximise_dual(V: FloatArray, W: FloatArray, cost: FloatArray) -> DualOptimum
             dZ, d_nu, decrement = _newton(V, W, Z, x, slack)
         except np.linalg.LinAlgError:
             break
-        Z, nu, slack = _moved(V, W, cost, kappa, (Z, nu, slack), (dZ, d_nu), decrement)
+        Z, nu, slack = _line_search(V, W, cost, kappa, (Z, nu, slack), (dZ, d_nu), decrement)
         decrement /= kappa
         if decrement < _NEAR:
             value = abs(2 * float(np.sum(W.T * Z)) - float(nu.sum())) + 1e-3 * size
-            left = kappa * len(V) / value  # the relative duality gap on the central path
-            best = DualOptimum(kappa / slack, Z, nu, left <= _STALLED_TOLERANCE)
-            if left <= _TOLERANCE:
+            # On the central path the duality gap is κ per constraint.
+            gap = kappa * len(V) / value
+            best = DualOptimum(kappa / slack, Z, nu, gap <= _STALLED_TOLERANCE)
+            if gap <= _TOLERANCE:
                 break
             kappa = max(_SHRINK * kappa, 0.9 * _TOLERANCE * value / len(V))
     return best
@@ -66,17 +82,19 @@ def _newton(
     """Return the Newton step (dZ, dν) of the objective with its barrier, and the slope along it."""
     n, a = V.shape
     t = len(W)
-    slopes = np.hstack([V, -2 * (V[:, :, None] * (V @ Z)[:, None, :]).reshape(n, a * t)])  # of the slacks
+    # Gradients of the slacks with respect to ν and Z.
+    slopes = np.hstack([V, -2 * (V[:, :, None] * (V @ Z)[:, None, :]).reshape(n, a * t)])
     A = (V.T * x) @ V
     M = (slopes.T * (x / slack)) @ slopes
     M[a:, a:] += 2 * np.kron(A, np.eye(t))
     gradient = np.concatenate([-np.ones(a), 2 * W.T.ravel()]) + slopes.T @ x
+    # The unknowns ν and Z have different units: unit diagonals improve the condition of M.
     scale = 1 / np.sqrt(np.diag(M))
     step = scale * np.linalg.solve(M * scale[:, None] * scale, scale * gradient)
     return step[a:].reshape(a, t), step[:a], float(gradient @ step)
 
 
-def _moved(
+def _line_search(
     V: FloatArray,
     W: FloatArray,
     cost: FloatArray,
@@ -85,16 +103,16 @@ def _moved(
     step: tuple[FloatArray, FloatArray],
     rise: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (Z, ν, slack) after the longest step that stays inside and goes uphill."""
+    """Return (Z, ν, slack) after the longest step that stays feasible and goes uphill."""
     Z, nu, slack = at
     before = 2 * float(np.sum(W.T * Z)) - float(nu.sum()) + kappa * float(np.sum(np.log(slack)))
     length = 1.0
     while length > 1e-10:
         Z_next, nu_next = Z + length * step[0], nu + length * step[1]
-        left = V @ nu_next + cost - np.sum((V @ Z_next) ** 2, axis=1)
-        if left.min() > 0:
-            after = 2 * float(np.sum(W.T * Z_next)) - float(nu_next.sum()) + kappa * float(np.sum(np.log(left)))
+        slack_next = V @ nu_next + cost - np.sum((V @ Z_next) ** 2, axis=1)
+        if slack_next.min() > 0:
+            after = 2 * float(np.sum(W.T * Z_next)) - float(nu_next.sum()) + kappa * float(np.sum(np.log(slack_next)))
             if after >= before + 0.1 * length * rise - 1e-12 * abs(before):
-                return Z_next, nu_next, left
+                return Z_next, nu_next, slack_next
         length /= 2
     return at

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All 2^a columns of LDP of the answer, entries 1 and E, priced in blocks: half of the answers times the other half."""
+"""Pricing of all 2^a columns of LDP of the answer, as products of two halves."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,10 @@ from scipy.special import xlogy
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance.objective import Prices
 
+# The number of patterns doubles with each answer; 2^22 are four million.
 MOST_ANSWERS = 22
+# Half of the answers: both factors have at most 2^11 rows, and a batch of the product fits into
+# memory.
 _INNER = 11
 _BLOCK = 512
 
@@ -21,25 +24,29 @@ def _patterns(count: int, ratio: float) -> FloatArray:
 
 
 def blocks(prices: Prices, ratio: float) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield (the largest worths, their columns v with p·v = 1): the best of every 2^11 patterns; all are looked at."""
+    """Yield (the largest worths, their columns v with p·v = 1), the best of every 2^11 patterns.
+
+    All patterns are evaluated, so the largest of these worths is the largest of the base.
+    """
     p = prices.objective.prior
     split = min(len(p), _INNER)
     inner, outer = _patterns(split, ratio), _patterns(len(p) - split, ratio)
-    # |Zᵀv|² = |Yᵀv|² + 2b·Zᵀv − |b|² with Y = Z − p bᵀ; the middle Yᵀ1 = 0 keeps digits
+    # |Zᵀv|² = |Yᵀv|² + 2b·Zᵀv − |b|² with Y = Z − p bᵀ. Centring (Yᵀ1 = 0) avoids cancellation of
+    # large terms near the constant column.
     b = prices.Z.sum(axis=0)
     Y = prices.Z - np.outer(p, b)
     nu = prices.nu - 2 * prices.Z @ b + float(b @ b) * p
-    inside, paid, mass = inner @ Y[:split], inner @ nu[:split], inner @ p[:split]
-    for first in range(0, len(outer), _BLOCK):
-        part = outer[first : first + _BLOCK]
-        more, paid_more, mass_more = part @ Y[split:], part @ nu[split:], part @ p[split:]
-        total = mass_more[:, None] + mass
-        squares = np.sum(more**2, axis=1)[:, None] + np.sum(inside**2, axis=1) + 2 * more @ inside.T
-        worth = squares / total**2 - (paid_more[:, None] + paid) / total
+    inner_Y, inner_charge, inner_mass = inner @ Y[:split], inner @ nu[:split], inner @ p[:split]
+    for start in range(0, len(outer), _BLOCK):
+        batch = outer[start : start + _BLOCK]
+        outer_Y, outer_charge, outer_mass = batch @ Y[split:], batch @ nu[split:], batch @ p[split:]
+        total = outer_mass[:, None] + inner_mass
+        squares = np.sum(outer_Y**2, axis=1)[:, None] + np.sum(inner_Y**2, axis=1) + 2 * outer_Y @ inner_Y.T
+        worth = squares / total**2 - (outer_charge[:, None] + inner_charge) / total
         if prices.objective.informative:
-            # Σ p v ln v over entries E/total and 1/total
-            chosen = (total - 1) / (ratio - 1) if ratio > 1 else np.zeros_like(total)
-            worth += chosen * ratio * np.log(ratio) / total - xlogy(1.0, total)
+            # Σ p v ln v over entries E/total and 1/total; high_mass is the prior of the entries E.
+            high_mass = (total - 1) / (ratio - 1) if ratio > 1 else np.zeros_like(total)
+            worth += high_mass * ratio * np.log(ratio) / total - xlogy(1.0, total)
         best = np.argmax(worth, axis=1)
-        rows = np.arange(len(part))
-        yield worth[rows, best], np.hstack([inner[best], part]) / total[rows, best][:, None]
+        rows = np.arange(len(batch))
+        yield worth[rows, best], np.hstack([inner[best], batch]) / total[rows, best][:, None]

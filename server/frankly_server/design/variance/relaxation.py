@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bound without listing rays: what the products of a cone's inequalities say about A(θ) = Σ θ_v v vᵀ.
+"""Bound without a list of rays, from the products of a cone's inequalities on A(θ) = Σ θ_v v vᵀ.
 
-For rows r_k with r_k·v ≥ 0 on the cone (v ≥ 0 among them) every mechanism has A·p = 1 and r_kᵀA r_l ≥ 0. The best f
-over *all* such matrices A is a convex programme with a(a+1)/2 variables, whatever the number of rays. Its multipliers
-Y ≥ 0 prove a bound: for Z = A⁻¹Wᵀ they make |Zᵀv|² + Σ Y_kl (r_k·v)(r_l·v) = (ν·v)(p·v), so that |Zᵀv|² ≤ ν·v on the
-base. What the float solution leaves of that equation is added to ν, so the bound holds however far the method got.
+Let the rows r_k satisfy r_k·v ≥ 0 on the cone (v ≥ 0 included). Then every mechanism has A·p = 1
+and r_kᵀA r_l is never negative. The best f over *all* such matrices A is a convex programme with
+a(a+1)/2 variables, for any number of rays. Its multipliers Y ≥ 0 prove a bound: for Z = A⁻¹Wᵀ they
+give |Zᵀv|² + Σ Y_kl (r_k·v)(r_l·v) = (ν·v)(p·v), hence |Zᵀv|² ≤ ν·v on the base. The float solution
+meets that equation up to a remainder, which is added to ν, so the bound holds at every iterate.
 
 The information enters by a quadratic above each p_x v ln v: see `_Curves`.
 """
@@ -19,16 +20,21 @@ from scipy.special import xlogy
 
 from frankly_server.design.linear import FloatArray
 
+# Primal-dual steps in all.
 _STEPS = 80
 _TO_BOUNDARY = 0.95
-_ENOUGH = 1e-7
+# Gap between value and bound, relative to the value, at which the method stops.
+_RELATIVE_GAP = 1e-7
+# Entries of the matrix of products: 12 MB.
 _MAX_ENTRIES = 1_500_000
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """Z of shape (a, t) and ν of shape (a,) with g(v) + |Zᵀv|² ≤ ν·v on the base (g = 0 without the information).
+    """Z and ν with g(v) + |Zᵀv|² ≤ ν·v on the base (g = 0 without the information).
 
+    Z : shape (a, t).
+    nu : shape (a,).
     bound : no mechanism has tr(W A⁻¹ Wᵀ) − information below it.
     """
 
@@ -39,11 +45,12 @@ class Relaxed:
 
 @dataclass(frozen=True, slots=True)
 class _Curves:
-    """Quadratics α + βv + γv² ≥ v ln v for v ≥ l: through l, and touching at c.
+    """Quadratics α + βv + γv² ≥ v ln v for v ≥ l, equal at l and tangent at c.
 
-    v ln v has a negative third derivative, so Hermite interpolation at l, c, c lies above it for every v ≥ l ≥ 0.
-    Among all distributions of v ≥ l with mean 1 and second moment s, the one on {l, c}, c = (s − l)/(1 − l), has the
-    largest mean of v ln v: the quadratic that touches at this c gives exactly that, so c follows A_xx = s.
+    v ln v has a negative third derivative, so Hermite interpolation at l, c, c lies above it for
+    every v ≥ l ≥ 0. Among all distributions of v ≥ l with mean 1 and second moment s, the one on
+    {l, c}, c = (s − l)/(1 − l), has the largest mean of v ln v. The quadratic tangent at this c
+    attains that mean, so c follows A_xx = s.
     """
 
     low: FloatArray
@@ -61,24 +68,24 @@ class _Curves:
         return np.maximum((s - self.low) / (1 - self.low), self.low + 1e-9)
 
     def second(self, s: FloatArray) -> FloatArray:
-        """Return how fast γ changes with s, by a central difference (it only steers the method)."""
+        """Return dγ/ds by a central difference; its error steers the method but not the bound."""
         h = 1e-5 * s
         return (self.at(s + h)[2] - self.at(s - h)[2]) / (2 * h)
 
 
-class _Moments:
-    """The convex programme over symmetric A, as a vector x of its entries on and above the diagonal."""
+class _MomentProgramme:
+    """Convex programme over symmetric A, as the vector x of its upper triangle."""
 
     def __init__(self, rows: FloatArray, p: FloatArray, W: FloatArray, curves: _Curves | None) -> None:
         self.p, self.W, self.curves = p, W, curves
         a = len(p)
         self.i, self.j = np.triu_indices(a)
         self.diagonal = np.flatnonzero(self.i == self.j)
-        self.rows = _useful(rows, a)
-        self.k, self.other = _pairs(self.rows, a)
+        self.rows = _scaled_rows(rows, a)
+        self.row_k, self.row_l = _pairs(self.rows, a)
         R, twice = self.rows, self.i != self.j
-        self.H = R[self.k][:, self.i] * R[self.other][:, self.j]
-        self.H += np.where(twice, R[self.k][:, self.j] * R[self.other][:, self.i], 0.0)
+        self.H = R[self.row_k][:, self.i] * R[self.row_l][:, self.j]
+        self.H += np.where(twice, R[self.row_k][:, self.j] * R[self.row_l][:, self.i], 0.0)
         self.C = np.zeros((a, len(self.i)))
         entries = np.arange(len(self.i))
         self.C[self.i, entries] += p[self.j]
@@ -91,7 +98,7 @@ class _Moments:
         return A
 
     def value(self, x: FloatArray) -> float:
-        """Return the objective; infinity where A is not positive definite."""
+        """Return the objective; infinity if A is not positive definite."""
         try:
             L = np.linalg.cholesky(self.matrix(x))
         except np.linalg.LinAlgError:
@@ -117,26 +124,29 @@ class _Moments:
         if self.curves is not None:
             s, d = x[self.diagonal], self.diagonal
             gradient[d] -= self.p * self.curves.at(s)[2]
+            # Only the convex part of the curvature is used: the Newton matrix must stay positive
+            # definite.
             hessian[d, d] -= np.minimum(self.p * self.curves.second(s), 0.0)
         return gradient, hessian
 
     def proof(self, x: FloatArray, y: FloatArray, high: FloatArray) -> Relaxed:
-        """Return what any x and multipliers y ≥ 0 prove."""
+        """Return the bound that any x and multipliers y ≥ 0 prove."""
         A = self.matrix(x)
         Z: FloatArray = np.asarray(np.linalg.solve(A, self.W.T), dtype=np.float64)
         Y = np.zeros((len(self.rows), len(self.rows)))
-        Y[self.k, self.other] = y
+        Y[self.row_k, self.row_l] = y
         N = Z @ Z.T + 0.5 * self.rows.T @ (Y + Y.T) @ self.rows
         linear = np.zeros(len(self.p))
         if self.curves is not None:
             alpha, beta, gamma = self.curves.at(np.diag(A))
             N[np.diag_indices(len(N))] += self.p * gamma
             linear = float(self.p @ alpha) * self.p + self.p * beta
-        # N = ½(νpᵀ + pνᵀ) up to a remainder, and (vᵀ remainder v) is at most its positive entries at the largest v
+        # N = ½(νpᵀ + pνᵀ) up to a remainder. On the base vᵀ·remainder·v is at most the sum over its
+        # positive entries at the largest v, because v ≥ 0.
         sums = N.sum(axis=1)
         nu = 2 * sums - self.p * sums.sum()
-        rest = N - 0.5 * (np.outer(nu, self.p) + np.outer(self.p, nu))
-        nu = nu + linear + float(high @ np.maximum(rest, 0.0) @ high) * self.p
+        remainder = N - 0.5 * (np.outer(nu, self.p) + np.outer(self.p, nu))
+        nu = nu + linear + float(high @ np.maximum(remainder, 0.0) @ high) * self.p
         trace, total = float(np.sum(self.W * Z.T)), float(np.sum(nu))
         return Relaxed(Z, nu, 2 * trace - total)
 
@@ -150,17 +160,22 @@ def relax(
     low: FloatArray | None = None,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Relaxed:
-    """Minimise tr(W A⁻¹ Wᵀ) − information over what the products of the rows allow, and prove the bound.
+    """Minimise tr(W A⁻¹ Wᵀ) − information over all A that the products allow; prove the bound.
 
     Parameters
     ----------
-    rows : shape (m, a), r·v ≥ 0 on the cone, beside v ≥ 0. p : shape (a,). W : shape (t, a).
-    start : shape (a, a), A of some mechanism, positive definite after mixing with the constant mechanism.
-    high : shape (a,), no v_x of the base is larger. low : shape (a,), no v_x is smaller; None leaves out the
-    information. out_of_time : asked between steps.
+    rows : shape (m, a), r·v ≥ 0 on the cone, in addition to v ≥ 0.
+    p : shape (a,).
+    W : shape (t, a).
+    start : shape (a, a), A of some mechanism, positive definite after mixing with the constant
+        mechanism.
+    high : shape (a,), no v_x of the base is larger.
+    low : shape (a,), no v_x is smaller; None leaves out the information.
+    out_of_time : called between steps.
     """
     curves = None if low is None else _Curves(np.clip(low, 0.0, 0.999))
-    moments = _Moments(rows, p, W, curves)
+    moments = _MomentProgramme(rows, p, W, curves)
+    # The constant mechanism has A = 1 everywhere and satisfies every product strictly.
     A = 0.9 * start + 0.1
     x = A[moments.i, moments.j]
     s = moments.H @ x
@@ -169,26 +184,31 @@ def relax(
     y, dual = kappa / s, np.zeros(len(p))
     best = moments.proof(x, y, high)
     for _ in range(_STEPS):
-        moved = _step(moments, x, s, y, dual, kappa)
-        if moved is None:
+        step_result = _step(moments, x, s, y, dual, kappa)
+        if step_result is None:
             break
-        x, y, dual, length = moved
+        x, y, dual, length = step_result
         s = moments.H @ x
         proof = moments.proof(x, y, high)
         best = proof if proof.bound > best.bound else best
         value = moments.value(x)
-        if value - best.bound <= _ENOUGH * max(abs(value), 1e-3 * size) or out_of_time():
+        if value - best.bound <= _RELATIVE_GAP * max(abs(value), 1e-3 * size) or out_of_time():
             break
         kappa = (0.1 if length > 0.7 else 0.5) * float(s @ y) / len(s)
     return best
 
 
 def _step(
-    moments: _Moments, x: FloatArray, s: FloatArray, y: FloatArray, dual: FloatArray, kappa: float
+    moments: _MomentProgramme,
+    x: FloatArray,
+    s: FloatArray,
+    y: FloatArray,
+    dual: FloatArray,
+    kappa: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float] | None:
-    """Take one primal-dual Newton step towards y∘s = κ; None if none makes progress.
+    """Return (x, y, dual, length) after one Newton step towards y∘s = κ; None if none helps.
 
-    The direction goes downhill for value − κ Σ ln s, which serves as the measure of progress.
+    The direction goes downhill for value − κ Σ ln s, which measures progress.
     """
     H, C = moments.H, moments.C
     gradient, hessian = moments.derivatives(x)
@@ -220,21 +240,21 @@ def _longest(v: FloatArray, dv: FloatArray) -> float:
 
 
 def affordable(rows: int, answers: int) -> bool:
-    """Tell whether the products of so many rows with v ≥ 0 are few enough to be worth the time."""
+    """Return True if the products of the rows with v ≥ 0 are few enough to be worth the time."""
     return answers * (answers + rows) * answers * (answers + 1) // 2 <= _MAX_ENTRIES
 
 
-def _useful(rows: FloatArray, a: int) -> FloatArray:
-    """Return v ≥ 0 and the rows that the constant column meets strictly, scaled to 1 there."""
+def _scaled_rows(rows: FloatArray, a: int) -> FloatArray:
+    """Return v ≥ 0 and the rows that are positive at the constant column, scaled to 1 there."""
     at_constant = rows.sum(axis=1)
-    kept = at_constant > 1e-9 * np.abs(rows).sum(axis=1)
-    return np.vstack([np.eye(a), rows[kept] / at_constant[kept, None]])
+    strict = at_constant > 1e-9 * np.abs(rows).sum(axis=1)
+    return np.vstack([np.eye(a), rows[strict] / at_constant[strict, None]])
 
 
 def _pairs(rows: FloatArray, a: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which rows to multiply: all pairs, or only those with v ≥ 0 where all would be too many."""
-    k, other = np.triu_indices(len(rows))
-    if len(k) * a * (a + 1) // 2 > _MAX_ENTRIES:
-        some = k < a
-        k, other = k[some], other[some]
-    return k, other
+    """Return the pairs of rows to multiply: all, or only those with v ≥ 0 if there are too many."""
+    row_k, row_l = np.triu_indices(len(rows))
+    if len(row_k) * a * (a + 1) // 2 > _MAX_ENTRIES:
+        with_entry = row_k < a
+        row_k, row_l = row_k[with_entry], row_l[with_entry]
+    return row_k, row_l

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saddle points over given columns: min over θ of max over π of F(θ, π), convex in θ and concave in π, Σπ = 1.
+"""Saddle points over given columns: min over θ of max over π of F(θ, π), Σπ = 1.
 
-π weighs what may turn out worst, targets or truths. The weights are what proves a bound: any π gives
-max_π F ≥ F(θ, π), whose least value is an ordinary problem. A primal-dual Newton method finds θ and π together.
+F is convex in θ and concave in π. The π are weights of the cases whose maximum counts, targets or
+truths. They also prove a bound: any π gives max_π F ≥ F(θ, π), whose minimum over θ is an ordinary
+problem. A primal-dual Newton method finds θ and π together.
 """
 
 from dataclasses import dataclass, replace
@@ -12,16 +13,25 @@ import numpy as np
 
 from frankly_server.design.linear import FloatArray
 
+# Newton steps in all.
 _STEPS = 150
+# Relative tolerance to reach.
 _TOLERANCE = 1e-9
+# Relative tolerance that is accepted if rounding stops the progress.
 _STALLED_TOLERANCE = 1e-7
+# Share of the way to the boundary that a step may go.
 _TO_BOUNDARY = 0.95
+# Reduction of the complementarity gap per step.
 _CENTRING = 0.15
+# Least ratio of a complementary product to the mean of all products.
 _CENTRAL = 1e-3
 
 
 class Payoff(Protocol):
-    """F(x, π), homogeneous of degree 1 in π, so that F = π·∂F/∂π; raises LinAlgError where it is infinite."""
+    """F(x, π), homogeneous of degree 1 in π, so that F = π·∂F/∂π.
+
+    The methods raise LinAlgError where F is infinite.
+    """
 
     def slopes(self, x: FloatArray, pi: FloatArray, /) -> tuple[FloatArray, FloatArray]:
         """Return ∂F/∂x, shape (n,), and ∂F/∂π, shape (t,)."""
@@ -34,7 +44,13 @@ class Payoff(Protocol):
 
 @dataclass(frozen=True)
 class SaddlePoint:
-    """x : shape (n,). dual : ν, shape (a,). weights : π, shape (t,). converged : to the tolerances."""
+    """A saddle point over given columns.
+
+    x : shape (n,).
+    dual : ν, shape (a,).
+    weights : π, shape (t,).
+    converged : True if the tolerances are met.
+    """
 
     x: FloatArray
     dual: FloatArray
@@ -43,8 +59,12 @@ class SaddlePoint:
 
 
 @dataclass(frozen=True)
-class _Point:
-    """x, z ≥ 0 (n); ν (a); s, the level; π, q ≥ 0 (t): q is what ∂F/∂π is below the level."""
+class _SaddleIterate:
+    """A primal-dual iterate.
+
+    x, z ≥ 0, shape (n,); ν, shape (a,); level s; π, q ≥ 0, shape (t,), with q the gap between the
+    level and ∂F/∂π.
+    """
 
     x: FloatArray
     z: FloatArray
@@ -53,8 +73,8 @@ class _Point:
     pi: FloatArray
     q: FloatArray
 
-    def moved(self, step: "_Point", length: float) -> "_Point":
-        return _Point(
+    def moved(self, step: "_SaddleIterate", length: float) -> "_SaddleIterate":
+        return _SaddleIterate(
             self.x + length * step.x,
             self.z + length * step.z,
             self.nu + length * step.nu,
@@ -68,40 +88,57 @@ class _Point:
 
 
 class _Saddle:
-    """The programme, the residuals and the Newton steps."""
+    """The programme with its residuals and Newton steps."""
 
     def __init__(self, payoff: Payoff, V: FloatArray, rhs: FloatArray) -> None:
         self.payoff, self.V, self.rhs = payoff, V, rhs
 
-    def start(self, x: FloatArray, pi: FloatArray) -> _Point:
-        """Return a point with ν that fits the columns in use: any other leaves a gradient that takes many steps."""
+    def start(self, x: FloatArray, pi: FloatArray) -> _SaddleIterate:
+        """Return a first iterate, ν fitted to the columns in use by least squares.
+
+        Any other ν leaves a large gradient, which takes many steps to remove.
+        """
         gradient, f = self.payoff.slopes(x, pi)
         level = float(f.max() + 0.1 * np.abs(f).max())
         mu = 0.1 * abs(level) / (len(x) + len(f))
         root = np.sqrt(x)
-        nu = np.asarray(np.linalg.lstsq(self.V * root[:, None], -gradient * root, rcond=None)[0], dtype=np.float64)
-        return _Point(x, np.maximum(self.V @ nu + gradient, mu / x), nu, level, pi, level - f)
+        nu = np.asarray(
+            np.linalg.lstsq(self.V * root[:, None], -gradient * root, rcond=None)[0],
+            dtype=np.float64,
+        )
+        return _SaddleIterate(x, np.maximum(self.V @ nu + gradient, mu / x), nu, level, pi, level - f)
 
-    def residuals(self, at: _Point) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return what must vanish: the gradient, the rows of the mechanism, the levels, Σπ − 1."""
+    def residuals(self, at: _SaddleIterate) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Return what must vanish: gradient, row sums, levels, Σπ − 1."""
         gradient, f = self.payoff.slopes(at.x, at.pi)
         gradient = gradient + self.V @ at.nu - at.z
         return gradient, self.V.T @ at.x - self.rhs, f - at.level + at.q, float(at.pi.sum()) - 1
 
-    def settled(self, at: _Point) -> _Point:
-        """Return the point with q what the levels say exactly: F is curved, a step leaves them unequal."""
+    def with_exact_gaps(self, at: _SaddleIterate) -> _SaddleIterate:
+        """Return the iterate with q recomputed from the levels.
+
+        F is curved, so a Newton step leaves the linearised q slightly wrong.
+        """
         return replace(at, q=at.level - self.payoff.slopes(at.x, at.pi)[1])
 
-    def merit(self, at: _Point, mu: float) -> float:
+    def merit(self, at: _SaddleIterate, mu: float) -> float:
         size = abs(at.level) + 1e-300
         gradient, rows, levels, total = self.residuals(at)
-        parts = (gradient / size, rows, levels / size, total, (at.x * at.z - mu) / size, (at.pi * at.q - mu) / size)
-        return float(np.sqrt(sum(np.sum(np.square(part)) for part in parts)))
+        residuals = (
+            gradient / size,
+            rows,
+            levels / size,
+            total,
+            (at.x * at.z - mu) / size,
+            (at.pi * at.q - mu) / size,
+        )
+        return float(np.sqrt(sum(np.sum(np.square(part)) for part in residuals)))
 
-    def step(self, at: _Point, mu: float) -> _Point:
+    def step(self, at: _SaddleIterate, mu: float) -> _SaddleIterate:
         """Return the Newton step towards x∘z = π∘q = μ.
 
-        Unknowns dx, dν, dπ and the level's change; x is scaled by (x/z)^½, which keeps the system well conditioned.
+        Unknowns are dx, dν, dπ and the change of the level. x is scaled by (x/z)^½, which keeps the
+        system well conditioned.
         """
         xx, cross, curved = self.payoff.curvatures(at.x, at.pi)
         gradient, rows, levels, total = self.residuals(at)
@@ -121,7 +158,7 @@ class _Saddle:
         dx, d_pi = root * s[:n], s[n + a : -1]
         dz = mu / at.x - at.z - at.z / at.x * dx
         dq = mu / at.pi - at.q - at.q / at.pi * d_pi
-        return _Point(dx, dz, s[n : n + a], float(s[-1]), d_pi, dq)
+        return _SaddleIterate(dx, dz, s[n : n + a], float(s[-1]), d_pi, dq)
 
 
 def saddle_point(payoff: Payoff, V: FloatArray, rhs: FloatArray, start: FloatArray, weights: FloatArray) -> SaddlePoint:
@@ -129,8 +166,10 @@ def saddle_point(payoff: Payoff, V: FloatArray, rhs: FloatArray, start: FloatArr
 
     Parameters
     ----------
-    V : shape (n, a). rhs : shape (a,). start : x to begin with, shape (n,), positive. weights : π to begin with, shape
-    (t,), positive, of sum 1.
+    V : shape (n, a).
+    rhs : shape (a,).
+    start : initial x, shape (n,), positive.
+    weights : initial π, shape (t,), positive, of sum 1.
     """
     saddle = _Saddle(payoff, V, rhs)
     try:
@@ -139,19 +178,22 @@ def saddle_point(payoff: Payoff, V: FloatArray, rhs: FloatArray, start: FloatArr
         return SaddlePoint(start, np.zeros(V.shape[1]), weights, converged=False)
     count = len(at.x) + len(at.pi)
     length = 0.0
-    with np.errstate(all="ignore"):  # hopeless steps are shortened below, never used
+    # Steps that overflow are shortened by the line search and never used.
+    with np.errstate(all="ignore"):
         for _ in range(_STEPS):
             if _is_optimal(saddle, at, _TOLERANCE):
                 return SaddlePoint(at.x, at.nu, at.pi / at.pi.sum(), converged=True)
-            mu = max((_CENTRING if length > 0.5 else 0.6) * at.gap(), 0.5 * _TOLERANCE * abs(at.level)) / count
-            following = _advance(saddle, at, mu)
-            if following is None:
+            # After a short step the iterate is far from the central path: reduce the gap less.
+            centring = _CENTRING if length > 0.5 else 0.6
+            mu = max(centring * at.gap(), 0.5 * _TOLERANCE * abs(at.level)) / count
+            next_iterate = _advance(saddle, at, mu)
+            if next_iterate is None:
                 break
-            at, length = following
+            at, length = next_iterate
     return SaddlePoint(at.x, at.nu, at.pi / at.pi.sum(), _is_optimal(saddle, at, _STALLED_TOLERANCE))
 
 
-def _is_optimal(saddle: _Saddle, at: _Point, tolerance: float) -> bool:
+def _is_optimal(saddle: _Saddle, at: _SaddleIterate, tolerance: float) -> bool:
     gradient, rows, levels, _ = saddle.residuals(at)
     size = abs(at.level)
     return bool(
@@ -162,7 +204,7 @@ def _is_optimal(saddle: _Saddle, at: _Point, tolerance: float) -> bool:
     )
 
 
-def _advance(saddle: _Saddle, at: _Point, mu: float) -> tuple[_Point, float] | None:
+def _advance(saddle: _Saddle, at: _SaddleIterate, mu: float) -> tuple[_SaddleIterate, float] | None:
     try:
         step = saddle.step(at, mu)
     except np.linalg.LinAlgError:
@@ -172,16 +214,17 @@ def _advance(saddle: _Saddle, at: _Point, mu: float) -> tuple[_Point, float] | N
     before = saddle.merit(at, mu)
     while length > 1e-9:
         try:
-            following = saddle.settled(at.moved(step, length))
-            if _central(following) and saddle.merit(following, mu) <= max((1 - 0.01 * length) * before, 1e-13):
-                return following, length
+            next_iterate = saddle.with_exact_gaps(at.moved(step, length))
+            if _central(next_iterate) and saddle.merit(next_iterate, mu) <= max((1 - 0.01 * length) * before, 1e-13):
+                return next_iterate, length
         except np.linalg.LinAlgError:
             pass  # A is not positive definite that far out
         length /= 2
     return None
 
 
-def _central(at: _Point) -> bool:
+def _central(at: _SaddleIterate) -> bool:
+    # Products far below their mean let a coordinate reach 0 too early, where steps become tiny.
     products = np.concatenate([at.x * at.z, at.pi * at.q])
     return bool(products.min() >= _CENTRAL * products.mean())
 

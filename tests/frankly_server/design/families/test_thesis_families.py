@@ -10,7 +10,7 @@ import pytest
 from frankly_protocol.audit import Claim, level_for
 from frankly_server.design import sanitisation as theory
 from frankly_server.design.families import best_point, variance_at
-from frankly_server.design.families.randomised_response import telling
+from frankly_server.design.families.randomised_response import symmetric_response
 from frankly_server.design.prior import Prior
 
 from tests.frankly_server.design.families.asking import ask, exact, floats, mechanism_of
@@ -185,7 +185,7 @@ def test_the_ranges_are_where_the_verifier_says() -> None:
         (most + Fraction(1, 2**40), False),
     ):
         off = int(p * 2**48) + (p == least)
-        assert (theory.delta_needed(telling(m, off), E) <= d) is kept
+        assert (theory.delta_needed(symmetric_response(m, off), E) <= d) is kept
 
 
 def test_a_discrete_exponential_mechanism_of_two_parts_is_the_exponential_of_hamming_distance() -> None:

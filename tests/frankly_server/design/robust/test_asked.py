@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.design.robust import confidence_ball, lower_bounds, says_nothing
+from frankly_server.design.robust import confidence_ball, is_vacuous, lower_bounds
 
 GOOD: dict[str, Any] = {"joint": [[7, 10], [26, 57]], "order": 2, "n": 100, "beta": "0.05"}
 
@@ -62,5 +62,5 @@ def test_a_decimal_is_read_as_it_is_written() -> None:
 
 def test_a_radius_that_leaves_nothing_is_told() -> None:
     # One person's answer says nothing of anybody else's: the Hellinger ball of order 1/2 holds everything.
-    assert says_nothing(lower_bounds(**{**GOOD, "order": 0.5, "n": 1}))
-    assert not says_nothing(lower_bounds(**GOOD))
+    assert is_vacuous(lower_bounds(**{**GOOD, "order": 0.5, "n": 1}))
+    assert not is_vacuous(lower_bounds(**GOOD))

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 from frankly_server.design.limits import Limits
-from frankly_server.design.variance.base import AnswerLdp, Base, Listed
+from frankly_server.design.variance.base import AnswerLdp, ColumnBase, Listed
 from frankly_server.design.variance.criteria import least_variance
 from frankly_server.design.variance.minimax import Minimax, least_variance_over
 from frankly_server.design.variance.truths import Truths, WorstTruth
@@ -28,7 +28,7 @@ def some_truths(answers: int, count: int, seed: int) -> Floats:
 
 def table_of(found: Minimax) -> Floats:
     """Q with row = truth."""
-    return np.asarray(found.made.columns.T * found.made.theta, dtype=np.float64)
+    return np.asarray(found.optimum.columns.T * found.optimum.theta, dtype=np.float64)
 
 
 def variance_at(Q: Floats, decoder: Floats, truth: Floats, W: Floats) -> float:
@@ -107,10 +107,10 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
 def test_over_a_list_it_is_that_of_another_solver(base: Listed, seed: int) -> None:
     points, W = some_truths(base.answers, 3, seed), np.eye(base.answers)
     found = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points))
-    assert found.made.bound <= found.made.value <= found.made.bound * (1 + 1e-6)
+    assert found.optimum.bound <= found.optimum.value <= found.optimum.bound * (1 + 1e-6)
     oracle = by_slsqp(base.rays, points, W)
-    assert oracle == pytest.approx(found.made.value, rel=2e-3)
-    assert oracle >= found.made.bound * (1 - 1e-6)
+    assert oracle == pytest.approx(found.optimum.value, rel=2e-3)
+    assert oracle >= found.optimum.bound * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(listed(62, 12))])
@@ -126,17 +126,17 @@ def test_the_value_is_what_the_published_decoder_has(base: Listed, seed: int, mi
         tried += [pi @ points for pi in np.random.default_rng(seed).dirichlet(np.ones(4), 500)]
         tried.append(found.decoder_prior)
     largest = max(variance_at(Q, scores, q, W) for q in tried)
-    assert largest == pytest.approx(found.made.value, rel=1e-6)
-    assert largest <= found.made.value * (1 + 1e-9)
-    assert found.made.bound <= found.made.value * (1 + 1e-12)
-    assert found.made.value - found.made.bound <= 1e-6 * found.made.value
+    assert largest == pytest.approx(found.optimum.value, rel=1e-6)
+    assert largest <= found.optimum.value * (1 + 1e-9)
+    assert found.optimum.bound <= found.optimum.value * (1 + 1e-12)
+    assert found.optimum.value - found.optimum.bound <= 1e-6 * found.optimum.value
 
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(listed(63, 6))])
 def test_no_random_mechanism_and_decoder_is_below_the_bound(base: Listed, seed: int) -> None:
     rng, W = random.Random(seed), np.eye(base.answers)
     points = some_truths(base.answers, 3, seed + 90)
-    bound = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points)).made.bound
+    bound = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points)).optimum.bound
     for theta in random_mechanisms(base.rays, rng, 60):
         Q = base.rays[theta > 1e-9].T * theta[theta > 1e-9]
         if np.linalg.matrix_rank(Q) < base.answers:
@@ -154,15 +154,15 @@ def test_never_worse_at_its_worst_truth_than_the_optimum_for_the_prior(base: Lis
     fixed = least_variance(base, W)
     Q = fixed.columns.T * fixed.theta
     scores = published(Q, p, W)
-    assert robust.made.value <= max(variance_at(Q, scores, q, W) for q in points) * (1 + 1e-6)
-    assert robust.made.value >= fixed.bound * (1 - 1e-9)  # the prior is one of the truths
+    assert robust.optimum.value <= max(variance_at(Q, scores, q, W) for q in points) * (1 + 1e-6)
+    assert robust.optimum.value >= fixed.bound * (1 - 1e-9)  # the prior is one of the truths
 
 
 def test_one_truth_is_the_ordinary_problem() -> None:
     for base in listed(65, 6):
         W = np.eye(base.answers)
         robust = least_variance_over(lambda q, b=base: scaled_to(b, q), W, Truths(base.prior[None]))  # type: ignore[misc]
-        assert robust.made.value == pytest.approx(least_variance(base, W).value, rel=1e-6)
+        assert robust.optimum.value == pytest.approx(least_variance(base, W).value, rel=1e-6)
         assert robust.decoder_prior == pytest.approx(base.prior)
 
 
@@ -173,7 +173,7 @@ def test_the_least_favourable_truth_of_a_ball_needs_as_much_as_the_ball() -> Non
         ball = Truths(0.7 * base.prior + 0.3 * np.eye(a), mixed=True)
         robust = least_variance_over(lambda q, b=base: scaled_to(b, q), W, ball)  # type: ignore[misc]
         at = least_variance(scaled_to(base, robust.decoder_prior), W)
-        assert at.value == pytest.approx(robust.made.value, rel=1e-5)
+        assert at.value == pytest.approx(robust.optimum.value, rel=1e-5)
 
 
 def test_everything_plausible_makes_equal_shares_least_favourable() -> None:
@@ -181,7 +181,7 @@ def test_everything_plausible_makes_equal_shares_least_favourable() -> None:
     robust = least_variance_over(lambda q: AnswerLdp(E, q), np.eye(a), Truths(np.eye(a), mixed=True))
     assert robust.decoder_prior == pytest.approx(np.full(a, 1 / a), abs=1e-4)
     even = least_variance(AnswerLdp(E, np.full(a, 1 / a)), np.eye(a))
-    assert robust.made.value == pytest.approx(even.value, rel=1e-6)
+    assert robust.optimum.value == pytest.approx(even.value, rel=1e-6)
 
 
 def test_contrasts_are_targets_too() -> None:
@@ -192,20 +192,20 @@ def test_contrasts_are_targets_too() -> None:
         Q = table_of(found)
         scores = published(Q, found.decoder_prior, W)
         largest = max(variance_at(Q, scores, q, W) for q in points)
-        assert largest == pytest.approx(found.made.value, rel=1e-6)
-        assert found.made.bound <= found.made.value <= found.made.bound * (1 + 1e-6)
+        assert largest == pytest.approx(found.optimum.value, rel=1e-6)
+        assert found.optimum.bound <= found.optimum.value <= found.optimum.bound * (1 + 1e-6)
 
 
 def test_columns_are_generated_where_only_the_rows_are_known() -> None:
     rows = lip_base(12, 5, 3, 0.5)
     points = np.vstack([rows.prior, some_truths(5, 2, 4)])
 
-    def base_at(q: Floats) -> Base:
+    def base_at(q: Floats) -> ColumnBase:
         return type(rows)(rows.rows, q)
 
     found = least_variance_over(base_at, np.eye(5), Truths(points))
-    assert found.made.value - found.made.bound <= 1e-6 * found.made.value
-    assert found.made.certificate.exact
+    assert found.optimum.value - found.optimum.bound <= 1e-6 * found.optimum.value
+    assert found.optimum.certificate.exact
 
 
 def test_the_bound_is_true_when_time_is_up() -> None:
@@ -214,8 +214,8 @@ def test_the_bound_is_true_when_time_is_up() -> None:
     early = least_variance_over(
         lambda q: AnswerLdp(E, q), np.eye(7), Truths(points), limits=Limits(out_of_time=lambda: True)
     )
-    assert early.made.bound <= best.made.value
-    assert early.made.value >= best.made.bound
+    assert early.optimum.bound <= best.optimum.value
+    assert early.optimum.value >= best.optimum.bound
 
 
 @pytest.mark.parametrize("mixed", [False, True])

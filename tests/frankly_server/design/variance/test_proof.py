@@ -10,7 +10,7 @@ from frankly_server.design.variance.base import AnswerLdp, Listed
 from frankly_server.design.variance.criteria import least_variance
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.patterns import blocks
-from frankly_server.design.variance.proof import prove, relaxed
+from frankly_server.design.variance.proof import prove, relaxed_certificate
 from frankly_server.design.variance.walk import vertices
 from scipy.special import xlogy
 
@@ -63,7 +63,7 @@ def test_the_products_prove_a_bound_that_no_mechanism_exceeds(
     objective = Objective(W, base.prior, informative)
     A = (optimum.columns.T * optimum.theta) @ optimum.columns
     prices = Prices(objective, np.asarray(np.linalg.solve(A, W.T), dtype=np.float64), np.zeros(answers))
-    found = relaxed(base, prices, A, Limits())
+    found = relaxed_certificate(base, prices, A, Limits())
     assert not found.exact
     assert found.route == "products"
     # what it claims holds on every vertex of the base …
@@ -101,7 +101,7 @@ def test_a_false_certificate_is_caught_by_every_route(informative: bool) -> None
             - (information(optimum.columns, optimum.theta, p) if informative else 0.0)
         )
         assert proved.bound <= F
-    checked = relaxed(ByRows(rows, p), false, A, Limits())
+    checked = relaxed_certificate(ByRows(rows, p), false, A, Limits())
     assert worth(V, checked.prices).max() <= 1e-7
 
 
