@@ -4,7 +4,7 @@
 from xml.etree import ElementTree
 
 import pytest
-from frankly_server.plots import WIDTH, Axis, Mark, curve_plot
+from frankly_analyst.plots import WIDTH, Axis, Mark, curve_plot
 from frankly_server.trends import Trend, TrendPoint, trend_plot
 
 SVG = "{http://www.w3.org/2000/svg}"

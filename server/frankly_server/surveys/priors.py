@@ -86,8 +86,8 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
         for table, path in zip(prior.tables, prior.paths, strict=True):
             _require_public(prior, table, f"{field}.{name}.{path}")
     with named(field), _by_stratum(block):
-        asked = RequestedClaims(_request(block))
-        for x, n in enumerate(asked.prior.shares):
+        requested = RequestedClaims(_request(block))
+        for x, n in enumerate(requested.prior.shares):
             if n == 0:  # the published decoder needs every answer to be possible
                 message = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
                 raise InvalidInput(Problem.PRIOR_VALUE, message, "prior.joint")

@@ -21,7 +21,7 @@ def _truths(value: Any) -> Any:
             raise custom(Problem.DEFINITION_INVALID, _FORMAT)
         return {"around": _truth(value["around"]), "radius": cell(value["radius"])}
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_TRUTHS:
-        raise custom(Problem.DEFINITION_INVALID, _HOW)
+        raise custom(Problem.DEFINITION_INVALID, _FORMAT)
     return tuple(map(_truth, value))
 
 
@@ -50,7 +50,7 @@ _TRUTH_SCHEMA: Final = {"anyOf": [{"enum": list(_NAMES)}, {"type": "array", "ite
 _SCHEMA: Final = {
     "description": "Plausible truths: the mechanism's largest variance over them is the least possible.",
     "anyOf": [
-        {"type": "array", "items": _ONE, "minItems": 1, "maxItems": MAX_TRUTHS},
+        {"type": "array", "items": _TRUTH_SCHEMA, "minItems": 1, "maxItems": MAX_TRUTHS},
         {
             "type": "object",
             "properties": {"around": _TRUTH_SCHEMA, "radius": _CELL_SCHEMA},

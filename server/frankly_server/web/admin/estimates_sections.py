@@ -9,7 +9,6 @@ from frankly_analyst.plots import PlotRow, interval_plot
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.periods import DAYS, PERIODS
-from frankly_server.plots import PlotRow, interval_plot
 from frankly_server.trends import Trend, TrendPoint, trend_plot
 from frankly_server.web import reading
 from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
