@@ -15,7 +15,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.intake.admission import Admitted
 from frankly_server.intake.intake import store
 from frankly_server.intake.tokens import Spend
-from frankly_server.store import NOT_TOLD, Batch, Database, ReportRow
+from frankly_server.store import WITHHELD_STRATUM, Batch, Database, ReportRow
 from frankly_server.store.schema import reports, tokens
 from sqlalchemy import select
 
@@ -77,7 +77,7 @@ def test_full_cells_are_released_and_counted_and_the_others_wait(database: Datab
         assert tx.counts.recount(SURVEY) == []
         # What is pending is read for comparisons with copies alone.
         assert tx.reports.get_many(SURVEY, [row.id for row in west]) == {row.id: row for row in west}
-        assert sum(alike.n for alike in tx.whole.of_document(SURVEY, document.digest)) == len(told)
+        assert sum(alike.n for alike in tx.released_reports.of_document(SURVEY, document.digest)) == len(told)
         assert tx.exporting.number(SURVEY, document.digest, "", "f" * 32) == len(told)
 
 
@@ -114,7 +114,7 @@ def test_what_is_left_at_the_end_is_released_without_its_stratum_or_deleted(
     rest = [row for row in rows if row.strata != full[0].strata]
     told = [*full, *(row for row in rows if row.strata == full[0].strata)]
     if len(rest) >= STEP:
-        told += [replace(row, strata=NOT_TOLD) for row in rest]
+        told += [replace(row, strata=WITHHELD_STRATUM) for row in rest]
     assert (n, set(by_release(database))) == (len(told), {row.id for row in told})
     with database.reading("look") as tx:
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, told), pairs(drawn, told))
