@@ -167,7 +167,7 @@ def test_one_id_under_two_documents_is_refused(sqlite: Database, tmp_path: Path)
 
 def test_what_is_not_installed_is_named() -> None:
     with pytest.raises(InvalidInput, match=r"install frankly-server\[spark\]"):
-        columns.needed("a_module_that_is_nowhere", "spark")
+        columns.optional_module("a_module_that_is_nowhere", "spark")
 
 
 def test_edited_numbers_of_rows_do_not_change_counts(sqlite: Database, tmp_path: Path) -> None:
