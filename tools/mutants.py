@@ -36,7 +36,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("chebyshev=times(chebyshev, worst)", "chebyshev=times(chebyshev, se)"),
         ("simultaneous=times(joint, worst)", "simultaneous=times(normal_quantile(level), worst)"),
         ("1 - 1 / v for v in design_effect", "1 / v for v in design_effect"),
-        ('spreads["margins"].uncut, spreads', 'spreads["margins"].score, spreads'),
+        ('spreads["margins"].uncut,\n', 'spreads["margins"].score,\n'),
         (
             "rows = dict(zip(self.evidence.known, covariance, strict=True))",
             "rows = dict(zip(self.evidence.known, covariance[::-1], strict=True))",

@@ -113,7 +113,11 @@ def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
         return score.law
     low, high = (score.two.low[0], score.two.high[1]) if score.two is not None else score.reach
     chances = np.clip((w - low) / (high - low), 0.0, 1.0) if high > low else np.zeros(len(w))
-    return ScoreLaw(np.array([low, high]), np.array([low, high]), np.stack([1 - chances, chances], axis=1))
+    return ScoreLaw(
+        np.array([low, high]),
+        np.array([low, high]),
+        np.stack([1 - chances, chances], axis=1),
+    )
 
 
 def _mean_ends(score: Score, n: int) -> Ends:
@@ -124,7 +128,11 @@ def _mean_ends(score: Score, n: int) -> Ends:
     return scaled(score.two.low, score.two.high, (share, share))
 
 
-def _upper_of_sum(parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]], limit: float, tilts: FloatArray) -> float:
+def _upper_of_sum(
+    parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]],
+    limit: float,
+    tilts: FloatArray,
+) -> float:
     """Return the least upper end over a grid of λ < 0.
 
     Each part is its law, weights, mean and n.
@@ -153,7 +161,7 @@ def _upper_of_sum(parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]], limi
 def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     """Return ends of a confidence sequence, which hold at all n at once.
 
-    For scores of more than two values.
+    Use this for scores of more than two values, `intervals.sequence_of_two` for two.
 
     Under a truth of value θ each exp(λ Σd)/G(λ, θ)^n is a non-negative supermartingale in n that
     starts at 1, and so is a mixture over λ with fixed weights. It reaches 1/α at any time with
@@ -190,7 +198,13 @@ def _mixed_ends(moments: "MixedMoments", mean: float, n: int, excess: float) -> 
     return low, high
 
 
-def _last_below(moments: "MixedMoments", inside: float, outside: float, n: int, excess: float) -> float:
+def _last_below(
+    moments: "MixedMoments",
+    inside: float,
+    outside: float,
+    n: int,
+    excess: float,
+) -> float:
     """Return the first point from `inside` towards `outside` where the mixture exceeds its limit.
 
     Returns `outside` if it exceeds the limit nowhere between them.
@@ -293,7 +307,13 @@ def _upper(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilt: float)
     return min(float(ends.min()), float(_upper_ends(law, w, mean, limit, -fine / reach).min()))
 
 
-def _upper_ends(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilts: FloatArray) -> FloatArray:
+def _upper_ends(
+    law: ScoreLaw,
+    w: FloatArray,
+    mean: float,
+    limit: float,
+    tilts: FloatArray,
+) -> FloatArray:
     """Return for each λ < 0 max{w·p : M(λ)·p ≥ exp(λ·mean − limit)}, −inf if no p satisfies it."""
     moments = MixedMoments.of(law, w, mean, tilts)
     knots = np.broadcast_to(moments.knots, moments.envelope.shape)
@@ -307,7 +327,11 @@ def _last_reached(knots: FloatArray, values: FloatArray, least: FloatArray) -> F
     last = top - np.argmax(enough[:, ::-1], axis=1)
     after = np.minimum(last + 1, top)
     above, below = values[rows, last], values[rows, after]
-    share = np.where(above > below, (above - least) / np.where(above > below, above - below, 1.0), 0.0)
+    share = np.where(
+        above > below,
+        (above - least) / np.where(above > below, above - below, 1.0),
+        0.0,
+    )
     ends = knots[rows, last] + np.clip(share, 0.0, 1.0) * (knots[rows, after] - knots[rows, last])
     return np.where(enough.any(axis=1), ends, -np.inf)
 
@@ -350,7 +374,10 @@ class MixedMoments:
         worst = (1 - share) * self.envelope[:, before] + share * self.envelope[:, after]
         with np.errstate(divide="ignore"):
             logs = np.log(worst) + self.shift[:, None] + _ROUNDING
-        return np.asarray(np.logaddexp.reduce(_LOG_WEIGHTS[:, None] - n * logs, axis=0), dtype=np.float64)
+        return np.asarray(
+            np.logaddexp.reduce(_LOG_WEIGHTS[:, None] - n * logs, axis=0),
+            dtype=np.float64,
+        )
 
 
 def _concave(knots: FloatArray, values: FloatArray) -> FloatArray:

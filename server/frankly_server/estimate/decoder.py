@@ -46,7 +46,7 @@ class Decoder:
     def apply(self, counts: Sequence[int]) -> tuple[Fraction | None, ...]:
         """Return the exact unbiased estimates from counts per report.
 
-        None if not identifiable or without reports.
+        Returns None if not identifiable or without reports.
         """
         n = sum(counts)
         return tuple(
@@ -100,13 +100,20 @@ def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | 
         if parts is not None:
             return _of_factors(mechanism, parts, targets, design_prior)
     # None stands for the shares, so that the cache need not hash the identity matrix.
-    return _solved(mechanism, None if targets is shares(mechanism.answers) else targets, design_prior)
+    return _solved(
+        mechanism,
+        None if targets is shares(mechanism.answers) else targets,
+        design_prior,
+    )
 
 
-def factor_decoders(mechanism: ProductMechanism, design_prior: tuple[int, ...] | None) -> tuple[Decoder, ...] | None:
+def factor_decoders(
+    mechanism: ProductMechanism,
+    design_prior: tuple[int, ...] | None,
+) -> tuple[Decoder, ...] | None:
     """Return the decoder of each factor's shares, with the prior's margin.
 
-    None if some rank is deficient.
+    Returns None if some rank is deficient.
 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
@@ -139,7 +146,11 @@ def product_shares(parts: Sequence[Decoder], counts: Sequence[int]) -> tuple[Fra
 
 
 @lru_cache(maxsize=64)
-def _solved(mechanism: Table, targets: Targets | None, design_prior: tuple[int, ...] | None) -> Decoder:
+def _solved(
+    mechanism: Table,
+    targets: Targets | None,
+    design_prior: tuple[int, ...] | None,
+) -> Decoder:
     """Return the decoder by exact least squares on the full matrix.
 
     targets : None for the shares.
@@ -156,7 +167,10 @@ def _solved(mechanism: Table, targets: Targets | None, design_prior: tuple[int, 
     gram, weighted, _ = rational.normal_equations(weights, prior)
     # (QᵀΓQ)⁻¹QᵀΓ on the chosen answers: a left inverse of Q there. The weights are denominator · Q,
     # which the factor `mechanism.denominator` below undoes.
-    inverse = rational.solve([[gram[i][j] for j in chosen] for i in chosen], [weighted[i] for i in chosen])
+    inverse = rational.solve(
+        [[gram[i][j] for j in chosen] for i in chosen],
+        [weighted[i] for i in chosen],
+    )
     scaled = [
         [w[j] * mechanism.denominator for j in chosen]
         for w, is_identifiable in zip(rows, identifiable, strict=True)
@@ -168,7 +182,7 @@ def _solved(mechanism: Table, targets: Targets | None, design_prior: tuple[int, 
 
 
 def estimable(mechanism: Table) -> rational.FractionRows:
-    """Return the canonical basis of the estimable targets, the row space of Q (usual orientation)."""
+    """Return a basis of the estimable targets: the canonical one of the row space of Q."""
     return rational.row_echelon(list(zip(*weights_of(mechanism), strict=True)))
 
 
@@ -189,7 +203,10 @@ def _of_factors(
     return Decoder(mechanism, targets, tuple(rows), mechanism.answers, design_prior, fallback)
 
 
-def _margins(mechanism: ProductMechanism, prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
+def _margins(
+    mechanism: ProductMechanism,
+    prior: tuple[int, ...] | None,
+) -> list[tuple[int, ...] | None]:
     if prior is None:
         return [None] * len(mechanism.factors)
     margins = [[0] * factor.answers for factor in mechanism.factors]

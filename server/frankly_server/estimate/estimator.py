@@ -146,7 +146,12 @@ def checked_evidence(
     return evidence_of(mechanism, tally, targets, prior)
 
 
-def evidence_of(mechanism: Source, tally: Checked, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:
+def evidence_of(
+    mechanism: Source,
+    tally: Checked,
+    targets: Targets,
+    prior: tuple[int, ...] | None,
+) -> Evidence:
     """Return the evidence about the targets from checked counts, by the mechanism's kind."""
     if isinstance(mechanism, Joint):
         assert isinstance(tally, dict)  # noqa: S101 - checked_counts
@@ -169,4 +174,9 @@ def nothing_yet(mechanism: Source, targets: Targets, prior: tuple[int, ...] | No
         return evidence_of(mechanism, {}, targets, prior)
     if isinstance(mechanism, DenseMechanism | ProductMechanism):
         return evidence_of(mechanism, [0] * mechanism.reports, targets, prior)
-    return evidence_of(mechanism, SetCounts(0, ((0,) * mechanism.answers,) * mechanism.answers), targets, prior)
+    return evidence_of(
+        mechanism,
+        SetCounts(0, ((0,) * mechanism.answers,) * mechanism.answers),
+        targets,
+        prior,
+    )

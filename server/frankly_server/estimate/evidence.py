@@ -34,7 +34,7 @@ Exact = tuple[Fraction | None, ...]
 def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Exact:
     """Return W·p̂ exactly for every row of the targets, from the shares p̂ of the answers.
 
-    None without shares.
+    Returns None without shares.
     """
     if shares is None:
         return (None,) * len(targets)
@@ -98,8 +98,8 @@ class Evidence(Protocol):
     def likelihood(self) -> tuple[Law, FloatArray] | None:
         """Return (columns of Q up to a factor each, shape (answers, symbols); counts).
 
-        None if symbols were not stored. Symbols without reports may be left out, because the
-        maximum of the likelihood does not depend on them.
+        Returns None if symbols were not stored. Symbols without reports may be left out, because
+        the maximum of the likelihood does not depend on them.
         """
 
     def law(self) -> FloatArray | None:
@@ -123,7 +123,9 @@ def condition_of(mechanism: Table) -> float:
     """Return the condition number of Q."""
     # Singular values of a Kronecker product are the products of those of its factors.
     factors = [mechanism] if isinstance(mechanism, DenseMechanism) else mechanism.factors
-    return float(np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]))
+    return float(
+        np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]),
+    )
 
 
 class Likely:
@@ -219,7 +221,10 @@ class TableEvidence(Likely):
         mechanism, prior = solved.mechanism, solved.design_prior
         factors = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
         decoders = [decoder(mechanism, shares(self.answers), prior)] if factors is None else factors
-        return np.asarray(Kronecker([solved.floats() for solved in decoders]).dense, dtype=np.float64)
+        return np.asarray(
+            Kronecker([solved.floats() for solved in decoders]).dense,
+            dtype=np.float64,
+        )
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
@@ -235,4 +240,7 @@ def _law(table: DenseMechanism) -> FloatArray:
 
 
 def _floats(rows: Sequence[Sequence[Fraction]], width: int) -> FloatArray:
-    return np.array([[float(v) for v in row] for row in rows], dtype=np.float64).reshape(len(rows), width)
+    return np.array([[float(v) for v in row] for row in rows], dtype=np.float64).reshape(
+        len(rows),
+        width,
+    )

@@ -108,7 +108,10 @@ class TableFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
-        return np.asarray(np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True), dtype=np.float64)
+        return np.asarray(
+            np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True),
+            dtype=np.float64,
+        )
 
     def law(self) -> FloatArray:
         """See Factor."""
@@ -116,7 +119,7 @@ class TableFactor:
 
 
 class SetFactor:
-    """Sets.
+    """A mechanism that reports sets of answers.
 
     The statistic is a 1 for the report itself, and the indicators of the answers in the set.
 
@@ -178,7 +181,10 @@ class SetFactor:
         size, (s, t) = self.mechanism.answers, contrast_moments(self.mechanism)
         u = np.eye(size) - 1 / size
         squares = s * (u @ u) + t * u[:, :, None] * u[:, None, :]
-        return np.asarray(squares + (u[:, :, None] + u[:, None, :] + 1 / size) / size, dtype=np.float64)
+        return np.asarray(
+            squares + (u[:, :, None] + u[:, None, :] + 1 / size) / size,
+            dtype=np.float64,
+        )
 
     def law(self) -> FloatArray:
         """See Factor."""

@@ -56,7 +56,11 @@ class Figures:
         self.independent, self.like_draws = population is None, population is None and not census
         # The share of the sampling variance that remains: 1 − n/N of its estimate, (N−n)/(N−1) of
         # its true value.
-        self.estimated_sampling, self.true_sampling = sampling_factors(evidence.n, population, census=census)
+        self.estimated_sampling, self.true_sampling = sampling_factors(
+            evidence.n,
+            population,
+            census=census,
+        )
         self.flags: list[str] = []
 
     def all(self, level: float, beta: Fraction, methods: Collection[str]) -> dict[str, Any]:
@@ -100,13 +104,19 @@ class Figures:
         evidence = self.evidence
         total, privacy, sampling = self._covariances()
         se = self._spread(None if total is None else self._errors(total, privacy))
-        worst = self._spread([self._worst_case(i) for i in range(len(evidence.known))] if evidence.n else None)
+        worst = self._spread(
+            [self._worst_case(i) for i in range(len(evidence.known))] if evidence.n else None,
+        )
         return {
             "unbiased": tuple(None if v is None else float(v) for v in evidence.exact),
             "covariance": self._full(total),
             "se": se,
             "se_privacy": self._part(privacy, self._floors, "privacy_part_negative"),
-            "se_sampling": self._part(sampling, np.zeros(len(evidence.known)), "sampling_part_negative"),
+            "se_sampling": self._part(
+                sampling,
+                np.zeros(len(evidence.known)),
+                "sampling_part_negative",
+            ),
             "worst_case_se": worst,
             "margins": self._margins(se, worst, level, total, methods),
         }
@@ -189,13 +199,14 @@ class Figures:
     def _worst_case(self, i: int) -> float:
         target = self.evidence.W[i]
         c = linear_part(self._truth_moments[i], target, self.true_sampling)
-        return math.sqrt(max(0.0, worst_case_variance(c, target, self.true_sampling)) / self.evidence.n)
+        variance = worst_case_variance(c, target, self.true_sampling)
+        return math.sqrt(max(0.0, variance) / self.evidence.n)
 
     @cached_property
     def _floors(self) -> FloatArray:
         """Return per known target the privacy variance at the projected shares.
 
-        0 for independent draws.
+        Returns 0 for independent draws.
 
         It is a mean of variances over respondents, so it is positive wherever the mechanism adds
         noise.
@@ -304,7 +315,12 @@ class Figures:
         Those about a margin are about the default margin, `score`.
         """
         index = {t: i for i, t in enumerate(self.evidence.known)}
-        of_targets = zip(spreads["unbiased"], spreads["margins"].uncut, spreads["worst_case_se"], strict=True)
+        of_targets = zip(
+            spreads["unbiased"],
+            spreads["margins"].uncut,
+            spreads["worst_case_se"],
+            strict=True,
+        )
         for t, (value, ends, worst) in enumerate(of_targets):
             if t not in index:
                 yield ("not_identifiable",)
@@ -340,7 +356,7 @@ class Figures:
     def _spread(self, values: Sequence[float] | None) -> Values:
         """Return one entry per target from values of the known ones.
 
-        None elsewhere, or without values.
+        Returns None elsewhere, or without values.
         """
         entries: list[float | None] = [None] * self.targets
         for t, value in zip(self.evidence.known, values or (), strict=False):

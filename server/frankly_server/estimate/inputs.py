@@ -33,7 +33,11 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
         return counts
     if isinstance(counts, SetCounts):
-        raise InvalidInput(Problem.COUNTS_INVALID, "give one count for each report symbol", "counts")
+        raise InvalidInput(
+            Problem.COUNTS_INVALID,
+            "give one count for each report symbol",
+            "counts",
+        )
     if isinstance(mechanism, ProductMechanism) and isinstance(counts, Mapping):
         counts = _in_order(mechanism, counts)
     if not isinstance(counts, list | tuple) or len(counts) != mechanism.reports:
@@ -41,7 +45,11 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
         raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
     for y, count in enumerate(counts):
         if type(count) is not int or count < 0:
-            raise InvalidInput(Problem.COUNTS_INVALID, "counts are whole numbers, zero or more", f"counts[{y}]")
+            raise InvalidInput(
+                Problem.COUNTS_INVALID,
+                "counts are whole numbers, zero or more",
+                f"counts[{y}]",
+            )
     return list(counts)
 
 
@@ -57,7 +65,10 @@ def checked_population(n: int, population: int | None, *, census: bool) -> None:
         raise InvalidInput(Problem.COUNTS_INVALID, message, "population")
 
 
-def checked_targets(mechanism: Source, targets: Sequence[Sequence[Fraction | int]] | str) -> Targets:
+def checked_targets(
+    mechanism: Source,
+    targets: Sequence[Sequence[Fraction | int]] | str,
+) -> Targets:
     """Return the targets as fractions, 1 to 4096 rows. Raises InvalidInput(targets_invalid)."""
     if isinstance(targets, tuple) and len(targets) == mechanism.answers and targets is shares(mechanism.answers):
         return targets
@@ -70,7 +81,11 @@ def checked_targets(mechanism: Source, targets: Sequence[Sequence[Fraction | int
         # No floats: decoders are exact, and a float target would make "identifiable" depend on
         # rounding.
         if any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in row):
-            raise InvalidInput(Problem.TARGETS_INVALID, "targets hold finite numbers", f"targets[{t}]")
+            raise InvalidInput(
+                Problem.TARGETS_INVALID,
+                "targets hold finite numbers",
+                f"targets[{t}]",
+            )
     rows = tuple(tuple(v if isinstance(v, Fraction) else Fraction(v) for v in row) for row in targets)
     # The cached object itself: later code recognises the shares by identity (`is`), which is quick.
     all_shares = shares(mechanism.answers)
@@ -95,7 +110,11 @@ def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]
     ordered = [0] * mechanism.reports
     for symbol, n in counts.items():
         index = 0  # row-major, the last factor fastest
-        for y, factor in zip(mechanism.check_symbol(symbol, "counts"), mechanism.factors, strict=True):
+        for y, factor in zip(
+            mechanism.check_symbol(symbol, "counts"),
+            mechanism.factors,
+            strict=True,
+        ):
             index = index * factor.reports + y
         ordered[index] += n
     return ordered

@@ -47,7 +47,11 @@ def estimate_json(obj: Any) -> dict[str, Any]:
     ).to_json()
 
 
-def read_mechanism(obj: Any, needed: Set[str], optional: Set[str]) -> tuple[Mechanism, dict[str, Any]]:
+def read_mechanism(
+    obj: Any,
+    needed: Set[str],
+    optional: Set[str],
+) -> tuple[Mechanism, dict[str, Any]]:
     """Return the mechanism of a request (weights and bits, or kind and params) and its fields.
 
     Raises InvalidInput with the name of the field.
@@ -55,7 +59,11 @@ def read_mechanism(obj: Any, needed: Set[str], optional: Set[str]) -> tuple[Mech
     kind = obj.get("kind", "dense") if isinstance(obj, Mapping) else "dense"
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(Problem.FIELD_TYPE, f"the kinds are {', '.join(KINDS)}", "kind")
-    fields = record(obj, needed | ({"weights", "bits"} if kind == "dense" else {"params"}), optional | {"kind"})
+    fields = record(
+        obj,
+        needed | ({"weights", "bits"} if kind == "dense" else {"params"}),
+        optional | {"kind"},
+    )
     if kind != "dense":
         return KINDS[kind].from_params(fields["params"], "params"), fields
     rows = table(fields["weights"], "weights")

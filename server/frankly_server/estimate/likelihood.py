@@ -93,7 +93,7 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
     freedom = min(freedom, int(np.sum(mean > 0)) - 1)
     if freedom < 1:
         return None
-    # A report that the mechanism cannot send at these shares: impossible, whatever the statistic.
+    # A report that the mechanism cannot send at these shares: impossible, for any statistic.
     if np.any((mean <= 0) & (observed > 0)):
         return 0.0
     used = mean > 0
@@ -104,7 +104,7 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
 def fisher_bound(Q: FloatArray, W: FloatArray, p: FloatArray) -> FloatArray | None:
     """Return the Cramér-Rao bound on each target's variance at n = 1 and shares p.
 
-    None if Q is deficient there.
+    Returns None if Q is deficient there.
 
     The Fisher information about the shares, with their sum free, is QᵀD⁻¹Q. Its inverse less p pᵀ
     is the bound for shares that sum to one (usual orientation; DESIGN §7, `variance`).
@@ -166,7 +166,12 @@ def _objective(Q: Law, rates: FloatArray, p: FloatArray) -> float:
     return float(rates @ np.log(np.maximum(p @ Q, 1e-300)))
 
 
-def _iterated(Q: Law, rates: FloatArray, p: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+def _iterated(
+    Q: Law,
+    rates: FloatArray,
+    p: FloatArray,
+    tolerance: float,
+) -> tuple[FloatArray, float]:
     """Return shares and their gap, which is at most `tolerance` unless all steps were used."""
     if Q.shape[0] ** 2 * Q.shape[1] > _MAX_HESSIAN_OPERATIONS:
         return _expectation_maximisation(Q, rates, p, tolerance, _MAX_STEPS)
@@ -205,7 +210,7 @@ def _expectation_maximisation(
 def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | None:
     """Return shares after a Newton step on L(p) − Σp over p ≥ 0, which is largest at Σp = 1.
 
-    None if stuck.
+    Returns None if stuck.
 
     With the gradient g and H = RᵀR the negative Hessian, the quadratic model at p is largest where
     |Rq − R⁻ᵀ(Hp + g − 1)| is least over q ≥ 0: a non-negative least squares problem [Kim et al.

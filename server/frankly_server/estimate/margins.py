@@ -23,7 +23,7 @@ OF_TWO_ENDS = ("score", "kl", "exact", "sequence")
 class Margins:
     """Margins per target: ends [low, high] for `OF_TWO_ENDS`, half-widths for the others.
 
-    None where unknown.
+    A margin that is not known is None.
 
     score : at each end the wider one of the score interval (Wilson's, for scores of two values) and
     the normal interval; cut to the possible values or to the estimate, whichever is further out.
@@ -65,14 +65,18 @@ def require_level(level: object, field: str = "level") -> float:
     """Return a confidence level strictly between 0 and 1. Raises InvalidInput(confidence_range)."""
     number = None if isinstance(level, bool | str) else _as_float(level)
     if number is None or not 0 < number < 1:
-        raise InvalidInput(Problem.CONFIDENCE_RANGE, "the level lies strictly between 0 and 1: use 0.95", field)
+        raise InvalidInput(
+            Problem.CONFIDENCE_RANGE,
+            "the level lies strictly between 0 and 1: use 0.95",
+            field,
+        )
     return number
 
 
 def normal_quantile(level: float, targets: int = 1) -> float:
     """Return z with P(|Z| ≤ z) = level.
 
-    For several targets, with all of them at the level (Bonferroni).
+    For several targets, all of them hold at the level together (Bonferroni).
     """
     return -NormalDist().inv_cdf((1 - level) / (2 * targets))
 

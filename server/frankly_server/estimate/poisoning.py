@@ -16,7 +16,7 @@ Ends = tuple[Fraction, Fraction]
 class Poisoning:
     """Largest possible shifts of each estimate by fake reports.
 
-    None where a target is not identifiable.
+    An entry is None if its target is not identifiable.
 
     up : the fakes may have raised the estimate by this much, so the honest one may be lower by it.
     down : they may have lowered it by this much.
@@ -26,7 +26,11 @@ class Poisoning:
     down: Values
 
 
-def poisoning(ends: Sequence[Ends | None], estimates: Sequence[Fraction | None], beta: Fraction) -> Poisoning:
+def poisoning(
+    ends: Sequence[Ends | None],
+    estimates: Sequence[Fraction | None],
+    beta: Fraction,
+) -> Poisoning:
     """Return the largest shifts of the observed estimates if a share `beta` of all reports is fake.
 
     ends : the least and the largest decoded value of one report, per target. With the honest
@@ -51,5 +55,9 @@ def checked_beta(value: object, field: str = "beta") -> Fraction:
     """Return the share of fakes, in [0, 1), exactly. Raises InvalidInput(field_type)."""
     # At β = 1 no honest report is left and the odds β/(1−β) are infinite.
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value < 1:
-        raise InvalidInput(Problem.FIELD_TYPE, "give the share of fake reports, from 0 to below 1", field)
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "give the share of fake reports, from 0 to below 1",
+            field,
+        )
     return Fraction(value)

@@ -32,7 +32,10 @@ class Homogeneity:
     p: float
 
 
-def homogeneity(values: Sequence[FloatArray], covariances: Sequence[FloatArray]) -> Homogeneity | None:
+def homogeneity(
+    values: Sequence[FloatArray],
+    covariances: Sequence[FloatArray],
+) -> Homogeneity | None:
     """Return T = Σ_v (x_v − x̄)ᵀΣ_v⁺(x_v − x̄) with its p-value, None without freedom.
 
     x̄ = (Σ_v Σ_v⁺)⁺ Σ_v Σ_v⁺x_v is the inverse-covariance mean. The degrees of freedom are Σ_v rank
@@ -74,7 +77,11 @@ def weighted_root(weights: Sequence[Values], errors: Sequence[Values]) -> Values
     return tuple(None if v is None else sqrt(v) for v in squares)
 
 
-def combined_ends(weights: Sequence[Values], values: Sequence[Values], ends: Sequence[Pairs]) -> Pairs:
+def combined_ends(
+    weights: Sequence[Values],
+    values: Sequence[Values],
+    ends: Sequence[Pairs],
+) -> Pairs:
     """Return the ends of a weighted sum of estimates from theirs (MOVER) [Zou and Donner 2008].
 
     On either side the distances from the estimate, times the weights, add in squares, as multiples
@@ -97,7 +104,10 @@ def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
     """
     scores = [dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True)) for part in parts]
     return tuple(
-        chernoff.kl_of_sum([(*known[t], part.n) for known, part in zip(scores, parts, strict=True)], level)
+        chernoff.kl_of_sum(
+            [(*known[t], part.n) for known, part in zip(scores, parts, strict=True)],
+            level,
+        )
         if all(t in known for known in scores)
         else None
         for t in range(len(parts[0].exact))

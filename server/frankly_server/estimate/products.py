@@ -30,7 +30,12 @@ class ProductEvidence(Likely):
     symbol, row-major.
     """
 
-    def __init__(self, mechanism: ProductMechanism, parts: Sequence[Decoder], counts: Sequence[int]) -> None:
+    def __init__(
+        self,
+        mechanism: ProductMechanism,
+        parts: Sequence[Decoder],
+        counts: Sequence[int],
+    ) -> None:
         self._mechanism, self._parts, self._counts = mechanism, parts, tuple(counts)
         self.n, self.answers, self.rank = sum(counts), mechanism.answers, mechanism.answers
         self.fallback = any(part.fallback for part in parts)
@@ -90,19 +95,29 @@ class ProductEvidence(Likely):
 
     def _second(self, rates: FloatArray) -> FloatArray:
         """Return V diag(rates) Vᵀ; the values of a pair of cells are products over factors."""
-        pairs = Kronecker([(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders])
-        by_factor = (pairs @ rates).reshape([size for answers in self._sizes for size in (answers, answers)])
+        pairs = Kronecker(
+            [(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders],
+        )
+        by_factor = (pairs @ rates).reshape(
+            [size for answers in self._sizes for size in (answers, answers)],
+        )
         # The axes come as (cell, other cell) of each factor; the cells' axes belong first, then the
         # others'.
         axes = [*range(0, by_factor.ndim, 2), *range(1, by_factor.ndim, 2)]
-        return np.asarray(by_factor.transpose(axes).reshape(self.answers, self.answers), dtype=np.float64)
+        return np.asarray(
+            by_factor.transpose(axes).reshape(self.answers, self.answers),
+            dtype=np.float64,
+        )
 
 
 def _dense(factors: Sequence[FloatArray]) -> FloatArray:
     return np.asarray(Kronecker(factors).dense, dtype=np.float64)
 
 
-def corners(left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+def corners(
+    left: tuple[Fraction, Fraction],
+    right: tuple[Fraction, Fraction],
+) -> tuple[Fraction, Fraction]:
     """Return the least and the largest product of a value from each of two intervals."""
     products = [a * b for a in left for b in right]
     return min(products), max(products)

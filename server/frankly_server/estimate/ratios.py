@@ -65,7 +65,8 @@ class Pair:
             v @ self.weights,
             np.einsum("i,j,ijx->x", v, v, self.linear),
         )
-        below, above = reaches(value, self.n, float(v @ self.mean @ v), w, c, self.local, self.sampling, z)
+        total = float(v @ self.mean @ v)
+        below, above = reaches(value, self.n, total, w, c, self.local, self.sampling, z)
         below, above = max(below, normal), max(above, normal)
         if below + above <= VANISHED * z * sqrt(max(0.0, float(c.max())) / self.n):
             # As in `TargetEnds.score`: if every estimated variance vanishes, the worst-case
@@ -84,7 +85,7 @@ def pairs_of(
 ) -> list[Pair | None]:
     """Return pairs from evidence about targets a, b, a + b for each pair.
 
-    None where one is not identifiable.
+    Returns None where one is not identifiable.
 
     covariances : of a and b, per pair. scales : factors on a and b, shape (2,) per pair. sampling :
     the share of the sampling variance that remains. level : of the interval.
@@ -107,7 +108,9 @@ def pairs_of(
         linear = np.array([[linear_parts[0], cross], [cross, linear_parts[1]]]) * square[:, :, None]
         mean = linear @ shares if shares is not None else observed[np.ix_((i, j), (i, j))] * square
         values = np.array([float(evidence.exact[t] or 0) for t in targets[:2]]) * scale
-        pairs.append(Pair(evidence.n, values, covariance * square, w, linear, mean, sampling, local))
+        pairs.append(
+            Pair(evidence.n, values, covariance * square, w, linear, mean, sampling, local),
+        )
     return pairs
 
 
@@ -163,7 +166,10 @@ def _last(holds: Callable[[float], bool], side: int, more: Sequence[float]) -> f
     # From outside, because the set may have gaps: then the interval covers them, which is the safe
     # side.
     steps = [*np.linspace(pi / 2, 0, _ANGLES, endpoint=False), *(pi / 2 * 0.5 ** np.arange(6, 40))]
-    angles = sorted({*map(float, steps), *(side * angle for angle in more if side * angle > 0)}, reverse=True)
+    angles = sorted(
+        {*map(float, steps), *(side * angle for angle in more if side * angle > 0)},
+        reverse=True,
+    )
     outside = pi / 2
     for angle in angles:
         if holds(side * angle):

@@ -71,7 +71,11 @@ def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray)
     residual = rates[left, right] - without - slope * (members @ (np.diagonal(rates) - q0))
     spread = _covariance(mechanism, np.vstack([np.eye(len(chosen)), members]), q)
     # rounding: a variance below the rounding of these is that of a residual that is always 0.
-    return _quadratic(residual, mixing @ spread @ mixing.T / n, float(np.diagonal(spread).max()) / n)
+    return _quadratic(
+        residual,
+        mixing @ spread @ mixing.T / n,
+        float(np.diagonal(spread).max()) / n,
+    )
 
 
 def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> FloatArray:
@@ -80,7 +84,9 @@ def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> F
     groups : 0 or 1, shape (groups, answers). Two groups are in the set if their union is: m
     answers, one of which is the truth with the probability of the sum of their shares.
     """
-    without, with_truth = np.array([(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))]).T
+    without, with_truth = np.array(
+        [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))],
+    ).T
     shared = groups @ groups.T
     sizes = np.diagonal(shared)
     union = np.rint(sizes[:, None] + sizes[None, :] - shared).astype(int)

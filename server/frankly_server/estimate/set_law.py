@@ -17,7 +17,10 @@ SetMechanism = UnaryMechanism | SubsetMechanism
 def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
     """Return (q1, q0): the probabilities that the true answer, and another one, is in the set."""
     if isinstance(mechanism, UnaryMechanism):
-        return Fraction(mechanism.keep, mechanism.denominator), Fraction(mechanism.flip, mechanism.denominator)
+        return Fraction(mechanism.keep, mechanism.denominator), Fraction(
+            mechanism.flip,
+            mechanism.denominator,
+        )
     inside = Fraction(mechanism.inside, mechanism.denominator)
     # All `size` places go to other answers if the truth is left out, one fewer if not: on average
     # size − inside.
@@ -36,7 +39,10 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
         """Return the probability that a uniform set of `places` false answers holds m given."""
         return perm(places, m) / perm(false_answers, m) if m <= false_answers else 0.0
 
-    return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(size - 1, m - 1)
+    return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(
+        size - 1,
+        m - 1,
+    )
 
 
 def contrast_moments(mechanism: SetMechanism) -> tuple[float, float]:
@@ -61,7 +67,10 @@ def set_columns(mechanism: SetMechanism, masks: Sequence[int]) -> FloatArray:
     keep (1 − flip) : (1 − keep) flip for unary, and inside (answers − size) : (1 − inside) size for
     subset.
     """
-    held = np.array([[mask >> x & 1 for mask in masks] for x in range(mechanism.answers)], dtype=bool)
+    held = np.array(
+        [[mask >> x & 1 for mask in masks] for x in range(mechanism.answers)],
+        dtype=bool,
+    )
     D = mechanism.denominator
     if isinstance(mechanism, UnaryMechanism):
         within, without = (

@@ -119,7 +119,10 @@ class SetEvidence:
         self.rank = mechanism.answers if self._q1 != self._q0 else 1
         estimable = [t for t, w in enumerate(targets) if self.rank > 1 or len(set(w)) == 1]
         self.known = estimable if self._q1 != self._q0 else []
-        self.W = np.array([[float(v) for v in targets[t]] for t in self.known]).reshape(len(self.known), self.answers)
+        self.W = np.array([[float(v) for v in targets[t]] for t in self.known]).reshape(
+            len(self.known),
+            self.answers,
+        )
         self._k = float(self._q1 - self._q0) or 1.0
         # As in the module's docstring: a target is its mean over the answers plus a contrast.
         self._level = np.mean(self.W, axis=1, keepdims=True)
@@ -222,7 +225,12 @@ class SetEvidence:
         if p is None:
             return None
         near = onto_simplex(np.array([float(v) for v in p if v is not None])) if best is None else best
-        return set_fit(self._mechanism, self.n, np.array(self._counts.pairs, dtype=np.float64), near)
+        return set_fit(
+            self._mechanism,
+            self.n,
+            np.array(self._counts.pairs, dtype=np.float64),
+            near,
+        )
 
     def _score(self, t: int, reach: tuple[Fraction, Fraction]) -> Score:
         """Return the score of a target: of two values for one answer, else from listed sets."""
@@ -234,7 +242,10 @@ class SetEvidence:
             return Score(mean, (low, high))
         masks = list(self._mechanism.symbols())
         count_of = None if self._counts.symbols is None else dict(self._counts.symbols)
-        bits = np.array([[mask >> x & 1 for mask in masks] for x in range(self.answers)], dtype=np.float64)
+        bits = np.array(
+            [[mask >> x & 1 for mask in masks] for x in range(self.answers)],
+            dtype=np.float64,
+        )
         i = self.known.index(t)
         values = self._level[i] + self._contrast[i] @ bits / self._k
         counts = None if count_of is None else [count_of.get(mask, 0) for mask in masks]
@@ -252,4 +263,7 @@ class SetEvidence:
         return Score(mean, reach, two, informative=min(count, self.n - count), of_bit=of_bit)
 
     def _decoded(self, second: FloatArray) -> FloatArray:
-        return np.asarray(self._contrast @ (second / self._k**2) @ self._contrast.T, dtype=np.float64)
+        return np.asarray(
+            self._contrast @ (second / self._k**2) @ self._contrast.T,
+            dtype=np.float64,
+        )

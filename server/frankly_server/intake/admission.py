@@ -95,7 +95,13 @@ class Admission:
             raise InvalidInput(Problem.SYMBOL_UNKNOWN, message, "y")
         for i, (symbol, mechanism) in enumerate(zip(report.symbols, self.mechanisms, strict=True)):
             mechanism.check_symbol(symbol, f"y[{i}]")
-        return ReportRow(self.survey, report.id, self.document, report.symbols, self._stratum(report.strata))
+        return ReportRow(
+            self.survey,
+            report.id,
+            self.document,
+            report.symbols,
+            self._stratum(report.strata),
+        )
 
     def require_open(self, now: datetime) -> None:
         """Raise InvalidInput: too_early before the survey opens, closed after it closes."""
@@ -111,12 +117,20 @@ class Admission:
         """Return the stratum as canonical JSON, or "" if the survey has no public questions."""
         if answers.keys() != self.strata.keys():
             names = ", ".join(self.strata) or "none"
-            raise InvalidInput(Problem.STRATA_INVALID, f"this survey's public questions are: {names}", "strata")
+            raise InvalidInput(
+                Problem.STRATA_INVALID,
+                f"this survey's public questions are: {names}",
+                "strata",
+            )
         stored = []
         for question, choices in self.strata.items():
             if answers[question] not in choices:
                 field = f"strata.{question}"
-                raise InvalidInput(Problem.STRATA_INVALID, "not one of the question's choices", field)
+                raise InvalidInput(
+                    Problem.STRATA_INVALID,
+                    "not one of the question's choices",
+                    field,
+                )
             stored.append(choices[answers[question]])
         return f"{{{','.join(stored)}}}" if stored else ""
 
@@ -143,7 +157,7 @@ class Admissions:
         self._by_digest: dict[str, Admission] = {}  # never expires, because documents never change
 
     def admit(self, survey_id: str, report: Any, now: datetime) -> Admitted | InvalidInput:
-        """Return the admitted report (from its bytes or parsed JSON), or the reason of its refusal."""
+        """Return the admitted report (of bytes or parsed JSON), or the reason of its refusal."""
         try:
             parsed = Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
             admission = self._by_digest.get(parsed.doc) or self._load(survey_id, parsed.doc)
@@ -152,14 +166,20 @@ class Admissions:
                 self.require_survey(survey_id)
                 message = "the report names a document that is not this survey's; fetch the survey again"
                 raise InvalidInput(Problem.DOC_MISMATCH, message, "doc")
-            return Admitted(admission.admit(parsed, now), admission.door.spend(survey_id, parsed.token))
+            return Admitted(
+                admission.admit(parsed, now),
+                admission.door.spend(survey_id, parsed.token),
+            )
         except InvalidInput as refusal:
             return refusal
 
     def require_survey(self, survey_id: str) -> None:
         """Raise InvalidInput(survey_unknown) unless the survey is published."""
         if not self.is_published(survey_id):
-            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link")
+            raise InvalidInput(
+                Problem.SURVEY_UNKNOWN,
+                "no survey is published under this id; check the link",
+            )
 
     def is_published(self, survey_id: str) -> bool:
         """Return True if this survey has a published document."""

@@ -129,7 +129,8 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
     results: list[Result] = []
     for row in (report.row for report in admitted):
         if row.id in new and row.id not in refused:
-            new.remove(row.id)  # later reports of this batch with the same id repeat or contradict it
+            # Later reports of this batch with the same id repeat this one or contradict it.
+            new.remove(row.id)
             results.append(Outcome("accepted", row.id))
         else:
             earlier = stored.get(row.id, first[row.id].row)
@@ -141,5 +142,9 @@ def _repeated(row: ReportRow, stored: ReportRow) -> Result:
     # The last release of a survey removes the stratum of reports in small cells: a copy may differ
     # in that.
     if stored not in (row, replace(row, strata=WITHHELD_STRATUM)):
-        return InvalidInput(Problem.ID_CONFLICT, "another report with this id came first and is kept", "id")
+        return InvalidInput(
+            Problem.ID_CONFLICT,
+            "another report with this id came first and is kept",
+            "id",
+        )
     return Outcome("duplicate", row.id)

@@ -99,7 +99,13 @@ class Releasing:
                 "closed",
                 "archived",
             )
-            n = tx.releases.release(row.survey, row.digest, rule.step, format_time(now), is_over=is_over)
+            n = tx.releases.release(
+                row.survey,
+                row.digest,
+                rule.step,
+                format_time(now),
+                is_over=is_over,
+            )
             _close_if_met(tx, row.survey)
         return n
 

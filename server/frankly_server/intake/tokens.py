@@ -58,10 +58,18 @@ class TokenDoor:
         """
         if self.verifier is None:
             if token is not None:
-                raise InvalidInput(Problem.TOKEN_INVALID, "this survey takes no token: send null", "token")
+                raise InvalidInput(
+                    Problem.TOKEN_INVALID,
+                    "this survey takes no token: send null",
+                    "token",
+                )
             return None
         if token is None:
-            raise InvalidInput(Problem.TOKEN_INVALID, "this survey needs the token you were given", "token")
+            raise InvalidInput(
+                Problem.TOKEN_INVALID,
+                "this survey needs the token you were given",
+                "token",
+            )
         return Spend(self.verifier.spend_hash(survey, token), self.invited)
 
 
@@ -77,7 +85,11 @@ class Invites:
         Raises InvalidInput: survey_unknown, or field_type if count is not in 1 … MAX_INVITES.
         """
         if not 1 <= count <= MAX_INVITES:
-            raise InvalidInput(Problem.FIELD_TYPE, f"make 1 to {MAX_INVITES} tokens at a time", "count")
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                f"make 1 to {MAX_INVITES} tokens at a time",
+                "count",
+            )
         raw = [secrets.token_bytes(INVITE_BYTES) for _ in range(count)]
         with self._database.transaction("make invites") as tx:
             row = tx.surveys.by_name(survey) or tx.surveys.get(survey)
@@ -88,10 +100,14 @@ class Invites:
         return [encode_token(token) for token in raw]
 
 
-def spend_all(tx: Transaction, survey: str, spends: Sequence[tuple[str, Spend]]) -> dict[str, InvalidInput]:
+def spend_all(
+    tx: Transaction,
+    survey: str,
+    spends: Sequence[tuple[str, Spend]],
+) -> dict[str, InvalidInput]:
     """Spend the tokens of (report id, token) pairs.
 
-    Return report id -> refusal for those that fail.
+    Returns report id -> refusal for those that fail.
 
     Of several reports with one token the first one gets it. Locks are taken in the order of hashes.
     """
@@ -118,7 +134,15 @@ def _hashes(spends: Sequence[tuple[str, Spend]], *, invited: bool) -> list[str]:
 
 def _refusal(token_hash: str, spent: set[str], foreign: set[str]) -> InvalidInput:
     if token_hash in spent:
-        return InvalidInput(Problem.TOKEN_SPENT, "this token has been used: one report each", "token")
+        return InvalidInput(
+            Problem.TOKEN_SPENT,
+            "this token has been used: one report each",
+            "token",
+        )
     if token_hash in foreign:
         return InvalidInput(Problem.TOKEN_FOREIGN, "this token is for another survey", "token")
-    return InvalidInput(Problem.TOKEN_INVALID, "the token does not open this survey; use yours", "token")
+    return InvalidInput(
+        Problem.TOKEN_INVALID,
+        "the token does not open this survey; use yours",
+        "token",
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scaling out: reports exported as Parquet segments, counted elsewhere, estimated by the same code."""
+"""Scaling out: reports exported as Parquet segments, counted and estimated elsewhere."""
 
 from frankly_server.scale.counting import ExportCounts, count
 from frankly_server.scale.duck import DuckDB

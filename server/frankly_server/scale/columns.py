@@ -36,7 +36,11 @@ def optional_module(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise InvalidInput(Problem.UNSUPPORTED, f"install frankly-server[{extra}] for this", extra) from None
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"install frankly-server[{extra}] for this",
+            extra,
+        ) from None
 
 
 def schema(layout: Layout) -> Any:

@@ -109,7 +109,10 @@ def _complete_manifest(folder: Path) -> Manifest:
     if manifest is None:
         raise ExportBroken("there is no export here: see `frankly scale export`", str(folder.name))
     if not manifest.complete:
-        raise ExportBroken("this export is not finished: run `frankly scale export` again", str(folder.name))
+        raise ExportBroken(
+            "this export is not finished: run `frankly scale export` again",
+            str(folder.name),
+        )
     return manifest
 
 
@@ -121,7 +124,9 @@ def _require_disjoint_ids(
     if len(nonempty) > 1:
         ids = engine.distinct([path for paths in nonempty for path in paths])
         if ids != sum(counts.reports for counts in by_digest.values()):
-            raise ExportBroken("an id stands for reports of two versions: these exports do not belong together")
+            raise ExportBroken(
+                "an id stands for reports of two versions: these exports do not belong together",
+            )
 
 
 class _ExportDatabase:
@@ -160,7 +165,13 @@ class _ExportDocuments:
             return []
         # `source` is the digest of a draft, which exports do not hold; estimates do not read it.
         return [
-            DocumentRow(exported.digest, survey, exported.version, exported.digest, exported.envelope)
+            DocumentRow(
+                exported.digest,
+                survey,
+                exported.version,
+                exported.digest,
+                exported.envelope,
+            )
             for exported in self._counts.documents
         ]
 

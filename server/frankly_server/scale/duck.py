@@ -12,7 +12,7 @@ from typing import Any, Final
 from frankly_server.scale.columns import ID, STRATUM, block_column, optional_module
 from frankly_server.scale.engines import (
     NO_BLOCK,
-    Cell,
+    CountCell,
     DocumentCounts,
     GroupedReports,
     require_one_report_per_id,
@@ -40,7 +40,7 @@ class DuckDB:
 
         Equal ids are in one slice, so the counts of slices add up.
         """
-        cells: Counter[Cell] = Counter()
+        cells: Counter[CountCell] = Counter()
         reports = 0
         with self._connected() as connection:
             for _ in self._sliced(connection, files, rows):
@@ -50,10 +50,15 @@ class DuckDB:
                 reports += n
                 for statement in _statements(layout):
                     for *cell, cell_count in connection.execute(statement).fetchall():
-                        cells[Cell(*cell)] += cell_count
+                        cells[CountCell(*cell)] += cell_count
         return DocumentCounts(cells, reports)
 
-    def grouped_reports(self, files: Sequence[Path], layout: Layout, rows: int) -> Iterator[GroupedReports]:
+    def grouped_reports(
+        self,
+        files: Sequence[Path],
+        layout: Layout,
+        rows: int,
+    ) -> Iterator[GroupedReports]:
         """Group slice by slice; equal contents in two slices are yielded twice."""
         columns = ", ".join(map(block_column, range(len(layout.radices))))
         with self._connected() as connection:
@@ -89,7 +94,9 @@ class DuckDB:
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         duckdb = optional_module("duckdb", "duckdb")
-        with duckdb.connect(config={"memory_limit": self.memory, "threads": self.threads}) as connection:
+        with duckdb.connect(
+            config={"memory_limit": self.memory, "threads": self.threads},
+        ) as connection:
             yield connection
 
 
@@ -113,7 +120,14 @@ def _statements(layout: Layout) -> Iterable[str]:
         yield _select(block, other, block_column(block), block_column(other), "t")
 
 
-def _select(block: int, other: int, symbol: str, other_symbol: str, source: str, where: str = "true") -> str:
+def _select(
+    block: int,
+    other: int,
+    symbol: str,
+    other_symbol: str,
+    source: str,
+    where: str = "true",
+) -> str:
     # Only our own names and numbers become part of a statement, never a value from a report.
     return (
         f"SELECT {block}, {other}, {STRATUM}, {symbol}, {other_symbol}, count(*) FROM {source} WHERE {where} "  # noqa: S608

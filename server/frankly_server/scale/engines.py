@@ -14,10 +14,10 @@ from frankly_server.scale.manifest import ExportBroken
 from frankly_server.store import Layout
 
 NO_BLOCK: Final = -1
-"""`Cell.other` of a block that is counted by itself."""
+"""`CountCell.other` of a block that is counted by itself."""
 
 
-class Cell(NamedTuple):
+class CountCell(NamedTuple):
     """Key of a count: as `store.CountKey` if `other` is NO_BLOCK, else as `store.PairKey`."""
 
     block: int
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
 class DocumentCounts(NamedTuple):
     """Counts of one document, and the number of its distinct reports."""
 
-    cells: Counter[Cell]
+    cells: Counter[CountCell]
     reports: int
 
 
@@ -48,7 +48,12 @@ class Engine(Protocol):
         """
         ...
 
-    def grouped_reports(self, files: Sequence[Path], layout: Layout, rows: int) -> Iterator[GroupedReports]:
+    def grouped_reports(
+        self,
+        files: Sequence[Path],
+        layout: Layout,
+        rows: int,
+    ) -> Iterator[GroupedReports]:
         """Yield the reports grouped by contents, each id once, in no order.
 
         A group may come in parts.
@@ -65,4 +70,6 @@ class Engine(Protocol):
 def require_one_report_per_id(rows: int, ids: int) -> None:
     """Raise ExportBroken if there are more distinct rows than ids."""
     if rows != ids:
-        raise ExportBroken(f"{rows - ids} ids stand for more than one report: these exports do not belong together")
+        raise ExportBroken(
+            f"{rows - ids} ids stand for more than one report: these exports do not belong together",
+        )

@@ -59,7 +59,10 @@ def _locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ExportBroken("another export is writing to this folder: wait for it", "folder") from None
+            raise ExportBroken(
+                "another export is writing to this folder: wait for it",
+                "folder",
+            ) from None
         yield
 
 
@@ -80,12 +83,19 @@ def _export_locked(database: Database, survey: str, folder: Path, rows: int) -> 
 def _start(database: Database, survey: str, previous: Manifest | None) -> Manifest:
     """Return a manifest of all published versions with the segments that are still up to date."""
     if previous is not None and previous.survey != survey:
-        raise ExportBroken("this folder holds the export of another survey: choose another folder", "folder")
+        raise ExportBroken(
+            "this folder holds the export of another survey: choose another folder",
+            "folder",
+        )
     segments_of = {} if previous is None else {row.digest: row.segments for row in previous.documents}
     with database.reading("begin export") as tx:
         rows = tx.documents.versions(survey)
         if not rows:
-            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id", "survey")
+            raise InvalidInput(
+                Problem.SURVEY_UNKNOWN,
+                "no survey is published under this id",
+                "survey",
+            )
         documents = []
         for row in rows:
             segments = tuple(
@@ -108,7 +118,14 @@ def _gaps(segments: Sequence[Segment]) -> Iterator[Range]:
         yield reached, LAST
 
 
-def _fill(database: Database, folder: Path, manifest: Manifest, index: int, gap: Range, rows: int) -> Manifest:
+def _fill(
+    database: Database,
+    folder: Path,
+    manifest: Manifest,
+    index: int,
+    gap: Range,
+    rows: int,
+) -> Manifest:
     """Export a range of the document at `index`, segment by segment; return the new manifest.
 
     The manifest on disk is replaced after every segment, so that a killed run repeats one at most.

@@ -57,7 +57,10 @@ class Segment:
         except OSError:
             raise ExportBroken("a segment is missing or cannot be read", self.file) from None
         if digest != self.sha256:
-            raise ExportBroken("a segment is not the one the manifest names: export it again", self.file)
+            raise ExportBroken(
+                "a segment is not the one the manifest names: export it again",
+                self.file,
+            )
         return path
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from frankly_server.scale.columns import ID, STRATUM, block_column, optional_module
 from frankly_server.scale.engines import (
     NO_BLOCK,
-    Cell,
+    CountCell,
     DocumentCounts,
     GroupedReports,
     require_one_report_per_id,
@@ -43,11 +43,15 @@ class Spark:
         with self._session() as spark:
             functions = optional_module("pyspark.sql.functions", "spark")
             once = _once(functions, spark, files)
-            single_cells = functions.array_compact(functions.array(*_spark_cells(functions, layout)))
-            all_cells = functions.flatten(functions.array(single_cells, *_spark_pairs(functions, layout)))
+            single_cells = functions.array_compact(
+                functions.array(*_spark_cells(functions, layout)),
+            )
+            all_cells = functions.flatten(
+                functions.array(single_cells, *_spark_pairs(functions, layout)),
+            )
             exploded = once.select(functions.explode(all_cells).alias("cell"))
             rows_of_cells = exploded.groupBy("cell").count().collect()
-        totals = Counter({Cell(*row["cell"]): int(row["count"]) for row in rows_of_cells})
+        totals = Counter({CountCell(*row["cell"]): int(row["count"]) for row in rows_of_cells})
         conflicts = sum(totals.pop(cell) for cell in list(totals) if cell.block == _CONFLICT)
         reports = sum(totals.pop(cell) for cell in list(totals) if cell.block == _REPORT)
         require_one_report_per_id(reports + conflicts, reports)
@@ -90,15 +94,24 @@ def _once(functions: Any, spark: Any, files: Sequence[Path]) -> Any:
     """
     rows = spark.read.parquet(*map(str, files))
     contents = functions.struct(*[name for name in rows.columns if name != ID])
-    return rows.groupBy(ID).agg(functions.min(contents).alias("a"), functions.max(contents).alias("z"))
+    return rows.groupBy(ID).agg(
+        functions.min(contents).alias("a"),
+        functions.max(contents).alias("z"),
+    )
 
 
 def _spark_cells(functions: Any, layout: Layout) -> Iterator[Any]:
     """Yield the struct of each cell that a report adds one to, pseudo blocks included."""
     is_one_report = functions.col("a").eqNullSafe(functions.col("z"))
     # `when` without `otherwise` is NULL, which array_compact drops.
-    yield functions.when(is_one_report, _struct(functions, _REPORT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""))
-    yield functions.when(~is_one_report, _struct(functions, _CONFLICT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""))
+    yield functions.when(
+        is_one_report,
+        _struct(functions, _REPORT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""),
+    )
+    yield functions.when(
+        ~is_one_report,
+        _struct(functions, _CONFLICT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""),
+    )
     for block, sizes in enumerate(layout.radices):
         symbol = _spark_column(functions, block) if sizes else NO_NUMBER
         yield _struct(functions, block, NO_BLOCK, symbol, NO_NUMBER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Database access: tables, named transactions (`Database`), and one class per table or view of it."""
+"""Database access: named transactions (`Database`) and one class per table."""
 
 from frankly_server.store.accounts import AccountRow
 from frankly_server.store.api_keys import ApiKeyRow
@@ -8,7 +8,7 @@ from frankly_server.store.backup import BackupBroken, Contents
 from frankly_server.store.backup import restore as restore_backup
 from frankly_server.store.backup import save as save_backup
 from frankly_server.store.backup import verify as read_back
-from frankly_server.store.batches import Batch
+from frankly_server.store.batches import ReleasedBatch
 from frankly_server.store.counts import CountKey, DayKey, Difference, PairKey
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
@@ -28,7 +28,6 @@ __all__ = [
     "ApiKeyRow",
     "AuditEvent",
     "BackupBroken",
-    "Batch",
     "Contents",
     "CountKey",
     "Database",
@@ -39,6 +38,7 @@ __all__ = [
     "Layout",
     "LogEntry",
     "PairKey",
+    "ReleasedBatch",
     "ReportRow",
     "StoreUnavailable",
     "SurveyRow",

@@ -61,4 +61,6 @@ class AccountsTable:
 
     def change(self, account_id: str, **values: str | int | None) -> None:
         """Set columns of one account."""
-        self._connection.execute(update(accounts).where(accounts.c.id == account_id).values(**values))
+        self._connection.execute(
+            update(accounts).where(accounts.c.id == account_id).values(**values),
+        )

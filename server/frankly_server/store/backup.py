@@ -63,7 +63,10 @@ def save(database: Database, target: BinaryIO) -> Contents:
             digests[name] = _write_table(archive, name, _lines(tx, name))
         _require_counts(tx)
 
-        archive.writestr(_entry(_MANIFEST), json.dumps(_manifest(digests), indent=1, sort_keys=True))
+        archive.writestr(
+            _entry(_MANIFEST),
+            json.dumps(_manifest(digests), indent=1, sort_keys=True),
+        )
     return Contents(SCHEMA_VERSION, digests)
 
 
@@ -90,7 +93,10 @@ def restore(database: Database, source: BinaryIO) -> Contents:
     with _opened(source) as archive, database.transaction("restore") as tx:
         contents = _read_manifest(archive)
         if not tx.tables.is_empty():
-            raise BackupBroken("the database holds data already; restore into a new one", "database_url")
+            raise BackupBroken(
+                "the database holds data already; restore into a new one",
+                "database_url",
+            )
         for name in contents.tables:
             try:
                 tx.tables.fill(name, _read_table(archive, name, contents))
@@ -179,10 +185,14 @@ def _read_manifest(archive: zipfile.ZipFile) -> Contents:
     return Contents(contents.schema, {name: contents.tables[name] for name in TABLES})
 
 
-def _read_table(archive: zipfile.ZipFile, name: str, contents: Contents) -> Iterator[dict[str, Any]]:
+def _read_table(
+    archive: zipfile.ZipFile,
+    name: str,
+    contents: Contents,
+) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table.
 
-    Raise BackupBroken at the end if they do not match the manifest.
+    Raises BackupBroken at the end if they do not match the manifest.
     """
     digest, n = hashlib.sha256(), 0
     try:

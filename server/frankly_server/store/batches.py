@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 from frankly_server.store.schema import batches, documents
 
 
-class Batch(NamedTuple):
+class ReleasedBatch(NamedTuple):
     """One batch of `n` reports.
 
     release : 1, 2, … within the document. released : time of the release, UTC, RFC 3339.
@@ -48,15 +48,17 @@ class BatchesTable:
         query = select(newest).where(batches.c.document == digest)
         return int(self._connection.execute(query).scalar_one())
 
-    def of_document(self, digest: str) -> Sequence[Batch]:
+    def of_document(self, digest: str) -> Sequence[ReleasedBatch]:
         """Return the batches of a document, by release and stratum."""
         columns = batches.c.release, batches.c.stratum, batches.c.released, batches.c.n
         query = select(*columns).where(batches.c.document == digest).order_by(*columns[:2])
-        return [Batch(*row) for row in self._connection.execute(query)]
+        return [ReleasedBatch(*row) for row in self._connection.execute(query)]
 
     def number(self, survey: str) -> int:
         """Return the number of released reports of a survey."""
-        of_survey = batches.c.document.in_(select(documents.c.digest).where(documents.c.survey == survey))
+        of_survey = batches.c.document.in_(
+            select(documents.c.digest).where(documents.c.survey == survey),
+        )
         total = select(func.coalesce(func.sum(batches.c.n), 0)).where(of_survey)
         return int(self._connection.execute(total).scalar_one())
 

@@ -85,7 +85,9 @@ class _Tally:
     """
 
     singles: Counter[CountKey] = field(default_factory=Counter)
-    grouped: dict[tuple[str, str, Blocks], Counter[Pair]] = field(default_factory=lambda: defaultdict(Counter))
+    grouped: dict[tuple[str, str, Blocks], Counter[Pair]] = field(
+        default_factory=lambda: defaultdict(Counter),
+    )
     by_day: Counter[DayKey] = field(default_factory=Counter)
 
     @property
@@ -114,7 +116,9 @@ class _Tally:
             self.grouped[digest, stratum, blocks].update(pair_totals)
             # The shares of a larger set are estimated from its pairs, so trends need them by day.
             if blocks[0] == blocks[1]:
-                self.by_day.update({DayKey(digest, blocks[0], stratum, day, *pair): n for pair in pair_totals})
+                self.by_day.update(
+                    {DayKey(digest, blocks[0], stratum, day, *pair): n for pair in pair_totals},
+                )
 
 
 class CountsTables:
@@ -149,7 +153,12 @@ class CountsTables:
         conditions = columns.document == digest, columns.block == block, columns.other == other
         return self._stored(pair_counts, PairKey, *conditions)
 
-    def by_day(self, digest: str, since: str | None = None, until: str | None = None) -> Mapping[DayKey, int]:
+    def by_day(
+        self,
+        digest: str,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> Mapping[DayKey, int]:
         """Return the counts by day of release, from `since` to `until` (both included)."""
         conditions: list[Any] = [counts_by_day.c.document == digest]
         conditions += [] if since is None else [counts_by_day.c.day >= since]
@@ -165,7 +174,11 @@ class CountsTables:
         """Return the counts of a survey that differ from its released reports, sorted by key."""
         tally = self._tally(survey_id)
         differences: list[Difference] = []
-        for (table, totals), key_type in zip(tally.tables, (CountKey, PairKey, DayKey), strict=True):
+        for (table, totals), key_type in zip(
+            tally.tables,
+            (CountKey, PairKey, DayKey),
+            strict=True,
+        ):
             stored: dict[Any, int] = {}
             for digest in self._digests(survey_id):
                 stored |= self._stored(table, key_type, table.c.document == digest)
@@ -191,7 +204,9 @@ class CountsTables:
     def _tally(self, survey_id: str) -> _Tally:
         tally, released = _Tally(), ReleasedReports(self._connection)
         for digest in self._digests(survey_id):
-            query = select(batches.c.release, batches.c.released).where(batches.c.document == digest)
+            query = select(batches.c.release, batches.c.released).where(
+                batches.c.document == digest,
+            )
             days = {release: str(time)[:10] for release, time in self._connection.execute(query)}
             layout = self._layout(digest)
             for reports in released.of_document(survey_id, digest):

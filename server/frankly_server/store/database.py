@@ -174,7 +174,7 @@ class Database:
     def add_reports(self, rows: Sequence[ReportRow]) -> set[str]:
         """Insert reports as `ReportsTable.add` does, in one autocommitted statement.
 
-        Return the new ids.
+        Returns the new ids.
 
         One round trip to the database is enough for reports without tokens. BEGIN, INSERT and
         COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.

@@ -73,20 +73,28 @@ def check_durability(connection: Connection) -> None:
         # 2 is FULL. SQLite silently keeps another journal mode on file systems without shared
         # memory.
         if synchronous < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
-            raise UnsafeStore("this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk")
+            raise UnsafeStore(
+                "this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk",
+            )
         return
     for setting, required in _DURABLE.items():
         if _scalar(connection, f"SHOW {setting}") != required:
-            raise UnsafeStore(f"PostgreSQL runs with {setting}=off and could lose accepted reports; turn it on")
+            raise UnsafeStore(
+                f"PostgreSQL runs with {setting}=off and could lose accepted reports; turn it on",
+            )
     if _scalar(connection, "SHOW synchronous_commit") == "off":
-        raise UnsafeStore("PostgreSQL runs with synchronous_commit=off and could lose accepted reports; turn it on")
+        raise UnsafeStore(
+            "PostgreSQL runs with synchronous_commit=off and could lose accepted reports; turn it on",
+        )
 
 
 def _parse(database_url: str) -> URL:
     try:
         url = make_url(database_url)
     except ArgumentError:
-        raise UnsafeStore("the database URL cannot be read; write sqlite:///path or postgresql://host/name") from None
+        raise UnsafeStore(
+            "the database URL cannot be read; write sqlite:///path or postgresql://host/name",
+        ) from None
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite"):

@@ -25,7 +25,13 @@ class Exporting:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def rows(self, survey: str, document: str, after: str, last: str) -> Generator[ExportedRow, None, None]:
+    def rows(
+        self,
+        survey: str,
+        document: str,
+        after: str,
+        last: str,
+    ) -> Generator[ExportedRow, None, None]:
         """Yield the released reports of a range, ordered by id.
 
         Ids are random, so this order does not reveal the order of arrival. Close the generator if
@@ -33,7 +39,11 @@ class Exporting:
         """
         # type_coerce: exports hold the id's bytes, so the column's conversion to hex text is
         # skipped.
-        columns = select(type_coerce(reports.c.id, LargeBinary), reports.c.symbols, reports.c.strata)
+        columns = select(
+            type_coerce(reports.c.id, LargeBinary),
+            reports.c.symbols,
+            reports.c.strata,
+        )
         query = _within(columns, survey, document, after, last).order_by(reports.c.id)
         with self._connection.execute(query.execution_options(yield_per=_PAGE)) as result:
             for page in result.partitions():

@@ -42,7 +42,9 @@ class LogEntriesTable:
 
     def size(self) -> int:
         """Return the number of entries."""
-        return int(self._connection.execute(select(func.count()).select_from(log_entries)).scalar_one())
+        return int(
+            self._connection.execute(select(func.count()).select_from(log_entries)).scalar_one(),
+        )
 
     def position(self, document: str) -> int | None:
         """Return the position of a document, None if it is not logged."""
@@ -77,7 +79,9 @@ class LogEntriesTable:
         """Store a witness' signature line on the head of this size, replacing its previous one."""
         same = (log_cosignatures.c.size == size) & (log_cosignatures.c.key_id == key_id)
         self._connection.execute(delete(log_cosignatures).where(same))
-        self._connection.execute(insert(log_cosignatures).values(size=size, key_id=key_id, line=line))
+        self._connection.execute(
+            insert(log_cosignatures).values(size=size, key_id=key_id, line=line),
+        )
 
     def cosignatures(self, size: int) -> dict[str, str]:
         """Return key id -> signature line for the head of this size."""

@@ -50,7 +50,7 @@ def upgrade(database: Database, revision: str = "head") -> str | None:
 def downgrade(database: Database, revision: str = "base") -> str | None:
     """Downgrade the schema to `revision`, dropping what later versions added.
 
-    Return the version reached.
+    Returns the version reached.
 
     Raises as `upgrade` does.
     """

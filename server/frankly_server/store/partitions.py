@@ -16,7 +16,9 @@ from frankly_server.store.schema import is_id
 
 SCHEMA: Final = "frankly_reports"
 DEFAULT: Final = f"{SCHEMA}.reports_default"
-_NAMES: Final = text("SELECT tablename FROM pg_tables WHERE schemaname = :schema AND tablename LIKE 'survey\\_%'")
+_NAMES: Final = text(
+    "SELECT tablename FROM pg_tables WHERE schemaname = :schema AND tablename LIKE 'survey\\_%'",
+)
 
 
 class Partitions:
@@ -33,7 +35,7 @@ class Partitions:
     def surveys(self) -> set[str]:
         """Return the ids of the surveys that have a partition of their own.
 
-        An empty set on SQLite.
+        Returns An empty set on SQLite.
         """
         if not self.supported:
             return set()
@@ -43,7 +45,7 @@ class Partitions:
     def make(self, survey: str) -> bool:
         """Make a partition for a survey (its id) and move its reports there.
 
-        Return False if it has one.
+        Returns False if it has one.
 
         Reports of all surveys wait meanwhile. Do this while the survey is small or paused.
         Raises InvalidInput(unsupported) on SQLite.

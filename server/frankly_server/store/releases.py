@@ -84,7 +84,9 @@ class Releases:
         SQLite has one writer anyway.
         """
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        locked = select(func.pg_try_advisory_xact_lock(func.hashtextextended(f"release {digest}", 0)))
+        locked = select(
+            func.pg_try_advisory_xact_lock(func.hashtextextended(f"release {digest}", 0)),
+        )
         return bool(self._connection.scalar(locked))
 
     def _release_remainder(self, values: dict[str, Any]) -> None:

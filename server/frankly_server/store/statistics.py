@@ -107,7 +107,11 @@ class Layout:
             digits.append(digit)
         return tuple(reversed(digits))
 
-    def pairs_of(self, symbols: Symbols, numbers: Sequence[int]) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
+    def pairs_of(
+        self,
+        symbols: Symbols,
+        numbers: Sequence[int],
+    ) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
         """Yield the pairs that one report counts in, by (block, other block).
 
         `numbers` are its symbols' numbers.

@@ -41,17 +41,23 @@ class TokensTable:
     def spend_new(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Insert verified tokens of an external issuer as spent.
 
-        Return the hashes that were new.
+        Returns the hashes that were new.
         """
         rows = [{"survey": survey, "hash": token_hash, "spent": True} for token_hash in sorted(set(hashes))]
         return set(add_new(*driver_of(self._connection), tokens, rows, "hash"))
 
     def known(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that belong to this survey, spent or not."""
-        query = select(tokens.c.hash).where(tokens.c.survey == survey, tokens.c.hash.in_(list(hashes)))
+        query = select(tokens.c.hash).where(
+            tokens.c.survey == survey,
+            tokens.c.hash.in_(list(hashes)),
+        )
         return set(self._connection.execute(query).scalars())
 
     def of_other_surveys(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that belong to another survey."""
-        query = select(tokens.c.hash).where(tokens.c.survey != survey, tokens.c.hash.in_(list(hashes)))
+        query = select(tokens.c.hash).where(
+            tokens.c.survey != survey,
+            tokens.c.hash.in_(list(hashes)),
+        )
         return set(self._connection.execute(query).scalars())

@@ -58,10 +58,16 @@ def add_to(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row]) -> 
         pass
 
 
-def _insert(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row], tail: str) -> Iterator[Any]:
+def _insert(
+    driver: Any,
+    dialect: Dialect,
+    table: Table,
+    rows: Sequence[Row],
+    tail: str,
+) -> Iterator[Any]:
     """Run one INSERT on PostgreSQL, one for every _CHUNK rows on SQLite.
 
-    Yield the driver's cursors.
+    Yields the driver's cursors.
     """
     names, is_sqlite = tuple(rows[0]) if rows else (), dialect.name == "sqlite"
     size = _CHUNK if is_sqlite else len(rows) or 1

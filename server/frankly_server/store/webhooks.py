@@ -112,7 +112,7 @@ class WebhookTables:
     def claim(self, row: DeliveryRow, due: str) -> bool:
         """Count one more try and postpone the next.
 
-        Return False if another process claimed it first.
+        Returns False if another process claimed it first.
         """
         # Compare and set: `tries` is the version of the row, so that one process alone sends each
         # try.

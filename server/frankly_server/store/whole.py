@@ -28,7 +28,12 @@ class ReleasedReports:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def of_document(self, survey: str, digest: str, only: int | None = None) -> Iterator[IdenticalReports]:
+    def of_document(
+        self,
+        survey: str,
+        digest: str,
+        only: int | None = None,
+    ) -> Iterator[IdenticalReports]:
         """Yield the reports of one document in no particular order.
 
         only : a release, None for all.
