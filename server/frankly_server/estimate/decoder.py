@@ -182,7 +182,10 @@ def _solved(
 
 
 def estimable(mechanism: Table) -> rational.FractionRows:
-    """Return a basis of the estimable targets: the canonical one of the row space of Q."""
+    """Return the canonical basis of the estimable targets: of the row space of Q.
+
+    Q in the usual orientation has one row per report; `weights_of` gives its transpose.
+    """
     return rational.row_echelon(list(zip(*weights_of(mechanism), strict=True)))
 
 

@@ -132,6 +132,7 @@ def estimate(
     evidence = checked_evidence(mechanism, counts, rows, design_prior)
     checked_population(evidence.n, population, census=census)
     fake_share = checked_beta(beta)
+    # Sums of shares, such as margins of a table, are shares as well: they lie in [0, 1].
     are_shares = rows is shares(mechanism.answers) or all(all(w in (0, 1) for w in row) for row in rows)
     figures = Figures(evidence, len(rows), population, census=census, are_shares=are_shares)
     return Estimate(n=evidence.n, level=confidence, **figures.all(confidence, fake_share, methods))
@@ -153,6 +154,7 @@ def evidence_of(
     prior: tuple[int, ...] | None,
 ) -> Evidence:
     """Return the evidence about the targets from checked counts, by the mechanism's kind."""
+    # `checked_counts` has matched the counts to the mechanism; the assertions repeat that for mypy.
     if isinstance(mechanism, Joint):
         assert isinstance(tally, dict)  # noqa: S101 - checked_counts
         return JointEvidence(mechanism, targets, tally, prior)

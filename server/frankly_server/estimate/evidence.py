@@ -168,6 +168,7 @@ class TableEvidence(Likely):
         self.W = _floats([solved.targets[t] for t in self.known], mechanism.answers)
         self._V = solved.floats()
         self._law = law_of(mechanism)
+        # Without reports the rates are 0: figures that need reports check n themselves.
         self._rates = np.array([c / max(self.n, 1) for c in self._counts])
         self.exact: Exact = solved.apply(self._counts)
 
@@ -178,6 +179,7 @@ class TableEvidence(Likely):
             return None
         if self._decoder.targets is shares(self.answers):
             return self.exact
+        # Other targets have a decoder of their own; the shares are needed for projection and fit.
         mechanism, prior = self._decoder.mechanism, self._decoder.design_prior
         factors = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
         if factors is not None:

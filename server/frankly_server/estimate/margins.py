@@ -63,6 +63,7 @@ class Margins:
 
 def require_level(level: object, field: str = "level") -> float:
     """Return a confidence level strictly between 0 and 1. Raises InvalidInput(confidence_range)."""
+    # float() would accept True and the text "0.95".
     number = None if isinstance(level, bool | str) else _as_float(level)
     if number is None or not 0 < number < 1:
         raise InvalidInput(

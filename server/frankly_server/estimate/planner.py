@@ -75,6 +75,7 @@ class Plan:
 
     def margins(self, n: int) -> list[float]:
         """Return every target's half-width at n reports, of which those of the subgroup count."""
+        # Only the subgroup's reports carry information about it.
         inside = n * self.setting.subgroup
         sampling = self._sampling(n)
         worst = [
@@ -99,10 +100,12 @@ class Plan:
                 "take a higher level or a wider margin"
             )
             raise InvalidInput(Problem.UNSUPPORTED, message, "margin")
+        # Bisection: the worst-case margin falls with n, since both 1/n and the sampling part fall.
         return _least(lambda n: self.margin(n) <= margin, 1, largest)
 
     def with_setting(self, **changes: object) -> "Plan":
         """Return the same plan under another setting, without solving the decoder again."""
+        # __init__ would build the evidence again, which does not depend on the setting.
         plan = object.__new__(Plan)
         plan.__dict__.update(self.__dict__)
         plan.setting = replace(self.setting, **changes)  # type: ignore[arg-type]
@@ -115,6 +118,7 @@ class Plan:
         """
         if self.setting.population is None:
             return 1.0
+        # max(1, people − 1): a population of one person must not divide by zero.
         people, drawn = self.setting.population * self.setting.subgroup, n * self.setting.subgroup
         return max(0.0, (people - drawn) / max(1.0, people - 1))
 

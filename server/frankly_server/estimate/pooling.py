@@ -48,13 +48,12 @@ def homogeneity(
     # weights.
     scale = np.sqrt(np.sum([np.diagonal(C) for C in covariances], axis=0))
     scale = np.where(scale > 0, scale, 1.0)
-    values, covariances = (
-        [x / scale for x in values],
-        [C / np.outer(scale, scale) for C in covariances],
-    )
+    values = [x / scale for x in values]
+    covariances = [C / np.outer(scale, scale) for C in covariances]
     precisions, ranks = zip(*map(_inverse, covariances), strict=True)
     pooled, rank = _inverse(np.sum(precisions, axis=0))
     freedom = sum(ranks) - rank
+    # One version, or versions that share no estimable combination: there is nothing to compare.
     if freedom < 1:
         return None
     mean = pooled @ np.sum([P @ x for P, x in zip(precisions, values, strict=True)], axis=0)
@@ -67,6 +66,8 @@ def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
     sums: list[float | None] = []
     for weight, column in zip(zip(*weights, strict=True), zip(*values, strict=True), strict=True):
         terms = [w * v for w, v in zip(weight, column, strict=True) if w is not None and v is not None]
+        # fsum is exact up to the last rounding, so the result does not depend on the order of
+        # versions.
         sums.append(fsum(terms) if len(terms) == len(column) else None)
     return tuple(sums)
 
@@ -117,6 +118,7 @@ def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
 def _inverse(symmetric: FloatArray) -> tuple[FloatArray, int]:
     """Return the pseudo-inverse of a covariance or precision, and its rank."""
     values, vectors = np.linalg.eigh(symmetric)
+    # 1e-300: a covariance of zeros gets rank 0 instead of a division by zero.
     positive = values > _RANK * max(float(values.max(initial=0.0)), 1e-300)
     inverse = (vectors[:, positive] / values[positive]) @ vectors[:, positive].T
     return np.asarray(inverse, dtype=np.float64), int(positive.sum())

@@ -67,6 +67,7 @@ class ProductEvidence(Likely):
 
     def spread(self) -> FloatArray:
         """See Evidence."""
+        # The observed rates are not a product, so here V is needed as a full matrix.
         V = Kronecker(self._decoders)
         centred = V.dense - (V @ self._rates)[:, None]
         return np.asarray((centred * self._rates) @ centred.T, dtype=np.float64)
@@ -82,7 +83,7 @@ class ProductEvidence(Likely):
 
     def share_moments(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
-        return self.moment_at(p)
+        return self.moment_at(p)  # every share is a target, so both are the same
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""

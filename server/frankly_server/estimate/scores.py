@@ -78,6 +78,8 @@ def groups_of(values: FloatArray) -> NDArray[np.intp]:
     A gap above `SAME` starts a new group.
     """
     order = np.argsort(values)
+    # Relative to the range: scores of strong privacy are large, and so is the rounding of their
+    # differences.
     gaps = np.diff(values[order]) > SAME * np.ptp(values)
     groups = np.empty(len(values), dtype=np.intp)
     groups[order] = np.concatenate([[0], np.cumsum(gaps)])
@@ -112,12 +114,14 @@ def listed_score(
 
 def informative(groups: NDArray[np.intp], counts: Sequence[int]) -> int:
     """Return the number of reports that are not in the commonest group."""
+    # The flag few_informative of an estimate rests on this number.
     sizes = np.bincount(groups, weights=np.array(counts, dtype=np.float64))
     return int(sizes.sum() - sizes.max())
 
 
 def _summed(law: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
     """Return the columns of the law summed by group."""
+    # reduceat over columns sorted by group: one pass over the law, without a loop over groups.
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     return np.asarray(np.add.reduceat(law[:, order], starts, axis=1), dtype=np.float64)

@@ -69,6 +69,7 @@ class Releasing:
         """Start the thread if this process has none: threads do not survive a fork."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
+            # daemon: the end of the process need not wait for the next look at the clock.
             threading.Thread(target=self._run, name="frankly-releases", daemon=True).start()
 
     def stop(self) -> None:

@@ -90,6 +90,7 @@ class Invites:
                 f"make 1 to {MAX_INVITES} tokens at a time",
                 "count",
             )
+        # Only hashes are stored, so that a copy of the database holds no token that could be used.
         raw = [secrets.token_bytes(INVITE_BYTES) for _ in range(count)]
         with self._database.transaction("make invites") as tx:
             row = tx.surveys.by_name(survey) or tx.surveys.get(survey)
@@ -122,7 +123,7 @@ def spend_all(
     fresh |= tx.tokens.spend_new(survey, _hashes(spends, invited=False))
     refused = [(i, spend) for i, spend in spends if spend.hash not in fresh or owners[spend.hash] != i]
     if not refused:
-        return {}
+        return {}  # the usual case needs no further queries
     hashes = {spend.hash for _, spend in refused}
     spent, foreign = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
     return {report_id: _refusal(spend.hash, spent, foreign) for report_id, spend in refused}

@@ -63,6 +63,7 @@ class ExportCounts:
 
     def analysis(self) -> Analysis:
         """Return the estimator over these counts; it runs the same code as over a database."""
+        # Not a subclass of Database, which would need a connection. `Analysis` only reads.
         return Analysis(cast("Database", _ExportDatabase(self)))
 
 
@@ -83,6 +84,8 @@ def count(folders: Sequence[Path], engine: Engine) -> ExportCounts:
     rows: Counter[str] = Counter()
     for folder, manifest in zip(folders, manifests, strict=True):
         for exported in manifest.documents:
+            # Exports of several databases hold the same versions; a digest identifies the signed
+            # payload.
             versions.setdefault(exported.digest, exported)
             paths = [segment.check(folder) for segment in exported.segments if segment.rows]
             files.setdefault(exported.digest, []).extend(paths)
@@ -120,6 +123,8 @@ def _require_disjoint_ids(
     engine: Engine, files: Mapping[str, list[Path]], by_digest: Mapping[str, engines.DocumentCounts]
 ) -> None:
     """Raise ExportBroken if an id was used under two documents, which no database would store."""
+    # Within one document the engine has found conflicts. Across documents the columns differ, so
+    # here only the numbers of ids are compared.
     nonempty = [paths for paths in files.values() if paths]
     if len(nonempty) > 1:
         ids = engine.distinct([path for paths in nonempty for path in paths])
@@ -192,7 +197,7 @@ class _ExportBatches:
     """Batches of an export: none, because exports name no releases."""
 
     def newest(self, _digest: str) -> int:
-        return 0
+        return 0  # as for a document without any release
 
 
 class _ExportCountsTables:

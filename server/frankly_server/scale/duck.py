@@ -102,6 +102,7 @@ class DuckDB:
 
 def _statements(layout: Layout) -> Iterable[str]:
     """Yield SELECT statements of (block, other, stratum, symbol, other symbol, count) from `t`."""
+    # A block without numbers has one count, that of all its reports.
     for block, sizes in enumerate(layout.radices):
         symbol = block_column(block) if sizes else str(NO_NUMBER)
         yield _select(block, NO_BLOCK, symbol, str(NO_NUMBER), "t")

@@ -69,6 +69,7 @@ class Engine(Protocol):
 
 def require_one_report_per_id(rows: int, ids: int) -> None:
     """Raise ExportBroken if there are more distinct rows than ids."""
+    # `rows` are distinct rows: an id with two of them has two contents.
     if rows != ids:
         raise ExportBroken(
             f"{rows - ids} ids stand for more than one report: these exports do not belong together",

@@ -43,7 +43,7 @@ def export(database: Database, survey: str, folder: Path, *, rows: int = ROWS) -
     """
     if rows < 1:
         raise InvalidInput(Problem.FIELD_TYPE, "a segment holds at least one report", "rows")
-    optional_module("pyarrow.parquet", "parquet")
+    optional_module("pyarrow.parquet", "parquet")  # fails before anything is written
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         return _export_locked(database, survey, folder, rows)
@@ -150,8 +150,11 @@ def _write_segment(
     document, (after, last) = manifest.documents[index], within
     subfolder = folder / f"document={document.digest.removeprefix('sha256:')}"
     if not subfolder.exists():
+        # The new name must be on disk before a manifest names files below it.
         subfolder.mkdir()
         sync_folder(folder)
+    # A fresh name: the outdated segment of the same range stays valid until the manifest is
+    # replaced.
     path = subfolder / f"part-{secrets.token_hex(8)}.parquet"
     with (
         database.reading("export") as tx,
@@ -173,6 +176,7 @@ def _write(file: Any, layout: Layout, rows: Iterator[ExportedRow]) -> tuple[int,
     parquet, arrow_schema = optional_module("pyarrow.parquet", "parquet"), schema(layout)
     n, reached = 0, FIRST
     with parquet.ParquetWriter(file, arrow_schema, compression="zstd") as writer:
+        # One row group per turn. The look-ahead ends the loop without an empty last group.
         while (first := next(rows, None)) is not None:
             group = list(chain([first], islice(rows, _GROUP - 1)))
             writer.write_table(table(layout, group, arrow_schema))
@@ -186,6 +190,7 @@ def _remove_unnamed_files(folder: Path, manifest: Manifest | None) -> None:
     for path in folder.glob("document=*/*"):
         if str(path.relative_to(folder)) not in named:
             path.unlink()
+    # Temporary files of `written_whole` in a killed run.
     for path in folder.glob(".manifest.json-*"):
         with suppress(FileNotFoundError):
             path.unlink()

@@ -50,6 +50,7 @@ class Segment:
 
         Raises ExportBroken if it is missing or its bytes have changed.
         """
+        # All bytes are read: a damaged file of the right length would otherwise be counted.
         path = folder / self.file
         try:
             with path.open("rb") as file:
@@ -123,6 +124,7 @@ class Manifest:
                 body = json.loads(file.read(_MAX_BYTES))
         except FileNotFoundError:
             return None
+        # RecursionError: JSON nested thousands of levels deep.
         except (OSError, ValueError, RecursionError):
             raise ExportBroken("the manifest cannot be read", NAME) from None
         try:
@@ -150,7 +152,7 @@ class Manifest:
     @classmethod
     def _of_json(cls, body: Mapping[str, Any]) -> "Manifest":
         if body["format"] != FORMAT:
-            raise ValueError(FORMAT)
+            raise ValueError(FORMAT)  # `read` turns it into ExportBroken with the expected format
         documents = tuple(map(_document_of_json, body["documents"]))
         return cls(str(body["survey"]), documents, complete=body["complete"] is True)
 

@@ -56,6 +56,7 @@ class BatchesTable:
 
     def number(self, survey: str) -> int:
         """Return the number of released reports of a survey."""
+        # Batches name documents only; a survey's batches are those of all its versions.
         of_survey = batches.c.document.in_(
             select(documents.c.digest).where(documents.c.survey == survey),
         )

@@ -192,6 +192,7 @@ class CountsTables:
         counted.
         """
         if self._connection.dialect.name != "sqlite":  # SQLite has one writer at a time
+            # EXCLUSIVE blocks writers but not readers, so estimates go on with the old counts.
             tables = ", ".join(table.name for table in _TABLES)
             self._connection.exec_driver_sql(f"LOCK TABLE {tables} IN EXCLUSIVE MODE")
         tally = self._tally(survey_id)
@@ -227,6 +228,7 @@ class CountsTables:
 
     def _layout(self, digest: str) -> Layout | None:
         """Return a document's layout; None if it is missing or broken, which `audit` reports."""
+        # Two threads may both compute a layout; the results are equal, so no lock is needed.
         if digest not in _layouts:
             query = select(documents.c.envelope).where(documents.c.digest == digest)
             envelope = self._connection.scalar(query)

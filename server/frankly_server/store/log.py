@@ -77,6 +77,7 @@ class LogEntriesTable:
 
     def cosign(self, size: int, key_id: str, line: str) -> None:
         """Store a witness' signature line on the head of this size, replacing its previous one."""
+        # One line per witness and size: a witness that signs again replaces its line.
         same = (log_cosignatures.c.size == size) & (log_cosignatures.c.key_id == key_id)
         self._connection.execute(delete(log_cosignatures).where(same))
         self._connection.execute(

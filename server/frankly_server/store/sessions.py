@@ -22,6 +22,7 @@ class SessionsTable:
 
     def account(self, token_hash: str, now: str) -> str | None:
         """Return the account id of a session, or None if the session is unknown or has expired."""
+        # Compared as texts: RFC 3339 in UTC with equal precision sorts as time does.
         valid = (sessions.c.hash == token_hash) & (sessions.c.expires > now)
         return self._connection.execute(select(sessions.c.account).where(valid)).scalar()
 

@@ -25,6 +25,7 @@ class SurveysTable:
 
     def get(self, survey_id: str) -> SurveyRow | None:
         """Return the survey with this id (32 hex digits), or None."""
+        # Ids come from URLs: a text that is not hex could not be bound to the column.
         if not is_id(survey_id):
             return None
         query = select(surveys).where(surveys.c.id == survey_id)

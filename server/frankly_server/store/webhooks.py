@@ -94,6 +94,7 @@ class WebhookTables:
     def remove(self, survey: str) -> None:
         """Delete a survey's webhook and its waiting events; events of the past stay listed."""
         self._connection.execute(delete(webhooks).where(webhooks.c.survey == survey))
+        # A waiting event would otherwise be sent to the next address that is set.
         waiting = (deliveries.c.survey == survey) & (deliveries.c.state == "waiting")
         self._connection.execute(delete(deliveries).where(waiting))
 
