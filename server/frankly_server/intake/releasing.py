@@ -94,7 +94,6 @@ class Releasing:
 
     def _release(self, row: DocumentRow) -> int:
         rule, now = self._rule(row), self._clock.now()
-
         with self._database.transaction("release") as tx:
             is_over = now >= rule.over or tx.standings.get(row.survey).state in (
                 "closed",

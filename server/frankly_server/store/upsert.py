@@ -53,6 +53,7 @@ def add_new(
 def add_to(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row]) -> None:
     """Insert rows in their order; where a key exists, add the new ``n`` to the stored one."""
     keys = ", ".join(column.name for column in table.primary_key.columns)
+    # WHERE true: after a SELECT without WHERE, SQLite's parser takes ON for a join condition.
     tail = f" WHERE true ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
     for _ in _insert(driver, dialect, table, rows, tail):
         pass
