@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chernoff bounds on a target from the mean of its scores: at one n (`kl`), or at all n at once.
 
-For a true value θ the worst mixed moment is G(λ, θ) = max{Σ_x p_x M_x(λ) : p a distribution, Σ_x
-p_x w_x = θ} with M_x(λ) = E[exp(λd)|x]. P(mean ≤ m) ≤ (exp(−λm) G(λ, θ))^n for λ < 0: for
-independent draws, for a census and for draws without replacement (proofs in docs/maths/margins.md).
+For a true value θ the worst mixed moment is
+
+    G(λ, θ) = max{Σ_x p_x M_x(λ) : p a distribution, Σ_x p_x w_x = θ}  with M_x(λ) = E[exp(λd)|x].
+
+P(mean ≤ m) ≤ (exp(−λm) G(λ, θ))^n for λ < 0: for independent draws, for a census and for draws
+without replacement (proofs in docs/maths/margins.md).
 Every λ gives a valid bound, so the search for the best λ need not be exact: it costs width, never
 validity.
 """
@@ -32,8 +35,8 @@ _ROUNDING = 1e-12
 
 The moments are raised by it, which is the safe side.
 """
-# The mixture of a sequence must be fixed before the first report, or Ville's inequality does not
-# apply.
+# The mixture of a sequence must be fixed before the first
+# report, or Ville's inequality does not apply.
 _TILTS = np.geomspace(2.0**-13, 2.0**6, 39)
 """λ times the range in the mixture of a sequence: the best values for 5 to 10^9 reports."""
 _HEAVIEST = 0.5
@@ -67,8 +70,8 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
         return hoeffding
     tilts = _tilt(mean, chances[0]), _tilt(mean, chances[1])
     aware = _aware_ends(score, score.law, w, limit, tilts)
-    # rounding: at 10^12 reports and more the margin for rounding makes the aware bound the wider
-    # one.
+    # rounding: at 10^12 reports and more the margin for
+    # rounding makes the aware bound the wider one.
     both = max(aware[0], hoeffding[0]), min(aware[1], hoeffding[1])
     return both if both[0] <= both[1] else hoeffding
 
@@ -92,8 +95,8 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     half = math.sqrt(squares * limit * total / 2)
     targets = [(score, w) for score, w, _ in parts]
     if half > 0:
-        # The first factor is the λ at which Hoeffding's interval is reached; the best one may be
-        # far steeper.
+        # The first factor is the λ at which Hoeffding's
+        # interval is reached; the best one may be far steeper.
         tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
         upward = [(law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)]
         downward = [(law.mirrored(), -w, -mean, n) for (law, w, _, n), mean in zip(upward, below, strict=True)]
@@ -178,8 +181,8 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
         ends = _mixed_ends(MixedMoments.of(score.law, w, score.mean, tilts), score.mean, n, excess)
         if ends is not None:
             return ends
-    # Only the range of the scores is used: their law is not listed, or no possible value explains
-    # the mean.
+    # Only the range of the scores is used: their law is not
+    # listed, or no possible value explains the mean.
     moments = MixedMoments.of(two_ends, np.array([low, high]), score.mean, tilts)
     wide = _mixed_ends(moments, score.mean, n, excess)
     return within(wide or score.reach, w)
@@ -353,13 +356,13 @@ class MixedMoments:
     @classmethod
     def of(cls, law: ScoreLaw, w: FloatArray, mean: float, tilts: FloatArray) -> "MixedMoments":
         """Return the worst mixed moments of a law at the λs given by `tilts`."""
-        # Values of a group differ by rounding only; the end that makes exp(λd) larger is the safe
-        # one.
+        # Values of a group differ by rounding only; the end
+        # that makes exp(λd) larger is the safe one.
         exponents = np.maximum(np.outer(tilts, law.low - mean), np.outer(tilts, law.high - mean))
         shift = exponents.max(axis=1)
         moments = np.exp(exponents - shift[:, None]) @ law.chances.T
-        # Of the answers with the same weight only the one with the largest moment can be in the
-        # worst mixture.
+        # Of the answers with the same weight only the one
+        # with the largest moment can be in the worst mixture.
         knots, knot_of_answer = np.unique(w, return_inverse=True)
         largest = np.full((len(knots), len(tilts)), -np.inf)
         np.maximum.at(largest, knot_of_answer, moments.T)

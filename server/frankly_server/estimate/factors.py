@@ -176,8 +176,8 @@ class SetFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
-        # s and t of `contrast_moments`. A share is 1/size plus a contrast u (see `sets`); u is
-        # symmetric.
+        # s and t of `contrast_moments`. A share is 1/size
+        # plus a contrast u (see `sets`); u is symmetric.
         size, (s, t) = self.mechanism.answers, contrast_moments(self.mechanism)
         u = np.eye(size) - 1 / size
         squares = s * (u @ u) + t * u[:, :, None] * u[:, None, :]

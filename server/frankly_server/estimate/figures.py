@@ -54,8 +54,8 @@ class Figures:
     ) -> None:
         self.evidence, self.targets, self.are_shares = evidence, targets, are_shares
         self.independent, self.like_draws = population is None, population is None and not census
-        # The share of the sampling variance that remains: 1 − n/N of its estimate, (N−n)/(N−1) of
-        # its true value.
+        # The share of the sampling variance that remains:
+        # 1 − n/N of its estimate, (N−n)/(N−1) of its true value.
         self.estimated_sampling, self.true_sampling = sampling_factors(
             evidence.n,
             population,
@@ -76,10 +76,8 @@ class Figures:
             reach[t] = ends
         design_effect, efficiency = self._design_effect(), self._efficiency()
         best, fit = self._likeliest, self._fit()
-        projected, mle = (
-            self._of_shares(self._nearest),
-            self._of_shares(None if best is None else best.shares),
-        )
+        projected = self._of_shares(self._nearest)
+        mle = self._of_shares(None if best is None else best.shares)
         uncut = spreads["margins"].uncut
         return spreads | {
             "poisoning": poisoning(reach, exact, beta),
@@ -238,14 +236,12 @@ class Figures:
         total: FloatArray | None,
         methods: Collection[str],
     ) -> Margins:
-        chebyshev, joint, ends = (
-            chebyshev_factor(level),
-            self._joint_factor(level, total),
-            self._target_ends,
-        )
+        chebyshev = chebyshev_factor(level)
+        joint = self._joint_factor(level, total)
+        ends = self._target_ends
 
-        # `methods` limits the slow ones: these three need the law of the scores or a search per
-        # target.
+        # `methods` limits the slow ones: these three need
+        # the law of the scores or a search per target.
         def pairs(method: str, compute: Callable[[TargetEnds], Sequence[Ends | None]]) -> Pairs:
             if ends is None or method not in methods:
                 return (None,) * self.targets

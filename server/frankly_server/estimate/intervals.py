@@ -39,8 +39,8 @@ def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
     """Return the ends of a confidence sequence (they hold at all n), for a score of two values.
 
     Under the true probability q, the likelihood mixed over a uniform prior divided by that of q is
-    a martingale of mean one. By Ville's inequality it stays below 1/α at all n with probability 1 −
-    α [Robbins 1970]. The interval holds the q for which it is below 1/α now.
+    a martingale of mean one. By Ville's inequality it stays below 1/α at all n with probability
+    1 − α [Robbins 1970]. The interval holds the q for which it is below 1/α now.
     """
     return scaled(two.low, two.high, _mixture(two.count, n, level))
 
@@ -92,8 +92,8 @@ def _mixture(k: int, n: int, level: float) -> Ends:
 
 def _crossing(excess: Callable[[float], float], outside: float, inside: float) -> float:
     """Return the zero of `excess` between an end (where it is +inf) and the middle (negative)."""
-    # The float next to the end: brentq needs finite values. If even that is inside, the end is the
-    # answer.
+    # The float next to the end: brentq needs finite values.
+    # If even that is inside, the end is the answer.
     tiny = 1e-300 if outside == 0.0 else 1 - 1e-16
     if excess(tiny) <= 0:
         return outside
@@ -111,8 +111,8 @@ def widest(correlation: NDArray[np.float64], level: float) -> float:
     if targets > _MOST_JOINT:
         return bonferroni
     values, vectors = np.linalg.eigh(correlation)
-    # rounding: shares sum to 1, so their covariance has an eigenvalue that is 0 up to floats; it is
-    # dropped.
+    # rounding: shares sum to 1, so their covariance has an
+    # eigenvalue that is 0 up to floats; it is dropped.
     used = values > 1e-9 * max(values.max(), 1e-300)
     if not used.any():
         return bonferroni

@@ -100,12 +100,12 @@ class JointEvidence:
         """See Evidence."""
         if not self.n:
             return None
-        # dtype=object: exact fractions, applied to the sufficient statistic instead of to every
-        # report.
+        # dtype=object: exact fractions, applied to the
+        # sufficient statistic instead of to every report.
         decoded: NDArray[np.object_] = self._statistic().astype(object)
         for factor in self._factors:
-            # Each step decodes the first axis and puts it last, so all steps together restore the
-            # order.
+            # Each step decodes the first axis and puts it
+            # last, so all steps together restore the order.
             decoded = np.tensordot(decoded, np.array(factor.decoder, dtype=object), axes=([0], [1]))
         return tuple(Fraction(v) / self.n for v in decoded.reshape(-1))
 

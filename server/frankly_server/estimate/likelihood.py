@@ -60,8 +60,8 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
     """
     n = float(counts.sum())
     rates, tolerance = counts / n, max(min(GAP / n, _TARGET_GAP), _ROUNDING)
-    # Columns without reports only cost time. A product keeps them, because without them it has no
-    # factors.
+    # Columns without reports only cost time. A product
+    # keeps them, because without them it has no factors.
     sent = rates > 0
     columns, column_rates = (Q, rates) if isinstance(Q, Kronecker) else (Q[:, sent], rates[sent])
     for p in _closed_forms(Q, rates, unbiased):
@@ -198,8 +198,8 @@ def _expectation_maximisation(
         first, second = once - p, twice - 2 * once + p
         length = float(np.linalg.norm(second))
         far = p + 2 * (s := float(np.linalg.norm(first)) / length) * first + s**2 * second if length > 0 else twice
-        # Stays inside the simplex; a share that goes to zero may still shrink by a factor of 1,000
-        # per step.
+        # Stays inside the simplex; a share that goes to zero
+        # may still shrink by a factor of 1,000 per step.
         far = np.maximum(far, 1e-3 * twice)
         far /= far.sum()
         far = far * _gradient(Q, rates, far)
@@ -219,8 +219,8 @@ def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | Non
     slope = _gradient(Q, rates, p) - 1
     scaled = Q * (np.sqrt(rates) / np.maximum(p @ Q, 1e-300))
     curved = scaled @ scaled.T
-    # Unidentifiable shares make the matrix singular; the ridge is far too small to move any other
-    # share.
+    # Unidentifiable shares make the matrix singular; the
+    # ridge is far too small to move any other share.
     curved[np.diag_indices_from(curved)] += 1e-11 * np.trace(curved) / len(curved)
     root = np.linalg.cholesky(curved)
     model = np.linalg.solve(root, curved @ p + slope)
@@ -232,8 +232,8 @@ def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | Non
         nearer = np.maximum(nearer, 0.0) / nearer.sum()
         if _objective(Q, rates, nearer) > current:
             return np.asarray(nearer, dtype=np.float64)
-    # rounding: next to the optimum the objective is flat to the last bit; the gradient may still
-    # improve
+    # rounding: next to the optimum the objective is flat to
+    # the last bit; the gradient may still improve
     nearer = np.maximum(p + step, 0.0)
     nearer /= nearer.sum()
     return nearer if _gap(Q, rates, nearer) < _gap(Q, rates, p) else None

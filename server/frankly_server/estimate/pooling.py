@@ -44,8 +44,8 @@ def homogeneity(
 
     values : one vector per version. covariances : one matrix per version, under equal truths.
     """
-    # In units of the standard errors: otherwise the rank threshold would drop targets with small
-    # weights.
+    # In units of the standard errors: otherwise the rank
+    # threshold would drop targets with small weights.
     scale = np.sqrt(np.sum([np.diagonal(C) for C in covariances], axis=0))
     scale = np.where(scale > 0, scale, 1.0)
     values = [x / scale for x in values]
@@ -66,8 +66,8 @@ def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
     sums: list[float | None] = []
     for weight, column in zip(zip(*weights, strict=True), zip(*values, strict=True), strict=True):
         terms = [w * v for w, v in zip(weight, column, strict=True) if w is not None and v is not None]
-        # fsum is exact up to the last rounding, so the result does not depend on the order of
-        # versions.
+        # fsum is exact up to the last rounding, so the
+        # result does not depend on the order of versions.
         sums.append(fsum(terms) if len(terms) == len(column) else None)
     return tuple(sums)
 

@@ -102,8 +102,8 @@ class ProductEvidence(Likely):
         by_factor = (pairs @ rates).reshape(
             [size for answers in self._sizes for size in (answers, answers)],
         )
-        # The axes come as (cell, other cell) of each factor; the cells' axes belong first, then the
-        # others'.
+        # The axes come as (cell, other cell) of each factor;
+        # the cells' axes belong first, then the others'.
         axes = [*range(0, by_factor.ndim, 2), *range(1, by_factor.ndim, 2)]
         return np.asarray(
             by_factor.transpose(axes).reshape(self.answers, self.answers),

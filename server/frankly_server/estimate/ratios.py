@@ -38,9 +38,9 @@ class Pair:
     """The two targets a and b as estimated from one mechanism's reports.
 
     n : reports. values : unbiased, shape (2,). covariance : of `values`, shape (2, 2). weights :
-    shape (2, answers). linear : shape (2, 2, answers), with n·covariance = Σ_x p_x linear_x −
-    sampling·θθᵀ. mean : an unbiased estimate of that sum, shape (2, 2). local : None if not all
-    shares are identifiable.
+    shape (2, answers). linear : shape (2, 2, answers), with
+    n·covariance = Σ_x p_x linear_x − sampling·θθᵀ. mean : an unbiased estimate of that sum, shape
+    (2, 2). local : None if not all shares are identifiable.
     """
 
     n: int
@@ -60,11 +60,9 @@ class Pair:
         normal = z * sqrt(max(0.0, float(v @ self.covariance @ v)))
         if not is_score:
             return normal, normal
-        value, w, c = (
-            float(v @ self.values),
-            v @ self.weights,
-            np.einsum("i,j,ijx->x", v, v, self.linear),
-        )
+        value = float(v @ self.values)
+        w = v @ self.weights
+        c = np.einsum("i,j,ijx->x", v, v, self.linear)
         total = float(v @ self.mean @ v)
         below, above = reaches(value, self.n, total, w, c, self.local, self.sampling, z)
         below, above = max(below, normal), max(above, normal)
@@ -129,19 +127,17 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     value, z = a / b, normal_quantile(level)
     difference = np.array([1.0, -value])
     se = sqrt(max(0.0, float(difference @ covariance @ difference))) / abs(b)
-    # The search runs over angles, because ρ itself may be unbounded. With ρ = value + unit·tan φ, a
-    # − ρb is zero iff cos φ·(a − value·b) − unit·sin φ·b is. `unit` makes the angles independent of
-    # the targets' scales.
+    # The search runs over angles, because ρ itself may be unbounded. With ρ
+    # = value + unit·tan φ, a − ρb is zero iff cos φ·(a − value·b) − unit·sin
+    # φ·b is. `unit` makes the angles independent of the targets' scales.
     largest = [max(float(np.abs(part.weights[side]).max()) for part in parts) for side in (0, 1)]
     unit = largest[0] / largest[1] if min(largest) > 0 else 1.0
     weights = np.concatenate([part.weights for part in parts], axis=1)
     counted = weights[:, (weights != 0).any(axis=0)]
 
     def holds(v: FloatArray, *, is_score: bool) -> bool:
-        estimate, reaches = (
-            float(v @ (a, b)),
-            [part.reach(v, z, is_score=is_score) for part in parts],
-        )
+        estimate = float(v @ (a, b))
+        reaches = [part.reach(v, z, is_score=is_score) for part in parts]
         return estimate - hypot(*(below for below, _ in reaches)) <= 0 <= estimate + hypot(*(up for _, up in reaches))
 
     def holds_at(angle: float) -> bool:
@@ -163,8 +159,8 @@ def _last(holds: Callable[[float], bool], side: int, more: Sequence[float]) -> f
 
     more : angles that are tried in addition to the grid.
     """
-    # From outside, because the set may have gaps: then the interval covers them, which is the safe
-    # side.
+    # From outside, because the set may have gaps: then the
+    # interval covers them, which is the safe side.
     steps = [*np.linspace(pi / 2, 0, _ANGLES, endpoint=False), *(pi / 2 * 0.5 ** np.arange(6, 40))]
     angles = sorted(
         {*map(float, steps), *(side * angle for angle in more if side * angle > 0)},

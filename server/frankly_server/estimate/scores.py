@@ -78,8 +78,8 @@ def groups_of(values: FloatArray) -> NDArray[np.intp]:
     A gap above `SAME` starts a new group.
     """
     order = np.argsort(values)
-    # Relative to the range: scores of strong privacy are large, and so is the rounding of their
-    # differences.
+    # Relative to the range: scores of strong privacy are
+    # large, and so is the rounding of their differences.
     gaps = np.diff(values[order]) > SAME * np.ptp(values)
     groups = np.empty(len(values), dtype=np.intp)
     groups[order] = np.concatenate([[0], np.cumsum(gaps)])

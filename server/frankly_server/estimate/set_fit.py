@@ -48,8 +48,8 @@ def _of_sizes(mechanism: SetMechanism, n: int, pairs: FloatArray) -> float | Non
     mean = q1 + false_answers * q0
     variance = q1 * (1 - q1) + false_answers * q0 * (1 - q0)
     total_size = float(np.trace(pairs))
-    # Without noise (q1, q0 in {0, 1}) every set has the same size, and any other total is
-    # impossible.
+    # Without noise (q1, q0 in {0, 1}) every set has the
+    # same size, and any other total is impossible.
     if variance == 0:
         return 1.0 if total_size == round(n * mean) else 0.0
     return erfc(abs(total_size - n * mean) / sqrt(2 * n * variance))

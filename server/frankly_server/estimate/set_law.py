@@ -22,8 +22,8 @@ def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
             mechanism.denominator,
         )
     inside = Fraction(mechanism.inside, mechanism.denominator)
-    # All `size` places go to other answers if the truth is left out, one fewer if not: on average
-    # size − inside.
+    # All `size` places go to other answers if the truth is
+    # left out, one fewer if not: on average size − inside.
     return inside, (mechanism.size - inside) / (mechanism.answers - 1)
 
 
@@ -48,11 +48,9 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
 def contrast_moments(mechanism: SetMechanism) -> tuple[float, float]:
     """Return (s, t) with E[D_u D_v | x] = s Σ_z u_z v_z + t u_x v_x.
 
-    D_u = Σ_z u_z 1[z in set]/(q1 − q0).
-
-    u, v : weights that sum to 0. Two false answers are in the set together with probability A, a
-    false answer and the truth with probability B. Since Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 −
-    A and q1 − q0 − 2(B − A) remain.
+    D_u = Σ_z u_z 1[z in set]/(q1 − q0), for weights u, v that sum to 0. Two false answers are in
+    the set together with probability A, a false answer and the truth with probability B. Since
+    Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A) remain.
     """
     q1, q0 = map(float, chances(mechanism))
     without, with_truth = held_together(mechanism, 2)
@@ -73,10 +71,8 @@ def set_columns(mechanism: SetMechanism, masks: Sequence[int]) -> FloatArray:
     )
     D = mechanism.denominator
     if isinstance(mechanism, UnaryMechanism):
-        within, without = (
-            mechanism.keep * (D - mechanism.flip),
-            (D - mechanism.keep) * mechanism.flip,
-        )
+        within = mechanism.keep * (D - mechanism.flip)
+        without = (D - mechanism.keep) * mechanism.flip
     else:
         within = mechanism.inside * (mechanism.answers - mechanism.size)
         without = (D - mechanism.inside) * mechanism.size

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence from reports that are sets of answers (unary, subset), in closed form.
 
-Answer x is in the set with probability q1 if it is the truth and q0 otherwise, so b_x = (1[x in
-set] − q0)/(q1 − q0) decodes it [Wang et al. 2017, eq. 2]. Exactly one answer is true, but the b_x
-of a unary report sum to 1 only on average. The difference is spread evenly: d_x = b_x + (1 − Σb)/a.
-A target w then decodes to w̄ + Σ_x (w_x − w̄) b_x with w̄ the mean of w over the answers. For
+Answer x is in the set with probability q1 if it is the truth and q0 otherwise, so
+b_x = (1[x in set] − q0)/(q1 − q0) decodes it [Wang et al. 2017, eq. 2]. Exactly one answer is true,
+but the b_x of a unary report sum to 1 only on average. The difference is spread evenly:
+d_x = b_x + (1 − Σb)/a. A target w then decodes to w̄ + Σ_x (w_x − w̄) b_x with w̄ the mean of w over the answers. For
 subset reports Σb is 1, so nothing changes. The mean of d and of d dᵀ need only the counts of each
 answer and of each pair of answers in the sets. The symbols, of which there may be 2^answers, are
 not stored.
@@ -145,8 +145,8 @@ class SetEvidence:
     @property
     def condition(self) -> float:
         """See Evidence."""
-        # Contrasts have the singular value |q1 − q0|, the direction (1, …, 1) at most q1 + (a−1)
-        # q0.
+        # Contrasts have the singular value |q1 − q0|, the
+        # direction (1, …, 1) at most q1 + (a−1) q0.
         return float(max(1.0, abs(1 / self._k))) if self.known else np.inf
 
     def moment(self) -> FloatArray:
@@ -256,10 +256,8 @@ class SetEvidence:
         held, k = self._counts.pairs[x][x], self._q1 - self._q0
         low, high = sorted((float(-w * self._q0 / k), float(w * (1 - self._q0) / k)))
         count = held if w / k > 0 else self.n - held
-        two, of_bit = (
-            TwoValues((low, low), (high, high), count),
-            isinstance(self._mechanism, UnaryMechanism),
-        )
+        two = TwoValues((low, low), (high, high), count)
+        of_bit = isinstance(self._mechanism, UnaryMechanism)
         return Score(mean, reach, two, informative=min(count, self.n - count), of_bit=of_bit)
 
     def _decoded(self, second: FloatArray) -> FloatArray:

@@ -135,8 +135,8 @@ class Local:
     @classmethod
     def of(cls, evidence: Evidence, nearest: FloatArray, z: float) -> "Local":
         """Return the local moments at `nearest` with z² people of equal shares added."""
-        # The added people (Agresti and Coull's number) give weight to answers that no report has
-        # shown yet.
+        # The added people (Agresti and Coull's number) give
+        # weight to answers that no report has shown yet.
         p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)
         return cls(p, evidence.share_moments(p))
 
@@ -161,8 +161,8 @@ def reaches(
     growth = slope(w, c, local)
     low, high = intervals.score(value, n, Variance(total - growth * value, growth, sampling), z)
     below, above = value - low, high - value
-    # If c is a line in w, the variance is a known function of θ, and the score interval needs no
-    # floor.
+    # If c is a line in w, the variance is a known function
+    # of θ, and the score interval needs no floor.
     if local is None or _is_line(w, c):
         return below, above
     at_local_shares = z * sqrt(

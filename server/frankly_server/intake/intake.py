@@ -89,8 +89,8 @@ class Intake:
 
     def _count(self, survey_id: str, now: datetime, refused: Sequence[InvalidInput]) -> None:
         """Count refusals of a published survey."""
-        # If the database is down the sender must still get the reason of the refusal. The store
-        # logs the failure.
+        # If the database is down the sender must still get the
+        # reason of the refusal. The store logs the failure.
         with suppress(StoreUnavailable):
             if self._admissions.is_published(survey_id):
                 self._refusals.add(survey_id, now.date().isoformat(), refused)
@@ -139,8 +139,8 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
 
 
 def _repeated(row: ReportRow, stored: ReportRow) -> Result:
-    # The last release of a survey removes the stratum of reports in small cells: a copy may differ
-    # in that.
+    # The last release of a survey removes the stratum of
+    # reports in small cells: a copy may differ in that.
     if stored not in (row, replace(row, strata=WITHHELD_STRATUM)):
         return InvalidInput(
             Problem.ID_CONFLICT,

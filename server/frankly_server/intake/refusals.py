@@ -40,8 +40,8 @@ class Refusals:
 
     def flush(self) -> None:
         """Write the sums; those that cannot be written stay for the next time."""
-        # Swapped under the lock and written outside of it: other requests never wait for the
-        # database here.
+        # Swapped under the lock and written outside of it:
+        # other requests never wait for the database here.
         with self._guard:
             pending, self._unwritten = self._unwritten, Counter()
         if not pending:

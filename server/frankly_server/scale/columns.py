@@ -57,8 +57,8 @@ def table(layout: Layout, rows: Iterable[ExportedRow], arrow_schema: Any) -> Any
     """Return rows as an Arrow table of a schema from `schema`."""
     arrow = optional_module("pyarrow", "parquet")
     ids, symbols, strata = zip(*rows, strict=True)
-    # Dictionary encoding: a few distinct texts repeat in most rows, so each text is parsed only
-    # once.
+    # Dictionary encoding: a few distinct texts repeat in
+    # most rows, so each text is parsed only once.
     encoded = arrow.array(symbols, arrow.string()).dictionary_encode()
     distinct = [_values(layout, text) for text in encoded.dictionary.to_pylist()]
     columns = [arrow.array(ids, arrow.binary()), arrow.array(strata, arrow.string())]

@@ -84,8 +84,8 @@ def count(folders: Sequence[Path], engine: Engine) -> ExportCounts:
     rows: Counter[str] = Counter()
     for folder, manifest in zip(folders, manifests, strict=True):
         for exported in manifest.documents:
-            # Exports of several databases hold the same versions; a digest identifies the signed
-            # payload.
+            # Exports of several databases hold the same
+            # versions; a digest identifies the signed payload.
             versions.setdefault(exported.digest, exported)
             paths = [segment.check(folder) for segment in exported.segments if segment.rows]
             files.setdefault(exported.digest, []).extend(paths)
@@ -212,7 +212,7 @@ class _ExportCountsTables:
         return {key: n for key, n in pairs.items() if (key.block, key.other) == (block, other)}
 
     def by_day(self, *_arguments: Any) -> NoReturn:
-        # The day is a column of batches and counts; rows of reports, and so their exports, have no
-        # time.
+        # The day is a column of batches and counts; rows of
+        # reports, and so their exports, have no time.
         message = "exports hold no days: ask the database"
         raise InvalidInput(Problem.UNSUPPORTED, message, "by")

@@ -153,8 +153,8 @@ def _write_segment(
         # The new name must be on disk before a manifest names files below it.
         subfolder.mkdir()
         sync_folder(folder)
-    # A fresh name: the outdated segment of the same range stays valid until the manifest is
-    # replaced.
+    # A fresh name: the outdated segment of the same range
+    # stays valid until the manifest is replaced.
     path = subfolder / f"part-{secrets.token_hex(8)}.parquet"
     with (
         database.reading("export") as tx,
@@ -162,8 +162,8 @@ def _write_segment(
         closing(tx.exporting.rows(manifest.survey, document.digest, after, last)) as reports,
     ):
         n, reached = _write(file, Layout.read(document.envelope), islice(reports, rows))
-        # The segment covers the range to its end if no report is left: a later one then shows as a
-        # changed number.
+        # The segment covers the range to its end if no report
+        # is left: a later one then shows as a changed number.
         if n < rows or next(reports, None) is None:
             reached = last
     with path.open("rb") as segment_file:

@@ -19,8 +19,8 @@ from frankly_server.scale.engines import (
 from frankly_server.store import Layout
 from frankly_server.store.statistics import NO_NUMBER
 
-# Pseudo blocks: the number of reports and the number of conflicting ids come from the same job as
-# the counts.
+# Pseudo blocks: the number of reports and the number of
+# conflicting ids come from the same job as the counts.
 _REPORT: Final = -2
 _CONFLICT: Final = -3
 

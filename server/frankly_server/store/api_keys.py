@@ -56,8 +56,8 @@ class ApiKeysTable:
                 created=row.created,
             )
         )
-        # No scope row means: main organisation, all surveys. Keys from before scopes existed have
-        # none.
+        # No scope row means: main organisation, all surveys.
+        # Keys from before scopes existed have none.
         if row.organisation != MAIN or row.surveys:
             self._connection.execute(
                 insert(key_scopes).values(

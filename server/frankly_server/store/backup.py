@@ -102,8 +102,8 @@ def restore(database: Database, source: BinaryIO) -> Contents:
                 tx.tables.fill(name, _read_table(archive, name, contents))
             except (StatementError, DBAPIError, ValueError, TypeError, KeyError):
                 raise BackupBroken("a row does not fit its table", name) from None
-        # A value that the database stores in another form (encoding, padding) shows only when it is
-        # read back.
+        # A value that the database stores in another form
+        # (encoding, padding) shows only when it is read back.
         for name, expected in contents.tables.items():
             if _digest(_lines(tx, name)) != expected:
                 raise BackupBroken("the stored rows differ from the backup", name)
@@ -180,8 +180,8 @@ def _read_manifest(archive: zipfile.ZipFile) -> Contents:
         raise BackupBroken(message, "schema")
     if set(contents.tables) != set(TABLES):
         raise BackupBroken("the backup's tables are not this schema's", "tables")
-    # In the order of foreign keys, not of the manifest: a row may be filled in only after the row
-    # it names.
+    # In the order of foreign keys, not of the manifest: a
+    # row may be filled in only after the row it names.
     return Contents(contents.schema, {name: contents.tables[name] for name in TABLES})
 
 

@@ -155,9 +155,9 @@ class Database:
 
     def __init__(self, database_url: str) -> None:
         self.engine: Engine = make_engine(database_url)
-        # SQLite has one writer at a time. Threads queue for it on this lock and wake at once;
-        # SQLite's own busy handler sleeps and retries. Writers of other processes still meet the
-        # busy handler.
+        # SQLite has one writer at a time. Threads queue for it on this
+        # lock and wake at once; SQLite's own busy handler sleeps and
+        # retries. Writers of other processes still meet the busy handler.
         is_sqlite = self.engine.dialect.name == "sqlite"
         self._writing = threading.Lock() if is_sqlite else nullcontext()
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
@@ -187,8 +187,8 @@ class Database:
             try:
                 return insert_pending(pooled.driver_connection, self.engine.dialect, rows)
             except self._driver_error:
-                # The connection itself may be broken: SQLAlchemy checks that only for its own
-                # statements.
+                # The connection itself may be broken: SQLAlchemy
+                # checks that only for its own statements.
                 pooled.invalidate()
                 raise
 
@@ -228,8 +228,8 @@ class Database:
         On SQLite they are in the write-ahead log, on PostgreSQL in the tables of reports and
         tokens. Raises StoreUnavailable.
         """
-        # Checkpoint and VACUUM cannot run inside a transaction, which SQLAlchemy's own connections
-        # always open.
+        # Checkpoint and VACUUM cannot run inside a transaction,
+        # which SQLAlchemy's own connections always open.
         with (
             self._translated("forget deleted"),
             closing(self.engine.raw_connection()) as connection,
@@ -239,8 +239,8 @@ class Database:
                 return
             driver: Any = connection.driver_connection
             driver.execute("SET statement_timeout = 0")
-            # SKIP_LOCKED: a process that holds a lock is releasing as well, and vacuums when it is
-            # done.
+            # SKIP_LOCKED: a process that holds a lock is
+            # releasing as well, and vacuums when it is done.
             driver.execute("VACUUM (SKIP_LOCKED) reports, tokens")
             driver.execute("SET statement_timeout = '30s'")
 

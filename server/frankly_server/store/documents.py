@@ -34,8 +34,8 @@ class DocumentsTable:
 
     def get(self, digest: str) -> DocumentRow | None:
         """Return the document with this digest, or None."""
-        # A text that is no digest cannot be bound to the column; it is refused here, without a
-        # query.
+        # A text that is no digest cannot be bound to the
+        # column; it is refused here, without a query.
         if not is_digest(digest):
             return None
         query = select(documents).where(documents.c.digest == digest)

@@ -13,10 +13,10 @@ from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 from frankly_server.store.errors import UnsafeStore
 
 _MODE: Final = "frankly_mode"
-# IMMEDIATE takes SQLite's write lock at once: a transaction that reads before it writes would
-# otherwise fail with SQLITE_BUSY_SNAPSHOT, which no waiting cures, if another one has written in
-# between. REPEATABLE READ gives readers on PostgreSQL one snapshot, which SQLite's readers always
-# have.
+# IMMEDIATE takes SQLite's write lock at once: a transaction that reads
+# before it writes would otherwise fail with SQLITE_BUSY_SNAPSHOT, which no
+# waiting cures, if another one has written in between. REPEATABLE READ gives
+# readers on PostgreSQL one snapshot, which SQLite's readers always have.
 _BEGIN: Final = {
     "sqlite": {"write": "BEGIN IMMEDIATE", "read": "BEGIN"},
     "postgresql": {"write": "BEGIN", "read": "BEGIN ISOLATION LEVEL REPEATABLE READ"},
@@ -27,8 +27,8 @@ _POOL = {
     "max_overflow": 0,
     "pool_timeout": 5,
     "hide_parameters": True,
-    # A ROLLBACK on return is not needed: `Database` ends every transaction that it begins, and the
-    # drivers begin none.
+    # A ROLLBACK on return is not needed: `Database` ends every
+    # transaction that it begins, and the drivers begin none.
     "pool_reset_on_return": None,
 }
 _BUSY_TIMEOUT_S: Final = 10
@@ -70,8 +70,8 @@ def check_durability(connection: Connection) -> None:
     """Raise UnsafeStore unless committed transactions of this database survive a power loss."""
     if connection.dialect.name == "sqlite":
         synchronous = int(_scalar(connection, "PRAGMA synchronous"))
-        # 2 is FULL. SQLite silently keeps another journal mode on file systems without shared
-        # memory.
+        # 2 is FULL. SQLite silently keeps another journal
+        # mode on file systems without shared memory.
         if synchronous < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
             raise UnsafeStore(
                 "this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk",
@@ -109,11 +109,11 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _make_private(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
-        # SQLite would create the file readable for all users; its write-ahead log inherits the
-        # file's mode. O_EXCL: an existing file must never be opened here. Closing it would drop
-        # every POSIX lock of this process on it. Another process that closes the database would
-        # then take itself for the last one and delete the write-ahead log while this process uses
-        # it.
+        # SQLite would create the file readable for all users; its write-ahead
+        # log inherits the file's mode. O_EXCL: an existing file must never be
+        # opened here. Closing it would drop every POSIX lock of this process on
+        # it. Another process that closes the database would then take itself for
+        # the last one and delete the write-ahead log while this process uses it.
         with suppress(OSError):
             os.close(os.open(arguments[0], os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
@@ -134,8 +134,8 @@ def _sqlite(url: URL) -> Engine:
 def _postgresql(url: URL) -> Engine:
     engine = create_engine(url, connect_args={"connect_timeout": 5, "autocommit": True}, **_POOL)
 
-    # insert=True: before SQLAlchemy's own listener, which fails on another encoding with an obscure
-    # error.
+    # insert=True: before SQLAlchemy's own listener, which
+    # fails on another encoding with an obscure error.
     @event.listens_for(engine, "connect", insert=True)
     def _connect(connection: Any, _record: Any) -> None:
         if connection.info.parameter_status("server_encoding") != "UTF8":
@@ -150,8 +150,8 @@ def _postgresql(url: URL) -> Engine:
 
     @event.listens_for(engine, "invalidate")
     def _note_failure(_connection: Any, _record: Any, _error: Any) -> None:
-        # A restart of the server ends all connections: after one failure every older one is pinged
-        # first.
+        # A restart of the server ends all connections:
+        # after one failure every older one is pinged first.
         nonlocal last_failure
         last_failure = time.monotonic()
 

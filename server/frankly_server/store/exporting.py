@@ -37,8 +37,8 @@ class Exporting:
         Ids are random, so this order does not reveal the order of arrival. Close the generator if
         you stop early: it holds a database cursor.
         """
-        # type_coerce: exports hold the id's bytes, so the column's conversion to hex text is
-        # skipped.
+        # type_coerce: exports hold the id's bytes, so the
+        # column's conversion to hex text is skipped.
         columns = select(
             type_coerce(reports.c.id, LargeBinary),
             reports.c.symbols,

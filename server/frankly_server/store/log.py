@@ -32,8 +32,8 @@ class LogEntriesTable:
 
         Concurrent appends wait for each other.
         """
-        # Positions have no gaps, so two transactions must not read the same size. SQLite has one
-        # writer anyway.
+        # Positions have no gaps, so two transactions must not
+        # read the same size. SQLite has one writer anyway.
         if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql("LOCK TABLE log_entries IN EXCLUSIVE MODE")
         position = self.size()

@@ -56,8 +56,8 @@ class Partitions:
         if survey in self.surveys():
             return False
         partition = _table(survey)
-        # The lock keeps writers out between INSERT and DELETE; readers still see the reports in
-        # their old place.
+        # The lock keeps writers out between INSERT and DELETE;
+        # readers still see the reports in their old place.
         for statement in (
             "SET LOCAL statement_timeout = 0",
             "LOCK TABLE reports IN SHARE ROW EXCLUSIVE MODE",
@@ -98,8 +98,8 @@ class Partitions:
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         count = f"SELECT count(*) FROM {partition}"  # noqa: S608 - hex digits
         n = int(self._connection.exec_driver_sql(count).scalar_one())
-        # Lock the parent first, as readers and writers do: the opposite order could deadlock with
-        # them.
+        # Lock the parent first, as readers and writers do:
+        # the opposite order could deadlock with them.
         self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN ACCESS EXCLUSIVE MODE")
         self._connection.exec_driver_sql(f"DROP TABLE {partition}")
         return n

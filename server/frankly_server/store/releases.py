@@ -60,10 +60,8 @@ class Releases:
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
         if dialect == "postgresql" and not self._locked(digest):
             return 0
-        document, release = (
-            bytes.fromhex(digest.removeprefix("sha256:")),
-            batches.newest(digest) + 1,
-        )
+        document = bytes.fromhex(digest.removeprefix("sha256:"))
+        release = batches.newest(digest) + 1
         values = {
             "survey": bytes.fromhex(survey),
             "document": document,

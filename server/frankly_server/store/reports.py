@@ -82,8 +82,8 @@ class ReportsTable:
 
 def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> set[str]:
     """Insert reports as `ReportsTable.add` does, on a connection of the database's driver."""
-    # Sorted: two requests with overlapping ids then take their locks in one order and cannot
-    # deadlock.
+    # Sorted: two requests with overlapping ids then take
+    # their locks in one order and cannot deadlock.
     values = [_values(row) for row in sorted(rows, key=attrgetter("id"))]
     return set(add_new(driver, dialect, reports, values, "id", where=_OPEN))
 

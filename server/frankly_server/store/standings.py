@@ -27,8 +27,8 @@ class StandingRow:
     stop_margin: str | None = None
 
 
-# Built once, because SQLAlchemy would otherwise construct it anew in every transaction that reads a
-# standing.
+# Built once, because SQLAlchemy would otherwise construct
+# it anew in every transaction that reads a standing.
 _OF_SURVEY: Final = select(*(standings.c[name] for name in StandingRow.__slots__)).where(
     standings.c.survey == bindparam("survey_id")
 )

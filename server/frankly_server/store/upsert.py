@@ -136,8 +136,8 @@ def _values_clause(table: Table, names: tuple[str, ...], rows: int) -> str:
 def _unnest_clause(table: Table, names: tuple[str, ...]) -> str:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy has no types there
     columns = (table.columns[name] for name in names)
-    # TEXT instead of VARCHAR(n): a cast to VARCHAR(n) silently cuts a text that is too long; the
-    # column refuses it.
+    # TEXT instead of VARCHAR(n): a cast to VARCHAR(n) silently
+    # cuts a text that is too long; the column refuses it.
     kinds = ("TEXT" if isinstance(c.type, String) else c.type.compile(dialect) for c in columns)
     unnest = ", ".join(f"%s::{kind}[]" for kind in kinds)
     return f"{_into(table, names)} unnest({unnest}) AS x({', '.join(names)})"

@@ -115,8 +115,8 @@ class WebhookTables:
 
         Returns False if another process claimed it first.
         """
-        # Compare and set: `tries` is the version of the row, so that one process alone sends each
-        # try.
+        # Compare and set: `tries` is the version of the
+        # row, so that one process alone sends each try.
         unchanged = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
         unchanged &= (deliveries.c.tries == row.tries) & (deliveries.c.state == "waiting")
         claim = update(deliveries).where(unchanged).values(tries=row.tries + 1, due=due)

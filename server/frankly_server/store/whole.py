@@ -42,8 +42,8 @@ class ReleasedReports:
         condition = (reports.c.survey == survey) & (reports.c.document == digest)
         condition &= reports.c.release.is_not(None) if only is None else reports.c.release == only
         query = select(*keys, func.count()).where(condition).group_by(*keys)
-        # yield_per: if most contents differ, the groups are as many as the reports and must not all
-        # be in memory.
+        # yield_per: if most contents differ, the groups are as
+        # many as the reports and must not all be in memory.
         groups = self._connection.execute(query.execution_options(yield_per=1000))
         for release, symbols, stratum, n in groups:
             yield IdenticalReports(release, json.loads(f"[{symbols}]"), stratum, int(n))
