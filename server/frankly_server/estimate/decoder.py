@@ -53,17 +53,17 @@ class Decoder:
             None
             if row is None or n == 0
             else Fraction(sum(v * c for v, c in zip(row[0], counts, strict=True)), row[1] * n)
-            for row in self.integer_rows
+            for row in self.whole
         )
 
     @cached_property
-    def integer_rows(self) -> tuple[tuple[list[int], int] | None, ...]:
+    def whole(self) -> tuple[tuple[list[int], int] | None, ...]:
         """Return the rows as (numerators, common denominator), which sum faster than Fractions."""
         return tuple(None if row is None else rational.over_one_denominator(row) for row in self.rows)
 
     def floats(self) -> NDArray[np.float64]:
         """Return the rows of the identifiable targets as floats, shape (targets, reports)."""
-        rows = [[v / row[1] for v in row[0]] for row in self.integer_rows if row is not None]
+        rows = [[v / row[1] for v in row[0]] for row in self.whole if row is not None]
         return np.array(rows, dtype=np.float64).reshape(len(rows), self.mechanism.reports)
 
 
@@ -129,7 +129,7 @@ def inverse_of(parts: Sequence[Decoder]) -> tuple[Kronecker, int]:
     """Return (V₁ ⊗ V₂ ⊗ … in integers, common denominator) from the factors' decoders."""
     matrices, denominator = [], 1
     for part in parts:
-        rows = [row for row in part.integer_rows if row is not None]
+        rows = [row for row in part.whole if row is not None]
         scale = lcm(*(row_denominator for _, row_denominator in rows))
         # dtype=object: Python's integers, because the numerators exceed 64 bits.
         integers = [[v * (scale // row_denominator) for v in row] for row, row_denominator in rows]

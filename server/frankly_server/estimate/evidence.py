@@ -164,7 +164,7 @@ class TableEvidence(Likely):
         self.n, self.answers = sum(counts), mechanism.answers
         self.rank, self.fallback = solved.rank, solved.fallback
         self.known = [t for t, row in enumerate(solved.rows) if row is not None]
-        self._rows = [row for row in solved.integer_rows if row is not None]
+        self._rows = [row for row in solved.whole if row is not None]
         self.W = _floats([solved.targets[t] for t in self.known], mechanism.answers)
         self._V = solved.floats()
         self._law = law_of(mechanism)
