@@ -23,8 +23,8 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     "figures": (
         ("estimated_sampling, self.true_sampling = sampling", "true_sampling, self.estimated_sampling = sampling"),
         (
-            "independent = found.spread() * (found.n / (found.n - 1)) / found.n",
-            "independent = found.spread() / found.n",
+            "independent = evidence.spread() * (evidence.n / (evidence.n - 1)) / evidence.n",
+            "independent = evidence.spread() / evidence.n",
         ),
         ("sampling = (independent - privacy) * self.estimated_sampling", "sampling = independent - privacy"),
         (
@@ -36,10 +36,10 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("chebyshev=times(chebyshev, worst)", "chebyshev=times(chebyshev, se)"),
         ("simultaneous=times(joint, worst)", "simultaneous=times(normal_quantile(level), worst)"),
         ("1 - 1 / v for v in design_effect", "1 / v for v in design_effect"),
-        ('spreads["margins"].uncut, spreads', 'spreads["margins"].score, spreads'),
+        ('spreads["margins"].uncut,\n', 'spreads["margins"].score,\n'),
         (
-            "rows = dict(zip(self.found.known, covariance, strict=True))",
-            "rows = dict(zip(self.found.known, covariance[::-1], strict=True))",
+            "rows = dict(zip(self.evidence.known, covariance, strict=True))",
+            "rows = dict(zip(self.evidence.known, covariance[::-1], strict=True))",
         ),
     ),
     "intervals": (
@@ -48,7 +48,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("special.betainccinv(k + 1, n - k, tail)", "special.betainccinv(k, n - k, tail)"),
         ("limit = math.log(1 / (1 - level))", "limit = math.log(2 / (1 - level)) / 2"),
         ("return estimate + (lean - root)", "return estimate - (lean + root)"),
-        ("here = max(0.0, variance.constant", "here = max(-1.0, variance.constant"),
+        ("at_estimate = max(0.0, variance.constant", "at_estimate = max(-1.0, variance.constant"),
         ("mixed = special.betaln(k + 1, n - k + 1)", "mixed = special.betaln(k + 1, n - k + 2)"),
         ("low = 0.0 if k == 0 else _crossing(excess, 0.0, middle)", "low = _crossing(excess, 1.0, middle)"),
         ("high = 1.0 if k == n else _crossing(excess, 1.0, middle)", "high = _crossing(excess, 0.0, middle)"),
@@ -63,7 +63,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("return 1 - _upper_chance(1 - mean, limit),", "return 1 - _upper_chance(1 - mean, limit / 2),"),
         ("return -_upper(law.mirrored(), -w, -score.mean", "return -_upper(law.mirrored(), w, -score.mean"),
         ("exponents = np.maximum(np.outer", "exponents = np.minimum(np.outer"),
-        ("max(aware[0], plain[0]), min(aware[1], plain[1])", "plain[0], plain[1]"),
+        ("max(aware[0], hoeffding[0]), min(aware[1], hoeffding[1])", "hoeffding[0], hoeffding[1]"),
         ("_LOG_WEIGHTS[:, None] - n * logs", "_LOG_WEIGHTS[:, None] - (n + 5) * logs"),
         ("return np.array([_hull(knots, row) for row in values])", "return values"),
         ("_TILTS = np.geomspace(2.0**-13, 2.0**6, 39)", "_TILTS = np.geomspace(2.0**-3, 2.0**6, 39)"),
@@ -81,15 +81,21 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("if not self._like_draws:", "if False:"),
         ("if high - low <= VANISHED * z * largest:", "if False:"),
         ("low, high = value - max(below, z * error)", "low, high = value - below"),
-        ("Variance(total - grows * value, grows", "Variance(total, grows"),
+        ("Variance(total - growth * value, growth", "Variance(total, growth"),
         ("if local is not None:", "if False:"),
         ("p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)", "p = nearest"),
         ("along = local.moments @ (w - w @ local.p)", "along = local.moments @ w"),
         ("return float(centred @ c) / squares if squares > 0 else 0.0", "return 0.0"),
         ("chernoff.widened(chernoff.within(ends, w), value)", "chernoff.within(ends, w)"),
         ("moved = min(max(estimate, possible[0]), possible[1]) - estimate", "moved = 0.0"),
-        ("return max(below, there), max(above, there)", "return max(below, there), above"),
-        ("return max(below, there), max(above, there)", "return below, max(above, there)"),
+        (
+            "return max(below, at_local_shares), max(above, at_local_shares)",
+            "return max(below, at_local_shares), above",
+        ),
+        (
+            "return max(below, at_local_shares), max(above, at_local_shares)",
+            "return below, max(above, at_local_shares)",
+        ),
         ("if local is None or _is_line(w, c):", "if local is None:"),
         ("float(c @ local.p) - sampling * float(w @ local.p) ** 2", "float(c @ local.p)"),
         ("beyond > max(FAR * worst", "beyond > max(worst"),
@@ -98,15 +104,18 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("w, c, self.local, self.sampling, z)", "w, c, None, self.sampling, z)"),
         ("below, above = max(below, normal), max", "below, above = below, max"),
         ("if below + above <= VANISHED * z", "if below + above < -VANISHED * z"),
-        ("cross = (parts[2] - parts[0] - parts[1]) / 2", "cross = parts[2] - parts[0] - parts[1]"),
-        ("Pair(found.n, values, covariance * square, w", "Pair(found.n, values, covariance, w"),
+        (
+            "cross = (linear_parts[2] - linear_parts[0] - linear_parts[1]) / 2",
+            "cross = linear_parts[2] - linear_parts[0] - linear_parts[1]",
+        ),
+        ("Pair(evidence.n, values, covariance * square, w", "Pair(evidence.n, values, covariance, w"),
         ("estimate - hypot(*(below for below, _ in reaches))", "estimate - sum(below for below, _ in reaches)"),
         ("bool(of_answers.min() <= 0 <= of_answers.max())", "True"),
         ("_last(holds_at, side, corners)", "_last(holds_at, side, ())"),
         ("if holds(np.array([0.0, 1.0]), is_score=is_score):", "if holds(np.array([0.0, 1.0]), is_score=False):"),
     ),
     "sets": (
-        ("Fraction(self.answers * h - whole, self.answers * self.n)", "Fraction(h, self.n)"),
+        ("Fraction(self.answers * h - total, self.answers * self.n)", "Fraction(h, self.n)"),
         ("(n * c - ones[x] * ones[z]) / (n * n)", "(n * c - ones[x] * ones[x]) / (n * n)"),
         (
             "self._level @ (self._level + mean).T + mean @ self._level.T",
@@ -117,48 +126,48 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("count = held if", "count = self.n - held if"),
     ),
     "set_fit": (
-        ("len(found) * min(found)", "min(found)"),
+        ("len(p_values) * min(p_values)", "min(p_values)"),
         ("sqrt(2 * n * variance)", "sqrt(n * variance)"),
         ("slope = (with_truth - without) / (q1 - q0)", "slope = (with_truth + without) / (q1 - q0)"),
         ("int(used.sum())))", "len(used)))"),
-        ("return 1.0 if seen == round(n * mean) else 0.0", "return 1.0"),
+        ("return 1.0 if total_size == round(n * mean) else 0.0", "return 1.0"),
         ("if n * min(without, 1 - without) < _LEAST_EXPECTED:", "if n * without < _LEAST_EXPECTED:"),
     ),
     "set_law": (
         ("(mechanism.size - inside) / (mechanism.answers - 1)", "(mechanism.size - inside) / mechanism.answers"),
         ("inside * placed(size - 1, m) +", "inside * placed(size, m) +"),
         ("k - 2 * (with_truth - without)", "k - (with_truth - without)"),
-        ("found[:, ~found.any(axis=0)] = 1.0", "found[:, ~found.any(axis=0)] = 1e-6"),
+        ("columns[:, ~columns.any(axis=0)] = 1.0", "columns[:, ~columns.any(axis=0)] = 1e-6"),
     ),
     "joint": (
         ("(w * low, w * high) if w > 0 else (w * high, w * low)", "(w * low, w * high)"),
         ("return total / max(self.n, 1)", "return total / max(self.n - 1, 1)"),
         ("features[-1] = features[-1] * self._counts[chunk]", "features[-1] = features[-1] * 1"),
-        ("np.asarray(table.sum(axis=other))", "np.asarray(table.max(axis=other))"),
-        ("zip(places, symbol, strict=True))] = n", "zip(places, symbol, strict=True))] = 1"),
+        ("np.asarray(table.sum(axis=axes))", "np.asarray(table.max(axis=axes))"),
+        ("zip(index_of, symbol, strict=True))] = n", "zip(index_of, symbol, strict=True))] = 1"),
     ),
     "products": (
-        ("found = [a * b for a in left for b in right]", "found = [a * b for a, b in zip(left, right)]"),
-        ("return _whole([V**2 @ Q.T for V", "return _whole([abs(V) @ Q.T for V"),
-        ("self.fallback, self.known = any(", "self.fallback, self.known = all("),
+        ("products = [a * b for a in left for b in right]", "products = [a * b for a, b in zip(left, right)]"),
+        ("return _dense([V**2 @ Q.T for V", "return _dense([abs(V) @ Q.T for V"),
+        ("self.fallback = any(", "self.fallback = all("),
     ),
     "kronecker": (
         ("np.ascontiguousarray(factor.T) for factor", "np.ascontiguousarray(factor) for factor"),
         ("np.asarray(reduce(np.kron, self._factors))", "np.asarray(reduce(np.kron, self._factors[::-1]))"),
-        ("found = found.reshape(len(factor), -1).T @ factor", "found = found.reshape(-1, len(factor)) @ factor"),
+        ("result = result.reshape(len(factor), -1).T @ factor", "result = result.reshape(-1, len(factor)) @ factor"),
     ),
     "likelihood": (
         ("gap = max(0.0, float(g.max()) - 1)", "gap = max(0.0, float(g.mean()) - 1)"),
         ("rare = expected < 1", "rare = expected < 0"),
         ("covariance = np.linalg.inv(information) - np.outer(p, p)", "covariance = np.linalg.inv(information)"),
-        ("if gap <= enough:\n            return Likeliest", "if gap <= 1:\n            return Likeliest"),
+        ("if gap <= tolerance:\n            return Likeliest", "if gap <= 1:\n            return Likeliest"),
         ("+ min(int(np.sum(best < 1e-9)), rank - 1)", ""),
-        ("max(min(GAP / n, _SOUGHT), _ROUNDING)", "max(min(GAP, _SOUGHT), _ROUNDING)"),
+        ("max(min(GAP / n, _TARGET_GAP), _ROUNDING)", "max(min(GAP, _TARGET_GAP), _ROUNDING)"),
     ),
     "worst_case": (
         ("slope - 2 * factor * target[i] * step", "slope + 2 * factor * target[i] * step"),
         ("second_moment - (1 - sampling) * target**2", "second_moment - sampling * target**2"),
-        ("np.maximum.at(most, where, linear)", "np.minimum.at(most, where, linear)"),
+        ("np.maximum.at(largest, group, linear)", "np.minimum.at(largest, group, linear)"),
     ),
     "projection": (
         ("positive = int(np.flatnonzero(descending > thresholds)[-1])", "positive = len(values) - 1"),
@@ -166,7 +175,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "poisoning": (
         ("odds = beta / (1 - beta)", "odds = beta"),
-        ("up.append(float(odds * (reach[1] - shown)))", "up.append(float(odds * (reach[1] - reach[0])))"),
+        ("up.append(float(odds * (reach[1] - observed)))", "up.append(float(odds * (reach[1] - reach[0])))"),
     ),
     "planner": (
         ("math.ceil(n / self.response_rate - 1e-9)", "math.floor(n / self.response_rate)"),
@@ -178,7 +187,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     "factors": (
         ("even = Fraction(1, size)", "even = Fraction(1, size + 1)"),
         ("for s in (1, -1)]", "for s in (1, 0)]"),
-        ("squares = every * (u @ u) + own * u[:, :, None]", "squares = every * (u @ u) - own * u[:, :, None]"),
+        ("squares = s * (u @ u) + t * u[:, :, None]", "squares = s * (u @ u) - t * u[:, :, None]"),
     ),
     "decoder": (
         ("margin[part] += n", "margin[part] += 1"),
@@ -191,7 +200,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("freedom = sum(ranks) - rank", "freedom = sum(ranks)"),
         ("below = weighted_root(weights, [_distances(v, e, 0)", "below = weighted_root(weights, [_distances(v, e, 1)"),
         ("_squares(w) for w in weights", "w for w in weights"),
-        ("kept = values > _RANK", "kept = values > -_RANK"),
+        ("positive = values > _RANK", "positive = values > -_RANK"),
         ("scale = np.where(scale > 0, scale, 1.0)", "scale = np.ones_like(scale)"),
     ),
     "identifiable": (
@@ -204,8 +213,8 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("else (v - half, v + half)", "else (v, v + half)"),
     ),
     "inputs": (
-        ("place = place * factor.reports + y", "place = place * factor.answers + y"),
-        ("found[place] += n", "found[place] = n"),
+        ("index = index * factor.reports + y", "index = index * factor.answers + y"),
+        ("ordered[index] += n", "ordered[index] = n"),
     ),
 }
 

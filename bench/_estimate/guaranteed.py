@@ -86,7 +86,7 @@ def _log_moments(score: Score, w: FloatArray, theta: float, tilts: FloatArray, *
     An upper end is the largest θ that no λ < 0 excludes, so what excludes θ excludes all beyond it.
     """
     assert score.law is not None  # noqa: S101 - the caller's
-    moments = chernoff.Moments.of(score.law, w, 0.0, tilts)
+    moments = chernoff.MixedMoments.of(score.law, w, 0.0, tilts)
     at = np.array([np.interp(theta, moments.knots, row) for row in moments.envelope])
     if beyond:
         outside = np.where(tilts[:, None] < 0, moments.knots >= theta, moments.knots <= theta)

@@ -142,7 +142,7 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(full: bool, 
             total, privacy, _ = each._covariances()
             assert total is not None
             assert privacy is not None
-            value = np.array([float(v or 0) for v in each.found.exact])
+            value = np.array([float(v or 0) for v in each.evidence.exact])
             values.append(value)
             inner.append(value - sample / n)
             wholes.append(np.diagonal(total))

@@ -104,7 +104,7 @@ def _from_reports(
     mechanisms = [block.mechanism for block in found.document.blocks]
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
-    for alike in tx.whole.of_document(row.survey, row.digest):
+    for alike in tx.released_reports.of_document(row.survey, row.digest):
         period = ALL_TIME if periods is None else periods.get(alike.release)
         if period is None or (newest is not None and alike.release > newest):
             continue

@@ -12,7 +12,7 @@ from frankly_server.analysis import encode
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.services import open_database, survey_named
-from frankly_server.scale import Counted, DuckDB, Spark, count, export
+from frankly_server.scale import DuckDB, ExportCounts, Spark, count, export
 from frankly_server.scale.export import ROWS
 from frankly_server.store import Database, Layout, PairKey
 
@@ -101,7 +101,7 @@ def count_command(
         raise click.exceptions.Exit(exits.INTEGRITY)
 
 
-def _differences(found: Counted) -> list[str]:
+def _differences(found: ExportCounts) -> list[str]:
     """Return the digests of documents whose counts are not the database's."""
     wrong = []
     with open_database() as database, database.reading("compare counts") as tx:
@@ -116,11 +116,11 @@ def _differences(found: Counted) -> list[str]:
     return wrong
 
 
-def _json(found: Counted) -> dict[str, Any]:
+def _json(found: ExportCounts) -> dict[str, Any]:
     documents = [
         {
             "digest": each.digest,
-            "reports": found.found[each.digest].reports,
+            "reports": found.by_digest[each.digest].reports,
             "counts": sorted([*key[1:], n] for key, n in found.singles(each.digest).items()),
             "pairs": sorted([*key[1:], n] for key, n in found.pairs(each.digest).items()),
         }
@@ -130,13 +130,13 @@ def _json(found: Counted) -> dict[str, Any]:
     return {"survey": found.survey, "reports": found.reports, "duplicates": duplicates, "documents": documents}
 
 
-def _show(found: Counted, differs: list[str] | None) -> None:
+def _show(found: ExportCounts, differs: list[str] | None) -> None:
     words = {None: "", True: "differs from the database", False: "the database has the same"}
     rows = [
         (
             str(each.version),
             f"{each.digest[:15]}…",
-            str(found.found[each.digest].reports),
+            str(found.by_digest[each.digest].reports),
             words[None if differs is None else each.digest in differs],
         )
         for each in found.documents

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares from noisy counts: unbiased, with variance and margins; no web, no database, no clock (DESIGN §6).
+"""Estimates of shares from noisy counts: unbiased, with variance and margins (DESIGN §6).
 
-The decoder (`decoder`) is a fixed matrix, computed exactly from the published whole numbers, so estimates are unbiased
-at every number of reports, and nothing here takes longer when there are more reports.
+This package is mathematics only: no web, no database, no clock. The decoder (`decoder`) is a fixed
+matrix, computed exactly from the published integer weights. So estimates are unbiased at every
+number of reports, and the work does not grow with that number.
 """
 
 from frankly_server.estimate.decoder import Decoder

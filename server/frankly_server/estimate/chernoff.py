@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chernoff bounds on a target from the mean of its scores: at one number of reports (`kl`), and at all at once.
+"""Chernoff bounds on a target from the mean of its scores: at one n (`kl`), or at all n at once.
 
-For a true value θ the worst mixed moment is G(λ, θ) = max{Σ_x p_x M_x(λ) : p a distribution, Σ_x p_x w_x = θ} with
-M_x(λ) = E[exp(λd)|x]. P(mean ≤ m) ≤ (exp(−λm) G(λ, θ))^n for λ < 0, for like draws, for a census and for draws
-without replacement (docs/maths/margins.md has the proofs). Every λ gives a valid bound, so searching for the best one
-need not be exact.
+For a true value θ the worst mixed moment is
+
+    G(λ, θ) = max{Σ_x p_x M_x(λ) : p a distribution, Σ_x p_x w_x = θ}  with M_x(λ) = E[exp(λd)|x].
+
+P(mean ≤ m) ≤ (exp(−λm) G(λ, θ))^n for λ < 0: for independent draws, for a census and for draws
+without replacement (proofs in docs/maths/margins.md).
+Every λ gives a valid bound, so the search for the best λ need not be exact: it costs width, never
+validity.
 """
 
 import math
@@ -20,56 +24,68 @@ from frankly_server.estimate.scores import Score, ScoreLaw
 FloatArray = NDArray[np.float64]
 Ends = tuple[float, float]
 
-_KNOWN = 4096  # chances: the answers of one question often have the same few counts
-_HALVINGS = 80
+_CACHED = 4096  # intervals in the cache: the answers of one question often have the same few counts
+_HALVINGS = 80  # bisection steps: more than a float's 53 bits, because q may lie close to the mean
 _COARSE, _FINE, _TILTS_OF_SUM = 49, 17, 97
-"""How many λ are tried: ends come within a thousandth of the interval's width of the best."""
+"""Numbers of λ tried: the ends are within a thousandth of the interval's width of the best."""
 _STEEPEST = 50.0
-"""The largest λ times the range around which λ is searched: exp(−50) is nothing."""
+"""Largest λ times the range around which λ is searched: exp(−50) is negligible."""
 _ROUNDING = 1e-12
-"""Relative error of a moment in floats, with room; it is allowed for on the safe side."""
+"""Bound on the relative error of a moment in floats.
+
+The moments are raised by it, which is the safe side.
+"""
+# The mixture of a sequence must be fixed before the first
+# report, or Ville's inequality does not apply.
 _TILTS = np.geomspace(2.0**-13, 2.0**6, 39)
-"""λ times the range, of a sequence: for 5 reports to 10^9, fixed before any report."""
-_USUAL = 0.5
-"""The λ times the range of most weight, near the best for 1,000 reports."""
-_WEIGHTS = np.tile(1 / (1 + (np.log2(_TILTS / _USUAL) / 3) ** 2), 2)
+"""λ times the range in the mixture of a sequence: the best values for 5 to 10^9 reports."""
+_HEAVIEST = 0.5
+"""λ times the range that has the most weight in the mixture: near the best for 1,000 reports."""
+_WEIGHTS = np.tile(1 / (1 + (np.log2(_TILTS / _HEAVIEST) / 3) ** 2), 2)
 _SIGNED = np.concatenate([-_TILTS, _TILTS])
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 _SECTIONS, _ROUNDS = 33, 6
-"""Each round looks at so many points at once: 33^6 is more than 10^9."""
+"""Points per round and rounds of the search for an end: 33^6 is more than 10^9."""
 
 
 def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
-    """Return ends that hold at every n and every truth, for the target with weights `w` over the answers.
+    """Return ends that hold at every n and every truth; w : the target's weights over the answers.
 
-    Where score laws are listed, the mechanism-aware bound; otherwise the form of Hoeffding's theorem in the
-    Kullback-Leibler divergence, which knows the scores' range only. Both are cut at the target's own range. If no truth
-    is left, the second form is returned, which is never narrower.
+    Where the law of the scores is listed, this is the mechanism-aware bound. Otherwise it is
+    Hoeffding's theorem in the Kullback-Leibler form, which uses the scores' range only and is never
+    narrower. Both are cut to the target's range. If no possible value is left, the second form is
+    returned.
     """
     limit = math.log(2 / (1 - level)) / n
     if score.two is not None:
-        return shown(scaled(score.two.low, score.two.high, _chance_ends(score.two.count / n, limit)), [(score, w)])
+        chances = _chance_ends(score.two.count / n, limit)
+        return displayed(scaled(score.two.low, score.two.high, chances), [(score, w)])
     low, high = score.reach
     if not high > low:
         return within((low, high), w)
     mean = min(max((score.mean - low) / (high - low), 0.0), 1.0)
     chances = _chance_ends(mean, limit)
-    plain = within(scaled((low, low), (high, high), chances), w)
+    hoeffding = within(scaled((low, low), (high, high), chances), w)
     if score.law is None:
-        return plain
-    aware = _aware_ends(score, score.law, w, limit, (_tilt(mean, chances[0]), _tilt(mean, chances[1])))
-    # rounding: at 10^12 reports and more the moments in floats say less than the divergence does.
-    both = max(aware[0], plain[0]), min(aware[1], plain[1])
-    return both if both[0] <= both[1] else plain
+        return hoeffding
+    tilts = _tilt(mean, chances[0]), _tilt(mean, chances[1])
+    aware = _aware_ends(score, score.law, w, limit, tilts)
+    # rounding: at 10^12 reports and more the margin for
+    # rounding makes the aware bound the wider one.
+    both = max(aware[0], hoeffding[0]), min(aware[1], hoeffding[1])
+    return both if both[0] <= both[1] else hoeffding
 
 
 def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> Ends:
-    """Return ends for the sum of the targets of several independent parts: (score, weights over the answers, n) each.
+    """Return ends for the sum of the targets of independent parts.
 
-    The bound of a sum is the product of those of the parts, with λ times all reports over the part's own; the true
-    values of the parts are whatever makes it largest, so they may differ. By the inequality of arithmetic and geometric
-    means it is at most the n-th power of a mean, whose maximum is a concave polyline again. If no truth is left,
-    Hoeffding's interval is returned.
+    parts : (score, weights over the answers, number of reports) of each.
+
+    The bound of a sum is the product of the parts' bounds at λ·(all reports)/(the part's reports).
+    The true values of the parts may differ: those that make the bound largest are taken. By the
+    inequality of the arithmetic and geometric means the bound is at most the n-th power of a mean,
+    whose maximum is a concave polyline again. If no possible value is left, Hoeffding's interval is
+    returned.
     """
     total = sum(n for *_, n in parts)
     limit = math.log(2 / (1 - level)) / total
@@ -79,45 +95,63 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     half = math.sqrt(squares * limit * total / 2)
     targets = [(score, w) for score, w, _ in parts]
     if half > 0:
+        # The first factor is the λ at which Hoeffding's
+        # interval is reached; the best one may be far steeper.
         tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
         upward = [(law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)]
         downward = [(law.mirrored(), -w, -mean, n) for (law, w, _, n), mean in zip(upward, below, strict=True)]
         low, high = -_upper_of_sum(downward, limit, tilts), _upper_of_sum(upward, limit, tilts)
         if low <= high:
-            return shown((low, high), targets)
-    return shown((sum(below) - half, sum(above) + half), targets)
+            return displayed((low, high), targets)
+    return displayed((sum(below) - half, sum(above) + half), targets)
 
 
 def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
-    """Return the law of a score; where it is not listed, that of its two ends with the same means.
+    """Return the law of a score; if it is not listed, the law on its two ends with the same means.
 
-    Of all laws on a range with given means that one has the largest moments.
+    Of all laws on a range with given means, that one has the largest moments, so the bound stays
+    valid.
     """
     if score.law is not None:
         return score.law
     low, high = (score.two.low[0], score.two.high[1]) if score.two is not None else score.reach
     chances = np.clip((w - low) / (high - low), 0.0, 1.0) if high > low else np.zeros(len(w))
-    return ScoreLaw(np.array([low, high]), np.array([low, high]), np.stack([1 - chances, chances], axis=1))
+    return ScoreLaw(
+        np.array([low, high]),
+        np.array([low, high]),
+        np.stack([1 - chances, chances], axis=1),
+    )
 
 
 def _mean_ends(score: Score, n: int) -> Ends:
-    """Return the least and the largest mean that reports in two groups of values may have; otherwise the mean twice."""
-    two = score.two
-    return (score.mean, score.mean) if two is None else scaled(two.low, two.high, (two.count / n, two.count / n))
+    """Return the least and the largest possible mean: they differ only for two groups of values."""
+    if score.two is None:
+        return score.mean, score.mean
+    share = score.two.count / n
+    return scaled(score.two.low, score.two.high, (share, share))
 
 
-def _upper_of_sum(parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]], limit: float, tilts: FloatArray) -> float:
-    """Return the least upper end over a grid of λ < 0; each part is its law, weights, mean and n."""
+def _upper_of_sum(
+    parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]],
+    limit: float,
+    tilts: FloatArray,
+) -> float:
+    """Return the least upper end over a grid of λ < 0.
+
+    Each part is its law, weights, mean and n.
+    """
     total = sum(n for *_, n in parts)
-    found = [(Moments.of(law, w, mean, -tilts * (total / n)), n / total) for law, w, mean, n in parts]
-    shift = np.max([moments.shift for moments, _ in found], axis=0)
+    bounds = [(MixedMoments.of(law, w, mean, -tilts * (total / n)), n / total) for law, w, mean, n in parts]
+    # One common shift of the exponents, so that the parts can be added and nothing overflows.
+    shift = np.max([moments.shift for moments, _ in bounds], axis=0)
     start, floor, steps, rises = 0.0, np.zeros(len(tilts)), [], []
-    for moments, share in found:
+    for moments, share in bounds:
         values = share * moments.envelope * np.exp(moments.shift - shift)[:, None]
         start, floor = start + float(moments.knots[0]), floor + values[:, 0]
         steps.append(np.broadcast_to(np.diff(moments.knots), (len(tilts), len(moments.knots) - 1)))
         rises.append(np.diff(values, axis=1))
-    # The largest sum over all ways to split the true value: the steepest pieces of all parts come first.
+    # Maximum over all ways to split the true value between the parts: merge the pieces of their
+    # concave polylines, the steepest first (sup-convolution).
     step, rise = np.concatenate(steps, axis=1), np.concatenate(rises, axis=1)
     order = np.argsort(-rise / step, axis=1)
     knots = start + np.cumsum(np.take_along_axis(step, order, axis=1), axis=1)
@@ -128,30 +162,37 @@ def _upper_of_sum(parts: Sequence[tuple[ScoreLaw, FloatArray, float, int]], limi
 
 
 def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
-    """Return ends that hold at all n at once, so that looking often does no harm; for scores of more than two values.
+    """Return ends of a confidence sequence, which hold at all n at once.
 
-    Under a truth of value θ each exp(λ Σd)/G(λ, θ)^n is a non-negative supermartingale in n that starts at 1, and so is
-    a mixture over λ with fixed weights. It reaches 1/α at any time with chance α at most [Ville 1939]; the interval is
-    where it has not. log G is concave in θ, so this is an interval, and it holds the mean if
-    that is possible.
+    Use this for scores of more than two values, `intervals.sequence_of_two` for two.
+
+    Under a truth of value θ each exp(λ Σd)/G(λ, θ)^n is a non-negative supermartingale in n that
+    starts at 1, and so is a mixture over λ with fixed weights. It reaches 1/α at any time with
+    probability α at most [Ville 1939]; the interval holds the θ for which it has not. log G is
+    concave in θ, so this is an interval, and it holds the mean if the mean is a possible value.
     """
     low, high = score.reach
     if not high > low:
         return within((low, high), w)
-    plain = ScoreLaw(np.array([low, high]), np.array([low, high]), np.eye(2))
+    two_ends = ScoreLaw(np.array([low, high]), np.array([low, high]), np.eye(2))
     tilts = _SIGNED / (high - low)
     excess = math.log(1 / (1 - level))
     if score.law is not None:
-        ends = _mixed_ends(Moments.of(score.law, w, score.mean, tilts), score.mean, n, excess)
+        ends = _mixed_ends(MixedMoments.of(score.law, w, score.mean, tilts), score.mean, n, excess)
         if ends is not None:
             return ends
-    # Of the scores only the range is used: their law is not listed, or no truth near the mean could give them.
-    wide = _mixed_ends(Moments.of(plain, np.array([low, high]), score.mean, tilts), score.mean, n, excess)
+    # Only the range of the scores is used: their law is not
+    # listed, or no possible value explains the mean.
+    moments = MixedMoments.of(two_ends, np.array([low, high]), score.mean, tilts)
+    wide = _mixed_ends(moments, score.mean, n, excess)
     return within(wide or score.reach, w)
 
 
-def _mixed_ends(moments: "Moments", mean: float, n: int, excess: float) -> Ends | None:
-    """Return where the mixture is below its limit, None if it is not at the possible value nearest to the mean."""
+def _mixed_ends(moments: "MixedMoments", mean: float, n: int, excess: float) -> Ends | None:
+    """Return the interval on which the log of the mixture is at most `excess`.
+
+    Returns None if it exceeds the limit even at the possible value nearest to the mean.
+    """
     knots = moments.knots
     inside = float(min(max(mean, knots[0]), knots[-1]))
     if moments.mixture(np.array([inside]), n)[0] > excess:
@@ -160,10 +201,21 @@ def _mixed_ends(moments: "Moments", mean: float, n: int, excess: float) -> Ends 
     return low, high
 
 
-def _last_below(moments: "Moments", inside: float, outside: float, n: int, excess: float) -> float:
-    """Return a point at which the mixture exceeds its limit, next to where it begins to; `outside` if nowhere."""
+def _last_below(
+    moments: "MixedMoments",
+    inside: float,
+    outside: float,
+    n: int,
+    excess: float,
+) -> float:
+    """Return the first point from `inside` towards `outside` where the mixture exceeds its limit.
+
+    Returns `outside` if it exceeds the limit nowhere between them.
+    """
     if moments.mixture(np.array([outside]), n)[0] <= excess:
         return outside
+    # Section search with many points a round: one vectorised call costs about as much as one point.
+    # The outer bracket is returned, so rounding can only widen the interval.
     for _ in range(_ROUNDS):
         points = np.linspace(inside, outside, _SECTIONS)
         first = int(np.argmax(moments.mixture(points, n) > excess))
@@ -172,16 +224,19 @@ def _last_below(moments: "Moments", inside: float, outside: float, n: int, exces
 
 
 def within(ends: Ends, w: FloatArray) -> Ends:
-    """Return the part of an interval within the target's range [min w, max w]; all of it if there is none."""
+    """Return an interval cut to the target's range [min w, max w]; uncut if they are disjoint."""
     low, high = max(ends[0], float(w.min())) + 0.0, min(ends[1], float(w.max())) + 0.0  # no -0.0
     return (low, high) if low <= high else ends
 
 
-def shown(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
-    """Return the possible part of an interval for a sum of targets, (score, weights) each; all of it if there is none.
+def displayed(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
+    """Return the interval to display for a sum of targets, cut to the possible values.
 
-    Where it is from single bits, another estimate is shown than the one it is about: it is widened to that one where
-    need be, as far as that is possible. What holds a truth still does so when it is wider.
+    parts : (score, weights) of each target.
+
+    It is uncut if no value in it is possible. An interval from single bits of unary reports is
+    about another estimate than the displayed one, so it is widened to hold that one as well. A
+    wider interval covers the truth at least as often.
     """
     hull = np.array([sum(float(end(w)) for _, w in parts) for end in (np.min, np.max)])
     low, high = within(ends, hull)
@@ -198,18 +253,18 @@ def widened(ends: Ends, value: float) -> Ends:
 
 
 def scaled(low: Ends, high: Ends, chance: Ends) -> Ends:
-    """Return ends for the mean score from ends for the chance of the upper group, each by its outer values."""
+    """Return ends for the mean score from ends for the probability of the upper group of values."""
     return low[0] + (high[0] - low[0]) * chance[0], low[1] + (high[1] - low[1]) * chance[1]
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_CACHED)
 def _chance_ends(mean: float, limit: float) -> Ends:
-    """Return the values whose divergence from a mean in [0, 1] is `limit` [Hoeffding 1963, Thm 1]."""
+    """Return the two q with KL(mean, q) = `limit`, for a mean in [0, 1] [Hoeffding 1963, Thm 1]."""
     return 1 - _upper_chance(1 - mean, limit), _upper_chance(mean, limit)
 
 
 def _upper_chance(mean: float, limit: float) -> float:
-    """Return the largest q with KL(mean, q) ≤ limit, rounded up, by bisection on the distance q − mean."""
+    """Return the largest q with KL(mean, q) ≤ limit, rounded up, by bisection on q − mean."""
     inside, outside = 0.0, 1 - mean
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
@@ -228,7 +283,7 @@ def _divergence(p: float, step: float) -> float:
 
 
 def _tilt(mean: float, end: float) -> float:
-    """Return |λ| times the range at which the form in the divergence is reached."""
+    """Return |λ| times the range at which the bound in the divergence form is attained."""
     if not (0 < mean < 1 and 0 < end < 1):
         return _STEEPEST
     odds = abs(math.log(mean) - math.log1p(-mean) - math.log(end) + math.log1p(-end))
@@ -236,46 +291,62 @@ def _tilt(mean: float, end: float) -> float:
 
 
 def _aware_ends(score: Score, law: ScoreLaw, w: FloatArray, limit: float, tilts: Ends) -> Ends:
-    """Return the mechanism-aware ends; the lower one is the mirror image of an upper one. low > high: no truth fits."""
+    """Return the mechanism-aware ends; low > high if no possible value fits.
+
+    The lower end is computed as an upper end of the negative score.
+    """
     high = _upper(law, w, score.mean, limit, tilts[1])
     return -_upper(law.mirrored(), -w, -score.mean, limit, tilts[0]), high
 
 
 def _upper(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilt: float) -> float:
-    """Return the least upper end over a grid of λ < 0 around −tilt/range, then over a finer one around the best."""
+    """Return the least upper end over a grid of λ < 0 around −tilt/range and a second, finer one."""
     reach = float(law.high[-1] - law.low[0])
     coarse = tilt * np.geomspace(1 / 4, 256, _COARSE)
     ends = _upper_ends(law, w, mean, limit, -coarse / reach)
     best, step = float(coarse[int(np.argmin(ends))]), float(coarse[1] / coarse[0])
-    # With `tilt` itself among them the end is never beyond that of the form in the divergence.
+    # `tilt` itself is tried too: then the end is never beyond that of the divergence form.
     fine = np.append(best * np.geomspace(1 / step, step, _FINE), tilt)
     return min(float(ends.min()), float(_upper_ends(law, w, mean, limit, -fine / reach).min()))
 
 
-def _upper_ends(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilts: FloatArray) -> FloatArray:
-    """Return, for each λ < 0, max{w·p : M(λ)·p ≥ exp(λ·mean − limit)}, −inf where there is no such p."""
-    moments = Moments.of(law, w, mean, tilts)
+def _upper_ends(
+    law: ScoreLaw,
+    w: FloatArray,
+    mean: float,
+    limit: float,
+    tilts: FloatArray,
+) -> FloatArray:
+    """Return for each λ < 0 max{w·p : M(λ)·p ≥ exp(λ·mean − limit)}, −inf if no p satisfies it."""
+    moments = MixedMoments.of(law, w, mean, tilts)
     knots = np.broadcast_to(moments.knots, moments.envelope.shape)
     return _last_reached(knots, moments.envelope, np.exp(-limit - moments.shift - _ROUNDING))
 
 
 def _last_reached(knots: FloatArray, values: FloatArray, least: FloatArray) -> FloatArray:
-    """Return the largest argument at which each row of concave polylines is at least `least`; −inf if it is nowhere."""
+    """Return the largest argument at which each concave polyline is at least `least`, or −inf."""
     enough = values >= least[:, None]
     top, rows = values.shape[1] - 1, np.arange(len(values))
     last = top - np.argmax(enough[:, ::-1], axis=1)
     after = np.minimum(last + 1, top)
     above, below = values[rows, last], values[rows, after]
-    share = np.where(above > below, (above - least) / np.where(above > below, above - below, 1.0), 0.0)
+    share = np.where(
+        above > below,
+        (above - least) / np.where(above > below, above - below, 1.0),
+        0.0,
+    )
     ends = knots[rows, last] + np.clip(share, 0.0, 1.0) * (knots[rows, after] - knots[rows, last])
     return np.where(enough.any(axis=1), ends, -np.inf)
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
-    """G(λ, θ) exp(−λm − shift) at θ = each knot, shape (λs, knots); between the knots it is linear.
+class MixedMoments:
+    """Worst mixed moments G(λ, θ) of a law, for several λ.
 
-    knots : the different weights of a target, increasing. shift : the largest exponent, so that nothing overflows.
+    envelope : G(λ, θ) exp(−λm − shift) at θ = each knot; linear between knots.
+
+    knots : the distinct weights of a target, increasing. envelope : shape (λs, knots). shift : the
+    largest exponent for each λ, taken out so that nothing overflows.
     """
 
     knots: FloatArray
@@ -283,27 +354,33 @@ class Moments:
     shift: FloatArray
 
     @classmethod
-    def of(cls, law: ScoreLaw, w: FloatArray, mean: float, tilts: FloatArray) -> "Moments":
+    def of(cls, law: ScoreLaw, w: FloatArray, mean: float, tilts: FloatArray) -> "MixedMoments":
         """Return the worst mixed moments of a law at the λs given by `tilts`."""
-        # Of each group the end that makes exp(λd) larger.
+        # Values of a group differ by rounding only; the end
+        # that makes exp(λd) larger is the safe one.
         exponents = np.maximum(np.outer(tilts, law.low - mean), np.outer(tilts, law.high - mean))
         shift = exponents.max(axis=1)
         moments = np.exp(exponents - shift[:, None]) @ law.chances.T
-        knots, where = np.unique(w, return_inverse=True)
-        most = np.full((len(knots), len(tilts)), -np.inf)
-        np.maximum.at(most, where, moments.T)
-        return cls(knots, _concave(knots, most.T), shift)
+        # Of the answers with the same weight only the one
+        # with the largest moment can be in the worst mixture.
+        knots, knot_of_answer = np.unique(w, return_inverse=True)
+        largest = np.full((len(knots), len(tilts)), -np.inf)
+        np.maximum.at(largest, knot_of_answer, moments.T)
+        return cls(knots, _concave(knots, largest.T), shift)
 
     def mixture(self, points: FloatArray, n: int) -> FloatArray:
-        """Return the log of Σ_λ weight · (exp(λm)/G(λ, θ))^n at each θ of `points`, for the λs of a sequence."""
-        place = np.clip(np.searchsorted(self.knots, points) - 1, 0, max(len(self.knots) - 2, 0))
-        after = np.minimum(place + 1, len(self.knots) - 1)
-        step = np.where(after > place, self.knots[after] - self.knots[place], 1.0)
-        share = np.clip((points - self.knots[place]) / step, 0.0, 1.0)
-        worst = (1 - share) * self.envelope[:, place] + share * self.envelope[:, after]
+        """Return log Σ_λ weight · (exp(λm)/G(λ, θ))^n at each θ of `points`."""
+        before = np.clip(np.searchsorted(self.knots, points) - 1, 0, max(len(self.knots) - 2, 0))
+        after = np.minimum(before + 1, len(self.knots) - 1)
+        step = np.where(after > before, self.knots[after] - self.knots[before], 1.0)
+        share = np.clip((points - self.knots[before]) / step, 0.0, 1.0)
+        worst = (1 - share) * self.envelope[:, before] + share * self.envelope[:, after]
         with np.errstate(divide="ignore"):
             logs = np.log(worst) + self.shift[:, None] + _ROUNDING
-        return np.asarray(np.logaddexp.reduce(_LOG_WEIGHTS[:, None] - n * logs, axis=0), dtype=np.float64)
+        return np.asarray(
+            np.logaddexp.reduce(_LOG_WEIGHTS[:, None] - n * logs, axis=0),
+            dtype=np.float64,
+        )
 
 
 def _concave(knots: FloatArray, values: FloatArray) -> FloatArray:
@@ -314,13 +391,13 @@ def _concave(knots: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _hull(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the upper convex hull of points with increasing x, at all x (Andrew's monotone chain)."""
-    kept: list[int] = []
+    """Return the upper convex hull of points with increasing x (Andrew's monotone chain)."""
+    hull: list[int] = []
     for i in range(len(x)):
-        while len(kept) > 1 and _is_below(x, y, kept[-2], kept[-1], i):
-            kept.pop()
-        kept.append(i)
-    return np.interp(x, x[kept], y[kept])
+        while len(hull) > 1 and _is_below(x, y, hull[-2], hull[-1], i):
+            hull.pop()
+        hull.append(i)
+    return np.interp(x, x[hull], y[hull])
 
 
 def _is_below(x: FloatArray, y: FloatArray, a: int, b: int, c: int) -> bool:

@@ -22,17 +22,18 @@ Row = tuple[Fraction, ...]
 Table = DenseMechanism | ProductMechanism
 
 MAX_CELLS = 1 << 20
-"""Joint answers times joint reports of a product that is decoded; 3 questions of 10 choices are just below."""
+"""Largest number of joint answers × joint reports of a product: 3 questions of 10 choices fit."""
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """For each target w the exact row v with E[v·(counts/n)] = w·p for every p, or None if there is none.
+    """Exact unbiased decoder: for each target w the row v with E[v·(counts/n)] = w·p for every p.
 
-    mechanism : whose reports are decoded. targets : W, one row per target, one column per answer. rows : V, one row per
-    target, one column per report. rank : of Q. design_prior : p₀ as it was given. fallback : the design prior left a
-    possible report without mass, so the uniform prior was used for D₀ instead (any D₀ is unbiased; it only weighs the
-    reports).
+    mechanism : the mechanism of the reports. targets : W, one row per target, one column per
+    answer. rows : V, one row per target, one column per report; None for a target that is not
+    identifiable. rank : of Q. design_prior : p₀ as published. fallback : True if the design prior
+    gives some possible report no mass; D₀ is then from the uniform prior (any D₀ is unbiased; it
+    only weighs the reports).
     """
 
     mechanism: Table
@@ -43,7 +44,10 @@ class Decoder:
     fallback: bool
 
     def apply(self, counts: Sequence[int]) -> tuple[Fraction | None, ...]:
-        """Return the exact unbiased estimates from counts per report; None if not identifiable or without reports."""
+        """Return the exact unbiased estimates from counts per report.
+
+        Returns None if not identifiable or without reports.
+        """
         n = sum(counts)
         return tuple(
             None
@@ -54,36 +58,40 @@ class Decoder:
 
     @cached_property
     def whole(self) -> tuple[tuple[list[int], int] | None, ...]:
-        """The rows as (numerators, one denominator)."""
+        """Return the rows as (numerators, common denominator), which sum faster than Fractions."""
         return tuple(None if row is None else rational.over_one_denominator(row) for row in self.rows)
 
     def floats(self) -> NDArray[np.float64]:
-        """Return the rows that there are as floats, shape (identifiable targets, reports)."""
+        """Return the rows of the identifiable targets as floats, shape (targets, reports)."""
         rows = [[v / row[1] for v in row[0]] for row in self.whole if row is not None]
         return np.array(rows, dtype=np.float64).reshape(len(rows), self.mechanism.reports)
 
 
 @lru_cache(maxsize=16)
 def shares(answers: int) -> Targets:
-    """Return the identity: every answer's share is a target."""
-    zero, one = Fraction(0), Fraction(1)  # the same two throughout, so that comparing whole tables is quick
+    """Return the identity matrix as targets: the share of every answer."""
+    zero, one = Fraction(0), Fraction(1)  # shared objects: comparing tables then stops at identity
     return tuple(tuple(one if i == x else zero for i in range(answers)) for x in range(answers))
 
 
 def weights_of(mechanism: Table) -> Rows:
-    """Return whole numbers proportional to Q, row = truth; a product's are the Kronecker product of its factors'."""
+    """Return integers proportional to Q, row = truth.
+
+    For a product, the Kronecker product of its factors.
+    """
     if isinstance(mechanism, DenseMechanism):
         return mechanism.weights
     return reduce(_kronecker, (factor.weights for factor in mechanism.factors))
 
 
 def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | None) -> Decoder:
-    """Return the decoder for `targets`, D₀ = diag(Q p₀) from the published design prior (None: uniform).
+    """Return the decoder for `targets`, with D₀ = diag(Q p₀) from the design prior (None: uniform).
 
-    A target is identifiable iff it lies in the span of the columns Q(y|·), decided by exact ranks. If Q has full column
-    rank (in the usual orientation) V is the formula above; otherwise the formula on a maximal set of independent
-    answers, which gives every identifiable target the row of the pseudo-inverse (docs/maths/estimator.md). A product of
-    full rank is decoded factor by factor: V₁ ⊗ V₂ ⊗ … is a left inverse of Q₁ ⊗ Q₂ ⊗ … .
+    A target is identifiable iff it lies in the span of the columns Q(y|·), decided by exact ranks.
+    If Q has full column rank (in the usual orientation) V is the formula above. Otherwise it is the
+    formula on a maximal set of independent answers, which gives every identifiable target the row
+    of the pseudo-inverse (docs/maths/estimator.md). A product of full rank is decoded factor by
+    factor: V₁ ⊗ V₂ ⊗ … is a left inverse of Q₁ ⊗ Q₂ ⊗ … .
 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
@@ -91,70 +99,103 @@ def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | 
         parts = factor_decoders(mechanism, design_prior)
         if parts is not None:
             return _of_factors(mechanism, parts, targets, design_prior)
-    return _solved(mechanism, None if targets is shares(mechanism.answers) else targets, design_prior)
+    # None stands for the shares, so that the cache need not hash the identity matrix.
+    return _solved(
+        mechanism,
+        None if targets is shares(mechanism.answers) else targets,
+        design_prior,
+    )
 
 
-def factor_decoders(mechanism: ProductMechanism, design_prior: tuple[int, ...] | None) -> tuple[Decoder, ...] | None:
-    """Return the decoder of each factor's shares, with its margin of the design prior; None if some rank is deficient.
+def factor_decoders(
+    mechanism: ProductMechanism,
+    design_prior: tuple[int, ...] | None,
+) -> tuple[Decoder, ...] | None:
+    """Return the decoder of each factor's shares, with the prior's margin.
+
+    Returns None if some rank is deficient.
 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
     if mechanism.answers * mechanism.reports > MAX_CELLS:
-        words = "so many joint answers cannot be told apart at once: ask for fewer questions together"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
+        message = "so many joint answers cannot be told apart at once: ask for fewer questions together"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
     margins = _margins(mechanism, design_prior)
     parts = tuple(_solved(factor, None, margin) for factor, margin in zip(mechanism.factors, margins, strict=True))
     return parts if all(part.rank == part.mechanism.answers for part in parts) else None
 
 
 def inverse_of(parts: Sequence[Decoder]) -> tuple[Kronecker, int]:
-    """Return (V₁ ⊗ V₂ ⊗ … in whole numbers, one denominator), of the decoders of factors' shares."""
+    """Return (V₁ ⊗ V₂ ⊗ … in integers, common denominator) from the factors' decoders."""
     matrices, denominator = [], 1
     for part in parts:
         rows = [row for row in part.whole if row is not None]
-        scale = lcm(*(own for _, own in rows))
-        matrices.append(np.array([[v * (scale // own) for v in row] for row, own in rows], dtype=object))
+        scale = lcm(*(row_denominator for _, row_denominator in rows))
+        # dtype=object: Python's integers, because the numerators exceed 64 bits.
+        integers = [[v * (scale // row_denominator) for v in row] for row, row_denominator in rows]
+        matrices.append(np.array(integers, dtype=object))
         denominator *= scale
     return Kronecker(matrices), denominator
 
 
 def product_shares(parts: Sequence[Decoder], counts: Sequence[int]) -> tuple[Fraction, ...]:
-    """Return the exact unbiased shares of a product from its factors' decoders and counts per report, not all 0."""
+    """Return the exact unbiased shares of a product from its factors' decoders and counts."""
     inverse, denominator = inverse_of(parts)
     n = sum(counts)
     return tuple(Fraction(v, denominator * n) for v in inverse @ np.array(counts, dtype=object))
 
 
 @lru_cache(maxsize=64)
-def _solved(mechanism: Table, targets: Targets | None, design_prior: tuple[int, ...] | None) -> Decoder:
-    """Return the decoder by exact least squares on the whole matrix; targets : None for the shares."""
-    wanted_rows = shares(mechanism.answers) if targets is None else targets
+def _solved(
+    mechanism: Table,
+    targets: Targets | None,
+    design_prior: tuple[int, ...] | None,
+) -> Decoder:
+    """Return the decoder by exact least squares on the full matrix.
+
+    targets : None for the shares.
+    """
+    rows = shares(mechanism.answers) if targets is None else targets
     prior = design_prior if design_prior is not None else (1,) * mechanism.answers
     weights = weights_of(mechanism)
     fallback = not _reaches_all(weights, prior)
     if fallback:
         prior = (1,) * mechanism.answers
     size = rational.rank(weights)
-    known = _identifiable(weights, wanted_rows, size)
+    identifiable = _identifiable(weights, rows, size)
     chosen = _independent_answers(weights, size)
     gram, weighted, _ = rational.normal_equations(weights, prior)
-    # (QᵀΓQ)⁻¹QᵀΓ on the chosen answers: a left inverse of Q there. Weights are whole multiples of Q, hence the factor.
-    inverse = rational.solve([[gram[i][j] for j in chosen] for i in chosen], [weighted[i] for i in chosen])
-    wanted = [[w[j] * mechanism.denominator for j in chosen] for w, ok in zip(wanted_rows, known, strict=True) if ok]
-    decoded = iter(rational.product(wanted, inverse) if wanted else ())
-    return Decoder(
-        mechanism, wanted_rows, tuple(next(decoded) if ok else None for ok in known), size, design_prior, fallback
+    # (QᵀΓQ)⁻¹QᵀΓ on the chosen answers: a left inverse of Q there. The weights are denominator · Q,
+    # which the factor `mechanism.denominator` below undoes.
+    inverse = rational.solve(
+        [[gram[i][j] for j in chosen] for i in chosen],
+        [weighted[i] for i in chosen],
     )
+    scaled = [
+        [w[j] * mechanism.denominator for j in chosen]
+        for w, is_identifiable in zip(rows, identifiable, strict=True)
+        if is_identifiable
+    ]
+    decoded = iter(rational.product(scaled, inverse) if scaled else ())
+    decoder_rows = tuple(next(decoded) if is_identifiable else None for is_identifiable in identifiable)
+    return Decoder(mechanism, rows, decoder_rows, size, design_prior, fallback)
 
 
 def estimable(mechanism: Table) -> rational.FractionRows:
-    """Return the canonical basis of what can be estimated: the row space of Q in the usual orientation."""
+    """Return the canonical basis of the estimable targets: of the row space of Q.
+
+    Q in the usual orientation has one row per report; `weights_of` gives its transpose.
+    """
     return rational.row_echelon(list(zip(*weights_of(mechanism), strict=True)))
 
 
 def _of_factors(
-    mechanism: ProductMechanism, parts: Sequence[Decoder], targets: Targets, design_prior: tuple[int, ...] | None
+    mechanism: ProductMechanism,
+    parts: Sequence[Decoder],
+    targets: Targets,
+    design_prior: tuple[int, ...] | None,
 ) -> Decoder:
+    # Row by row through the factors, without the dense inverse of the product.
     inverse, denominator = inverse_of(parts)
     rows = []
     for target in targets:
@@ -165,7 +206,10 @@ def _of_factors(
     return Decoder(mechanism, targets, tuple(rows), mechanism.answers, design_prior, fallback)
 
 
-def _margins(mechanism: ProductMechanism, prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
+def _margins(
+    mechanism: ProductMechanism,
+    prior: tuple[int, ...] | None,
+) -> list[tuple[int, ...] | None]:
     if prior is None:
         return [None] * len(mechanism.factors)
     margins = [[0] * factor.answers for factor in mechanism.factors]
@@ -185,7 +229,7 @@ def _reaches_all(weights: Rows, prior: Sequence[int]) -> bool:
 
 def _identifiable(weights: Rows, targets: Targets, size: int) -> list[bool]:
     if size == len(weights):
-        return [True] * len(targets)
+        return [True] * len(targets)  # full rank: every target is in the span
     columns = [list(column) for column in zip(*weights, strict=True)]
     return [rational.rank([*columns, rational.whole(target)]) == size for target in targets]
 

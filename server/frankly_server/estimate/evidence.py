@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the counts of one mechanism say about the targets, in the one form that every figure is computed from.
+"""Evidence about the targets from the counts of one mechanism: the interface of all figures.
 
-Each report decodes to one value per target, d with E[d|x] = w_x; estimates are means of d. A kind of mechanism says how
-its counts give the mean (exactly) and the second moments of d; nothing else of it is needed.
+Each report decodes to one value per target, d with E[d|x] = w_x; estimates are means of d. For each
+kind of mechanism an evidence class computes the mean (exactly) and the second moments of d from its
+counts.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,10 @@ Exact = tuple[Fraction | None, ...]
 
 
 def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Exact:
-    """Return W·p̂ exactly for every row of the targets, from the shares p̂ of the answers; None where there are none."""
+    """Return W·p̂ exactly for every row of the targets, from the shares p̂ of the answers.
+
+    Returns None without shares.
+    """
     if shares is None:
         return (None,) * len(targets)
     p = [share for share in shares if share is not None]
@@ -39,7 +43,11 @@ def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Ex
 
 
 class Evidence(Protocol):
-    """Counts and their mechanism. `known` lists the identifiable targets; arrays have one row for each of them."""
+    """Counts with their mechanism.
+
+    n : reports. known : indices of the identifiable targets; arrays have one row for each of them.
+    W : weights of these, shape (known, answers). rank : of Q. fallback : see `Decoder`.
+    """
 
     n: int
     answers: int
@@ -50,21 +58,21 @@ class Evidence(Protocol):
 
     @property
     def exact(self) -> Exact:
-        """The exact unbiased estimate of every target, None where there is none."""
+        """Return the exact unbiased estimates, None where not identifiable or n = 0."""
 
     @property
     def shares(self) -> Exact | None:
-        """The exact unbiased share of every answer, None if not all are identifiable or there are no reports."""
+        """Return the exact unbiased shares, None if not all are identifiable or n = 0."""
 
     @property
     def condition(self) -> float:
-        """The condition number of Q, inf if it is deficient."""
+        """Return the condition number of Q, inf if its rank is deficient."""
 
     def moment(self) -> FloatArray:
         """Return the mean of d dᵀ."""
 
     def spread(self) -> FloatArray:
-        """Return the mean of (d − d̄)(d − d̄)ᵀ, computed so that nothing cancels at large n."""
+        """Return the mean of (d − d̄)(d − d̄)ᵀ, computed without cancellation at large n."""
 
     def truth_moments(self) -> FloatArray:
         """Return E[d_t²|x], shape (known, answers)."""
@@ -73,48 +81,55 @@ class Evidence(Protocol):
         """Return E[d dᵀ] if the true shares are p, shape (known, known)."""
 
     def share_moments(self, p: FloatArray) -> FloatArray:
-        """Return E[s sᵀ] if the true shares are p, where s is what a report decodes to for every answer.
+        """Return E[s sᵀ] at true shares p, with s the decoded values of a report for every answer.
 
-        Shape (answers, answers). Only for evidence of which all shares are identifiable.
+        Shape (answers, answers). Call it only if all shares are identifiable.
         """
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """Return the least and the largest d of each known target."""
 
     def scores(self) -> list[Score]:
-        """Return what single reports decode to, for each known target; not needed without reports."""
+        """Return the scores (decoded values of single reports) of each known target.
+
+        Needs n ≥ 1.
+        """
 
     def likelihood(self) -> tuple[Law, FloatArray] | None:
-        """Return (columns of Q, each up to a factor, shape (answers, seen), counts), None where symbols were not kept.
+        """Return (columns of Q up to a factor each, shape (answers, symbols); counts).
 
-        Symbols that nobody sent may be left out: what is likeliest does not depend on them.
+        Returns None if symbols were not stored. Symbols without reports may be left out, because
+        the maximum of the likelihood does not depend on them.
         """
 
     def law(self) -> FloatArray | None:
-        """Return Q whole, shape (answers, reports), or None where that is too large to list."""
+        """Return Q as a matrix, shape (answers, reports), or None if it is too large to list."""
 
     def fit(self, best: FloatArray | None) -> float | None:
-        """Return the p-value of a test whether such reports can come from the mechanism; None if nothing can be tested.
+        """Return the p-value of the test of fit to the mechanism, None if nothing can be tested.
 
-        best : the likeliest shares, where known.
+        best : the maximum-likelihood shares, None if they are not known.
         """
 
 
 def law_of(mechanism: Table) -> Law:
-    """Return Q of a table whole, of a product as its factors."""
+    """Return Q: of a table as a matrix, of a product as its factors."""
     if isinstance(mechanism, ProductMechanism):
         return Kronecker([_law(factor) for factor in mechanism.factors])
     return _law(mechanism)
 
 
 def condition_of(mechanism: Table) -> float:
-    """Return the condition number of Q: singular values of a Kronecker product are the products of its factors'."""
+    """Return the condition number of Q."""
+    # Singular values of a Kronecker product are the products of those of its factors.
     factors = [mechanism] if isinstance(mechanism, DenseMechanism) else mechanism.factors
-    return float(np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]))
+    return float(
+        np.prod([np.linalg.cond(np.array(factor.weights, dtype=np.float64)) for factor in factors]),
+    )
 
 
 class Likely:
-    """What follows from counts per report symbol and Q alone, whichever way the rest is computed."""
+    """Figures from the counts per report symbol and Q alone: likelihood, law, scores and fit."""
 
     answers: int
     rank: int
@@ -123,6 +138,7 @@ class Likely:
 
     def _scores(self, V: FloatArray, means: Exact) -> list[Score]:
         """Return the scores that V decodes to, one row and one observed mean per known target."""
+        # Without a law the intervals use the range of the scores alone, which is wider but quick.
         law = self.law() if len(V) * self.answers * len(self._counts) <= MOST_LAWS else None
         return [listed_score(mean, row, self._counts, law) for mean, row in zip(means, V, strict=True)]
 
@@ -140,37 +156,40 @@ class Likely:
 
 
 class TableEvidence(Likely):
-    """Counts per report symbol of a table, or of a product of tables (symbols in row-major order)."""
+    """Counts per report symbol of a table, or of a product of tables (row-major)."""
 
-    def __init__(self, found: Decoder, counts: Sequence[int]) -> None:
-        self._found, self._counts = found, tuple(counts)
-        mechanism = found.mechanism
-        self.n, self.answers, self.rank, self.fallback = sum(counts), mechanism.answers, found.rank, found.fallback
-        self.known = [t for t, row in enumerate(found.rows) if row is not None]
-        self._rows = [row for row in found.whole if row is not None]
-        self.W = _floats([found.targets[t] for t in self.known], mechanism.answers)
-        self._V = found.floats()
+    def __init__(self, solved: Decoder, counts: Sequence[int]) -> None:
+        self._decoder, self._counts = solved, tuple(counts)
+        mechanism = solved.mechanism
+        self.n, self.answers = sum(counts), mechanism.answers
+        self.rank, self.fallback = solved.rank, solved.fallback
+        self.known = [t for t, row in enumerate(solved.rows) if row is not None]
+        self._rows = [row for row in solved.whole if row is not None]
+        self.W = _floats([solved.targets[t] for t in self.known], mechanism.answers)
+        self._V = solved.floats()
         self._law = law_of(mechanism)
+        # Without reports the rates are 0: figures that need reports check n themselves.
         self._rates = np.array([c / max(self.n, 1) for c in self._counts])
-        self.exact: Exact = found.apply(self._counts)
+        self.exact: Exact = solved.apply(self._counts)
 
     @cached_property
     def shares(self) -> Exact | None:
         """See Evidence."""
         if not self.n or self.rank < self.answers:
             return None
-        if self._found.targets is shares(self.answers):
+        if self._decoder.targets is shares(self.answers):
             return self.exact
-        mechanism, prior = self._found.mechanism, self._found.design_prior
-        parts = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
-        if parts is not None:
-            return product_shares(parts, self._counts)
+        # Other targets have a decoder of their own; the shares are needed for projection and fit.
+        mechanism, prior = self._decoder.mechanism, self._decoder.design_prior
+        factors = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
+        if factors is not None:
+            return product_shares(factors, self._counts)
         return decoder(mechanism, shares(self.answers), prior).apply(self._counts)
 
     @property
     def condition(self) -> float:
         """See Evidence."""
-        return np.inf if self.rank < self.answers else condition_of(self._found.mechanism)
+        return np.inf if self.rank < self.answers else condition_of(self._decoder.mechanism)
 
     def moment(self) -> FloatArray:
         """See Evidence."""
@@ -178,6 +197,7 @@ class TableEvidence(Likely):
 
     def spread(self) -> FloatArray:
         """See Evidence."""
+        # Centred before squaring: moment − mean·meanᵀ would lose all digits when n is large.
         centred = self._V - (self._V @ self._rates)[:, None]
         return np.asarray((centred * self._rates) @ centred.T, dtype=np.float64)
 
@@ -196,14 +216,17 @@ class TableEvidence(Likely):
 
     @cached_property
     def _share_decoder(self) -> FloatArray:
-        """What reports decode to for every answer, shape (answers, reports)."""
-        found = self._found
-        if found.targets is shares(self.answers):
+        """Return the decoded values of reports for every answer, shape (answers, reports)."""
+        solved = self._decoder
+        if solved.targets is shares(self.answers):
             return self._V
-        mechanism, prior = found.mechanism, found.design_prior
-        parts = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
-        found_parts = [decoder(mechanism, shares(self.answers), prior)] if parts is None else parts
-        return np.asarray(Kronecker([part.floats() for part in found_parts]).dense, dtype=np.float64)
+        mechanism, prior = solved.mechanism, solved.design_prior
+        factors = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
+        decoders = [decoder(mechanism, shares(self.answers), prior)] if factors is None else factors
+        return np.asarray(
+            Kronecker([solved.floats() for solved in decoders]).dense,
+            dtype=np.float64,
+        )
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
@@ -219,4 +242,7 @@ def _law(table: DenseMechanism) -> FloatArray:
 
 
 def _floats(rows: Sequence[Sequence[Fraction]], width: int) -> FloatArray:
-    return np.array([[float(v) for v in row] for row in rows], dtype=np.float64).reshape(len(rows), width)
+    return np.array([[float(v) for v in row] for row in rows], dtype=np.float64).reshape(
+        len(rows),
+        width,
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One block's part in a joint table: how its symbols decode, by themselves; see `joint`."""
+"""Factors of a joint table: the decoding of one block's symbols by themselves; see `joint`."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,7 +11,13 @@ from frankly_protocol.mechanisms import DenseMechanism, UnaryMechanism
 from numpy.typing import NDArray
 
 from frankly_server.estimate.decoder import decoder, shares
-from frankly_server.estimate.set_law import SetMechanism, chances, contrast_moments, set_columns, set_law
+from frankly_server.estimate.set_law import (
+    SetMechanism,
+    chances,
+    contrast_moments,
+    set_columns,
+    set_law,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -19,9 +25,10 @@ Ends = tuple[Fraction, Fraction]
 
 
 class Factor(Protocol):
-    """A mechanism with a statistic of `width` whole numbers per symbol, of which the decoded value is linear.
+    """A mechanism whose decoded values are linear in a statistic of `width` integers per symbol.
 
-    decoder : exact, one row per answer, one column per number. ends : least and largest decoded value by answer.
+    decoder : exact, one row per answer, one column per integer. ends : least and largest decoded
+    value by answer. identifiable : True if every share of the block is.
     """
 
     width: int
@@ -29,22 +36,22 @@ class Factor(Protocol):
 
     @property
     def mechanism(self) -> DenseMechanism | SetMechanism:
-        """The block's own."""
+        """Return the block's mechanism."""
 
     @property
     def decoder(self) -> list[list[Fraction]]:
-        """See above."""
+        """Return the exact decoder, shape (answers, width)."""
 
     @property
     def ends(self) -> list[Ends]:
-        """See above."""
+        """Return the least and the largest decoded value of each answer."""
 
     @property
     def condition(self) -> float:
-        """The condition number of its law, at least 1."""
+        """Return the condition number of its law, at least 1."""
 
     def knows(self, symbol: int) -> bool:
-        """Whether this symbol can be sent."""
+        """Return True if the mechanism can send this symbol."""
 
     def features(self, symbols: Sequence[int]) -> IntArray:
         """Return the statistic, shape (width, symbols)."""
@@ -63,12 +70,12 @@ class Factor(Protocol):
 
 
 class TableFactor:
-    """A table; the statistic of a symbol says which one it is."""
+    """A table; the statistic of a symbol is its indicator vector."""
 
     def __init__(self, mechanism: DenseMechanism, prior: tuple[int, ...] | None) -> None:
         self.mechanism, self.width = mechanism, mechanism.reports
-        found = decoder(mechanism, shares(mechanism.answers), prior)
-        self.decoder = [list(row) for row in found.rows if row is not None]
+        solved = decoder(mechanism, shares(mechanism.answers), prior)
+        self.decoder = [list(row) for row in solved.rows if row is not None]
         self.identifiable = len(self.decoder) == mechanism.answers
         self._Q = np.array(mechanism.weights, dtype=np.float64) / mechanism.denominator
         self._V = np.array([[float(v) for v in row] for row in self.decoder])
@@ -101,7 +108,10 @@ class TableFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
-        return np.asarray(np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True), dtype=np.float64)
+        return np.asarray(
+            np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True),
+            dtype=np.float64,
+        )
 
     def law(self) -> FloatArray:
         """See Factor."""
@@ -109,9 +119,12 @@ class TableFactor:
 
 
 class SetFactor:
-    """Sets; the statistic is a 1, for the report itself, and a 1 for every answer that is in the set.
+    """A mechanism that reports sets of answers.
 
-    The decoder is that of the block's own estimates (`sets`), so they are the margins of a table.
+    The statistic is a 1 for the report itself, and the indicators of the answers in the set.
+
+    The decoder is the same as for the block alone (`sets`), so the block's estimates are the
+    margins of the joint table.
     """
 
     def __init__(self, mechanism: SetMechanism) -> None:
@@ -131,7 +144,7 @@ class SetFactor:
         """See Factor."""
         k = self._q1 - self._q0
         size = self.mechanism.answers
-        # unary: this answer alone in the set, or all others
+        # The extreme sets of a unary mechanism: this answer alone, or all others without it.
         reach = [Fraction(1, size) + s * (1 - Fraction(1, size)) / k for s in (1, -1)]
         low, high = sorted(reach if self._unary else (-self._q0 / k, (1 - self._q0) / k))
         return [(low, high)] * size
@@ -163,10 +176,15 @@ class SetFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
-        size, (every, own) = self.mechanism.answers, contrast_moments(self.mechanism)
-        u = np.eye(size) - 1 / size  # see `sets`: a share is 1/size and a contrast; u is symmetric
-        squares = every * (u @ u) + own * u[:, :, None] * u[:, None, :]
-        return np.asarray(squares + (u[:, :, None] + u[:, None, :] + 1 / size) / size, dtype=np.float64)
+        # s and t of `contrast_moments`. A share is 1/size
+        # plus a contrast u (see `sets`); u is symmetric.
+        size, (s, t) = self.mechanism.answers, contrast_moments(self.mechanism)
+        u = np.eye(size) - 1 / size
+        squares = s * (u @ u) + t * u[:, :, None] * u[:, None, :]
+        return np.asarray(
+            squares + (u[:, :, None] + u[:, None, :] + 1 / size) / size,
+            dtype=np.float64,
+        )
 
     def law(self) -> FloatArray:
         """See Factor."""

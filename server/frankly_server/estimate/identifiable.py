@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a mechanism's reports can tell and what they cannot, in words for an admin before anything is collected."""
+"""Identifiable and unidentifiable combinations of shares of a mechanism, in words for an admin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ from frankly_server.estimate.set_law import chances
 
 @dataclass(frozen=True, slots=True)
 class Identifiable:
-    """can : combinations of shares that can be estimated; cannot : ones that no number of reports tells apart."""
+    """Combinations of shares in words. can : those that can be estimated.
+
+    cannot : changes that no reports show.
+    """
 
     rank: int
     can: tuple[str, ...]
@@ -31,17 +34,24 @@ def answers_of(block: Block) -> tuple[str, ...]:
 
 
 def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
-    """Return a basis of both, as sums of shares; `cannot` is empty iff every share is identifiable.
+    """Return a basis of the estimable combinations and one of the unidentifiable changes.
 
-    can : the reduced echelon basis of the row space of Q (usual orientation), exact. cannot : a basis of the kernel of
-    Q: shares may move along it without changing the law of any report.
+    can : the reduced echelon basis of the row space of Q (usual orientation), exact. cannot : a
+    basis of the kernel of Q: shares may move along it without changing the law of any report. It is
+    empty iff every share is identifiable.
     """
     if isinstance(mechanism, DenseMechanism):
         basis = [list(row) for row in estimable(mechanism)]
     elif isinstance(mechanism, ProductMechanism):
-        # Products of reduced echelon rows are reduced echelon rows; the whole table may be too large to make.
-        basis = reduce(_products, ([list(row) for row in estimable(factor)] for factor in mechanism.factors))
+        # Products of reduced echelon rows are reduced echelon
+        # rows. The full table may be too large to build.
+        basis = reduce(
+            _products,
+            ([list(row) for row in estimable(factor)] for factor in mechanism.factors),
+        )
     else:
+        # With q1 = q0 a set says nothing about the truth:
+        # only the total of all shares, which is 1, is left.
         q1, q0 = chances(mechanism)
         size = mechanism.answers
         basis = (
@@ -51,7 +61,7 @@ def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
     return Identifiable(
         len(basis),
         tuple(_sum(row, labels) for row in basis),
-        tuple(f"{_moved(row, labels)}" for row in kernel),
+        tuple(f"{_exchange(row, labels)}" for row in kernel),
     )
 
 
@@ -60,33 +70,33 @@ def _products(left: list[list[Fraction]], right: list[list[Fraction]]) -> list[l
 
 
 def _kernel(basis: list[list[Fraction]], answers: int) -> list[list[Fraction]]:
-    """Return the vectors with one free entry that the reduced echelon `basis` sends to zero."""
+    """Return a basis of the kernel of the reduced echelon `basis`: one vector per free column."""
     pivots = [next(x for x, v in enumerate(row) if v) for row in basis]
-    found = []
+    vectors = []
     for free in sorted(set(range(answers)) - set(pivots)):
         vector = [Fraction(int(x == free)) for x in range(answers)]
         for pivot, row in zip(pivots, basis, strict=True):
             vector[pivot] = -row[free]
-        found.append([Fraction(v) for v in rational.whole(vector)])
-    return found
+        vectors.append([Fraction(v) for v in rational.whole(vector)])
+    return vectors
 
 
 def _sum(row: Sequence[Fraction], labels: Sequence[str]) -> str:
     """Return Σ row_x · share x in words."""
-    parts = [
-        f"{'' if abs(v) == 1 else f'{_plain(abs(v))} × '}{label}" for v, label in zip(row, labels, strict=True) if v
+    terms = [
+        f"{'' if abs(v) == 1 else f'{_decimal(abs(v))} × '}{label}" for v, label in zip(row, labels, strict=True) if v
     ]
     signs = ["−" if v < 0 else "+" for v in row if v]
-    words = " ".join(f"{sign} {part}" for sign, part in zip(signs, parts, strict=True))
-    return "the share of " + words.removeprefix("+ ")
+    text = " ".join(f"{sign} {term}" for sign, term in zip(signs, terms, strict=True))
+    return "the share of " + text.removeprefix("+ ")
 
 
-def _moved(row: Sequence[Fraction], labels: Sequence[str]) -> str:
-    """Return which shares can be exchanged against each other unseen."""
+def _exchange(row: Sequence[Fraction], labels: Sequence[str]) -> str:
+    """Return in words the shares whose exchange has no effect on the reports."""
     up = [label for v, label in zip(row, labels, strict=True) if v > 0]
     down = [label for v, label in zip(row, labels, strict=True) if v < 0]
     return f"{' and '.join(up)} against {' and '.join(down)}"
 
 
-def _plain(value: Fraction) -> str:
+def _decimal(value: Fraction) -> str:
     return str(value) if value.denominator < 1000 else f"{float(value):.4g}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly estimate --json`: a JSON object in, a JSON object out (DESIGN §7)."""
+"""JSON interface of `frankly estimate --json`: one JSON object in, one out (DESIGN §7)."""
 
 from collections.abc import Mapping, Set
 from decimal import Decimal
@@ -17,56 +17,67 @@ from frankly_server.estimate.sets import SetCounts
 from frankly_server.records import flag, number, record, table, whole
 
 _OPTIONAL = frozenset({"design_prior", "targets", "population", "census", "level", "beta"})
+# 1e999999999 is a short text, but its exact fraction would fill the memory.
 _MAX_EXPONENT = 60
 
 
 def estimate_json(obj: Any) -> dict[str, Any]:
-    """Estimate from a JSON request; objects come from `parse_json(..., decimals=True)`, so decimals are read exactly.
+    """Estimate from a JSON request, parsed by `parse_json(..., decimals=True)`: exact decimals.
 
-    In: weights, bits, counts; or, for the other kinds, kind ("unary", "subset", "product") and params as they stand in
-    a document, with counts {"n", "pairs"} for sets (pairs[x][z]: reports that held both) and a list in row-major order
-    for a product; optional design_prior (null, counts or decimals), targets ("shares" or rows), population
-    (null or N), census (default false), level (default 0.95), beta (default 0.01). Out: `Estimate.to_json`.
+    In: weights, bits, counts; or, for the other kinds, kind ("unary", "subset", "product") and
+    params as in a document, with counts {"n", "pairs"} for sets (pairs[x][z]: reports that held
+    both) and a list in row-major order for a product. Optional: design_prior (null, counts or
+    decimals), targets ("shares" or rows), population (null or N), census (default false), level
+    (default 0.95), beta (default 0.01). Out: `Estimate.to_json`.
 
-    Raises InvalidInput, naming the field.
+    Raises InvalidInput with the name of the field.
     """
-    mechanism, given = read_mechanism(obj, frozenset({"counts"}), _OPTIONAL)
-    targets = given.get("targets", "shares")
-    population = given.get("population")
+    mechanism, fields = read_mechanism(obj, frozenset({"counts"}), _OPTIONAL)
+    targets = fields.get("targets", "shares")
+    population = fields.get("population")
     return estimate(
         mechanism,
-        _counts(given["counts"]),
-        design_prior=_design_prior(given.get("design_prior")),
+        _counts(fields["counts"]),
+        design_prior=_design_prior(fields.get("design_prior")),
         targets="shares" if targets == "shares" else _targets(targets),
         population=None if population is None else whole(population, "population"),
-        census=flag(given.get("census", False), "census"),
-        level=given.get("level", 0.95),
-        beta=_fraction(given.get("beta", Decimal("0.01")), "beta"),
+        census=flag(fields.get("census", False), "census"),
+        level=fields.get("level", 0.95),
+        beta=_fraction(fields.get("beta", Decimal("0.01")), "beta"),
     ).to_json()
 
 
-def read_mechanism(obj: Any, needed: Set[str], optional: Set[str]) -> tuple[Mechanism, dict[str, Any]]:
-    """Return the mechanism of a request, by weights and bits or by kind and params, and the whole request.
+def read_mechanism(
+    obj: Any,
+    needed: Set[str],
+    optional: Set[str],
+) -> tuple[Mechanism, dict[str, Any]]:
+    """Return the mechanism of a request (weights and bits, or kind and params) and its fields.
 
-    Raises InvalidInput, naming the field.
+    Raises InvalidInput with the name of the field.
     """
     kind = obj.get("kind", "dense") if isinstance(obj, Mapping) else "dense"
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(Problem.FIELD_TYPE, f"the kinds are {', '.join(KINDS)}", "kind")
-    given = record(obj, needed | ({"weights", "bits"} if kind == "dense" else {"params"}), optional | {"kind"})
+    fields = record(
+        obj,
+        needed | ({"weights", "bits"} if kind == "dense" else {"params"}),
+        optional | {"kind"},
+    )
     if kind != "dense":
-        return KINDS[kind].from_params(given["params"], "params"), given
-    rows = table(given["weights"], "weights")
+        return KINDS[kind].from_params(fields["params"], "params"), fields
+    rows = table(fields["weights"], "weights")
     weights = tuple(tuple(whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)) for x, row in enumerate(rows))
-    return DenseMechanism(whole(given["bits"], "bits"), weights), given
+    return DenseMechanism(whole(fields["bits"], "bits"), weights), fields
 
 
 def _counts(value: Any) -> Tally:
     if not isinstance(value, Mapping):
-        tally: Tally = value  # checked with the mechanism
+        tally: Tally = value  # `checked_counts` checks it with the mechanism
         return tally
-    parts = record(value, frozenset({"n", "pairs"}), field="counts")
-    return SetCounts(whole(parts["n"], "counts.n"), tuple(map(tuple, table(parts["pairs"], "counts.pairs"))))
+    counts = record(value, frozenset({"n", "pairs"}), field="counts")
+    pairs = tuple(map(tuple, table(counts["pairs"], "counts.pairs")))
+    return SetCounts(whole(counts["n"], "counts.n"), pairs)
 
 
 def _targets(value: Any) -> list[list[Fraction]]:
@@ -77,7 +88,10 @@ def _targets(value: Any) -> list[list[Fraction]]:
 
 
 def _design_prior(value: Any) -> list[int] | None:
-    """Return whole numbers in the same proportions; what they must satisfy is checked with the mechanism."""
+    """Return integers in the same proportions.
+
+    `checked_prior` checks them against the mechanism.
+    """
     if value is None:
         return None
     if not isinstance(value, list) or not value:
@@ -87,7 +101,7 @@ def _design_prior(value: Any) -> list[int] | None:
 
 
 def _fraction(value: Any, field: str) -> Fraction:
-    read = number(value, field)
-    if read and abs(read.adjusted()) > _MAX_EXPONENT:
+    decimal = number(value, field)
+    if decimal and abs(decimal.adjusted()) > _MAX_EXPONENT:
         raise InvalidInput(Problem.FIELD_TYPE, "the number is too large or too small", field)
-    return Fraction(read)
+    return Fraction(decimal)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals of scores of two values, exact and at any time; the score interval; the normal factor of several targets.
+"""Intervals: Clopper-Pearson, confidence sequence and score interval.
 
-`exact` and `sequence_of_two` hold at every n and every truth. `exact` holds for a census too, where reports are
-independent but not alike: binomial tails bound those of unlike trials beyond the mean [Hoeffding 1956, Thm 5], which is
-what it needs at levels of ½ and above. For n of N people drawn without replacement we have no proof for these two, so
-there they are left out.
+The normal factor of several targets.
+
+`exact` and `sequence_of_two` hold at every n and every truth. `exact` holds for a census too, where
+reports are independent but not identically distributed: binomial tails bound those of unlike trials
+beyond the mean [Hoeffding 1956, Thm 5], which suffices at levels of ½ and above. For draws without
+replacement we have no proof for these two, so they are left out there.
 """
 
 import math
@@ -20,31 +22,32 @@ from frankly_server.estimate.chernoff import Ends, scaled
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.scores import TwoValues
 
-_KNOWN = 4096  # intervals of chances: the answers of one question often have the same few counts
+_CACHED = 4096  # intervals in the cache: the answers of one question often have the same few counts
 
 
 def exact(two: TwoValues, n: int, level: float) -> Ends:
-    """Return the Clopper-Pearson interval of a score of two groups of values, in the target's own units.
+    """Return the Clopper-Pearson interval of a score of two groups, in the target's units.
 
-    The mean score lies between low + (high − low)·q at the least and at the largest values of both groups, where q is
-    the chance of the upper group; it grows with q, so ends for q become ends for the target.
+    With q the probability of the upper group, the mean score lies between low + (high − low)·q at
+    the least values of both groups and at the largest. It grows with q, so ends for q become ends
+    for the target.
     """
     return scaled(two.low, two.high, _clopper_pearson(two.count, n, level))
 
 
 def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
-    """Return the ends of an interval that holds at all n at once, for a score of two values.
+    """Return the ends of a confidence sequence (they hold at all n), for a score of two values.
 
-    Under the true chance q the ratio of the likelihood mixed over a uniform prior to that of q is a martingale of mean
-    one, so by Ville's inequality it stays below 1/α at all n with probability 1 − α [Robbins 1970]; the interval is
-    where it does now.
+    Under the true probability q, the likelihood mixed over a uniform prior divided by that of q is
+    a martingale of mean one. By Ville's inequality it stays below 1/α at all n with probability
+    1 − α [Robbins 1970]. The interval holds the q for which it is below 1/α now.
     """
     return scaled(two.low, two.high, _mixture(two.count, n, level))
 
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """n times the variance of an estimate as a function of the true value: constant + slope·θ − curve·θ²."""
+    """n times the variance of an estimate at the true value θ: constant + slope·θ − curve·θ²."""
 
     constant: float
     slope: float
@@ -54,18 +57,18 @@ class Variance:
 def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
     """Return the ends of {θ : (estimate − θ)² ≤ z²/n · variance(θ)} [Wilson 1927 for a binomial].
 
-    A variance below 0 at the estimate, which an estimated constant can give, is taken as 0 there: then the set holds
-    the estimate and is not empty.
+    The constant is itself estimated, so the variance at the estimate can come out below 0. It is
+    taken as 0 there: then the set holds the estimate and is not empty.
     """
     k, curve = z * z / n, variance.curve
-    here = max(0.0, variance.constant + variance.slope * estimate - curve * estimate**2)
-    # With θ = estimate + u: (1 + k·curve)u² − k(slope − 2·curve·estimate)u − k·here ≤ 0.
+    at_estimate = max(0.0, variance.constant + variance.slope * estimate - curve * estimate**2)
+    # With θ = estimate + u: (1 + k·curve)u² − k(slope − 2·curve·estimate)u − k·at_estimate ≤ 0.
     lean = k * (variance.slope - 2 * curve * estimate)
-    root = math.sqrt(lean**2 + 4 * (1 + k * curve) * k * here)
+    root = math.sqrt(lean**2 + 4 * (1 + k * curve) * k * at_estimate)
     return estimate + (lean - root) / (2 * (1 + k * curve)), estimate + (lean + root) / (2 * (1 + k * curve))
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_CACHED)
 def _clopper_pearson(k: int, n: int, level: float) -> Ends:
     tail = (1 - level) / 2
     low = 0.0 if k == 0 else float(special.betaincinv(k, n - k + 1, tail))
@@ -73,7 +76,7 @@ def _clopper_pearson(k: int, n: int, level: float) -> Ends:
     return low, high
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_CACHED)
 def _mixture(k: int, n: int, level: float) -> Ends:
     mixed = special.betaln(k + 1, n - k + 1)
     limit = math.log(1 / (1 - level))
@@ -88,7 +91,9 @@ def _mixture(k: int, n: int, level: float) -> Ends:
 
 
 def _crossing(excess: Callable[[float], float], outside: float, inside: float) -> float:
-    """Return where `excess` changes its sign between an end, where it is +inf, and the middle, where it is negative."""
+    """Return the zero of `excess` between an end (where it is +inf) and the middle (negative)."""
+    # The float next to the end: brentq needs finite values.
+    # If even that is inside, the end is the answer.
     tiny = 1e-300 if outside == 0.0 else 1 - 1e-16
     if excess(tiny) <= 0:
         return outside
@@ -96,31 +101,35 @@ def _crossing(excess: Callable[[float], float], outside: float, inside: float) -
 
 
 def widest(correlation: NDArray[np.float64], level: float) -> float:
-    """Return z with P(max_t |Z_t| ≤ z) ≥ level for jointly normal Z; at most Bonferroni's, at least one target's.
+    """Return z with P(max_t |Z_t| ≤ z) ≥ level for jointly normal Z.
 
-    Found by integrating over 2^12 quasi-random points; the result is raised by two standard errors of the quantile.
+    Quasi-Monte Carlo with 2^12 points; the result is raised by two standard errors of the quantile.
+    It is at most Bonferroni's factor and at least that of a single target.
     """
     targets = len(correlation)
     bonferroni = normal_quantile(level, targets)
     if targets > _MOST_JOINT:
         return bonferroni
     values, vectors = np.linalg.eigh(correlation)
+    # rounding: shares sum to 1, so their covariance has an
+    # eigenvalue that is 0 up to floats; it is dropped.
     used = values > 1e-9 * max(values.max(), 1e-300)
     if not used.any():
         return bonferroni
     normals = _normals(int(used.sum())) @ (vectors[:, used] * np.sqrt(values[used])).T
     largest = np.sort(np.abs(normals).max(axis=1))
     rank = level * _POINTS + 2 * math.sqrt(_POINTS * level * (1 - level))
-    found = float(largest[min(math.ceil(rank), _POINTS - 1)])
-    return min(max(found, normal_quantile(level)), bonferroni)
+    quantile = float(largest[min(math.ceil(rank), _POINTS - 1)])
+    return min(max(quantile, normal_quantile(level)), bonferroni)
 
 
 _POINTS = 2**12
-_MOST_JOINT = 24
+_MOST_JOINT = 24  # targets; beyond that Bonferroni's factor is used
 
 
 @lru_cache(maxsize=_MOST_JOINT)
 def _normals(dimensions: int) -> NDArray[np.float64]:
-    """Return quasi-random standard normal vectors, the same ones every time."""
+    """Return quasi-random standard normal vectors, always the same: margins are reproducible."""
+    # The first Halton point is the origin, whose normal quantile is infinite.
     points = stats.qmc.Halton(dimensions, scramble=False).random(_POINTS + 1)[1:]
     return np.asarray(stats.norm.ppf(np.clip(points, 1e-12, 1 - 1e-12)), dtype=np.float64)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint tables of blocks that were randomised independently, where some of them report sets of answers.
+"""Joint tables of independently randomised blocks, some of which report sets of answers.
 
-The decoded value of a whole report is the product of those of its parts: E[d₁(y₁) d₂(y₂) | x₁, x₂] = 1 at the cell
-(x₁, x₂) and 0 elsewhere, for given the answers the parts are independent. Two reports of the same symbols are one line
-of the tally, so the work grows with the different symbols seen.
+The decoded value of a report is the product of those of its blocks: E[d₁(y₁) d₂(y₂) | x₁, x₂] = 1
+at the cell (x₁, x₂) and 0 elsewhere, because the blocks' symbols are independent given the answers.
+Reports with equal symbols are one line of the tally, so the work grows with the number of distinct
+reports.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,13 +32,16 @@ from frankly_server.estimate.sets import MOST_LISTED, MOST_SEEN
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+# Second moments take arrays of cells² for the table and of answers³ for a block.
 MOST_CELLS, MOST_ANSWERS = 1024, 160
-_CHUNK = 4096
+_CHUNK = 4096  # distinct reports decoded at a time, which bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Blocks answered by the same people, randomised independently; joint answers are row-major, the last fastest.
+    """Blocks answered by the same people, randomised independently.
+
+    Joint answers are row-major, the last fastest.
 
     Raises InvalidInput(unsupported) for more than 1024 joint answers, or 160 of one block.
     """
@@ -46,50 +50,62 @@ class Joint:
 
     def __post_init__(self) -> None:
         if self.answers > MOST_CELLS or max(block.answers for block in self.blocks) > MOST_ANSWERS:
-            words = f"a joint table with sets has at most {MOST_CELLS} answers, {MOST_ANSWERS} a block: name fewer"
-            raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
+            message = f"a joint table with sets has at most {MOST_CELLS} answers, {MOST_ANSWERS} a block: name fewer"
+            raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
 
     @property
     def answers(self) -> int:
-        """How many joint answers there are."""
+        """Return the number of joint answers."""
         return prod(block.answers for block in self.blocks)
 
 
 Source = Mechanism | Joint
-"""What reports come from: one mechanism, or several independent ones looked at together."""
+"""Source of reports: one mechanism, or several independent ones considered together."""
 
 
 class JointEvidence:
-    """Counts of symbols together, by block; see `evidence.Evidence` for what each figure is.
+    """Evidence from counts of tuples of symbols, one per block; see `evidence.Evidence`.
 
-    Raises InvalidInput: not_identifiable if a block's own answers cannot all be told apart; counts_invalid.
+    Raises InvalidInput: not_identifiable if some share of a single block is not identifiable;
+    counts_invalid.
     """
 
     def __init__(
-        self, joint: Joint, targets: Targets, tally: Mapping[tuple[int, ...], int], prior: tuple[int, ...] | None
+        self,
+        joint: Joint,
+        targets: Targets,
+        tally: Mapping[tuple[int, ...], int],
+        prior: tuple[int, ...] | None,
     ) -> None:
         self._targets, self._sizes = targets, tuple(block.answers for block in joint.blocks)
         self._factors = [
             _factor(block, margin) for block, margin in zip(joint.blocks, _margins(joint, prior), strict=True)
         ]
         if not all(factor.identifiable for factor in self._factors):
-            words = "one of these blocks' answers cannot all be told apart: ask about the others, or each alone"
-            raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "targets")
+            message = "one of these blocks' answers cannot all be told apart: ask about the others, or each alone"
+            raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "targets")
         self._symbols = sorted(symbol for symbol, n in tally.items() if n)
         _check(self._factors, self._symbols)
         self._counts = np.array([tally[symbol] for symbol in self._symbols], dtype=np.int64)
-        self.n, self.answers, self.rank, self.fallback = int(self._counts.sum()), joint.answers, joint.answers, False
+        self.n, self.fallback = int(self._counts.sum()), False
+        self.answers, self.rank = joint.answers, joint.answers  # full rank, as was checked above
         self.known = list(range(len(targets)))
-        self.W = np.array([[float(w) for w in row] for row in targets]).reshape(len(targets), joint.answers)
+        self.W = np.array([[float(w) for w in row] for row in targets]).reshape(
+            len(targets),
+            joint.answers,
+        )
 
     @cached_property
     def shares(self) -> Exact | None:
         """See Evidence."""
         if not self.n:
             return None
+        # dtype=object: exact fractions, applied to the
+        # sufficient statistic instead of to every report.
         decoded: NDArray[np.object_] = self._statistic().astype(object)
         for factor in self._factors:
-            # Each step decodes the first axis and puts it last: after all of them the order is the old one.
+            # Each step decodes the first axis and puts it
+            # last, so all steps together restore the order.
             decoded = np.tensordot(decoded, np.array(factor.decoder, dtype=object), axes=([0], [1]))
         return tuple(Fraction(v) / self.n for v in decoded.reshape(-1))
 
@@ -113,13 +129,14 @@ class JointEvidence:
 
     def truth_moments(self) -> FloatArray:
         """See Evidence."""
-        cells, others, truths, parts = _letters(len(self._sizes))
+        cells, other_cells, truths, moment_axes = _letters(len(self._sizes))
         moments = [factor.moments() for factor in self._factors]
-        found = np.empty((len(self._targets), self.answers))
+        second_moments = np.empty((len(self._targets), self.answers))
+        # One target at a time, which bounds the memory.
         for t, row in enumerate(self.W.reshape(-1, *self._sizes)):
-            terms = f"{cells},{others},{parts}->{truths}"
-            found[t] = np.einsum(terms, row, row, *moments, optimize=True).reshape(-1)
-        return found
+            terms = f"{cells},{other_cells},{moment_axes}->{truths}"
+            second_moments[t] = np.einsum(terms, row, row, *moments, optimize=True).reshape(-1)
+        return second_moments
 
     def moment_at(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
@@ -127,34 +144,44 @@ class JointEvidence:
 
     def share_moments(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
-        cells, others, truths, parts = _letters(len(self._sizes))
+        cells, other_cells, truths, moment_axes = _letters(len(self._sizes))
         moments = [factor.moments() for factor in self._factors]
-        whole = np.einsum(f"{truths},{parts}->{cells}{others}", p.reshape(self._sizes), *moments, optimize=True)
-        return np.asarray(whole.reshape(self.answers, self.answers), dtype=np.float64)
+        terms = f"{truths},{moment_axes}->{cells}{other_cells}"
+        second_moments = np.einsum(terms, p.reshape(self._sizes), *moments, optimize=True)
+        return np.asarray(second_moments.reshape(self.answers, self.answers), dtype=np.float64)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
-        """See Evidence; for a sum of several cells these are bounds, since the extremes may exclude each other."""
+        """See Evidence.
+
+        For a sum of cells these are bounds, because the cells' extremes may exclude each other.
+        """
         cells = [
             reduce(corners, [f.ends[x] for f, x in zip(self._factors, cell, strict=True)])
             for cell in np.ndindex(*self._sizes)
         ]
-        found = []
+        bounds = []
         for row in self._targets:
             reach = [
                 (w * low, w * high) if w > 0 else (w * high, w * low)
                 for w, (low, high) in zip(row, cells, strict=True)
                 if w
             ]
-            found.append((sum((a for a, _ in reach), Fraction(0)), sum((b for _, b in reach), Fraction(0))))
-        return found
+            low = sum((low for low, _ in reach), Fraction(0))
+            high = sum((high for _, high in reach), Fraction(0))
+            bounds.append((low, high))
+        return bounds
 
     def scores(self) -> list[Score]:
-        """See Evidence; where reports are too many to list, the single ones received are looked at if they are few."""
+        """See Evidence.
+
+        If the possible reports are too many to list, only the received ones are decoded.
+        """
         law, means = self.law(), [float(v or 0) for v in self.exact]
         if law is None:
             ends = [(float(low), float(high)) for low, high in self.ends()]
-            seen = self._seen_scores()
-            return [Score(m, reach, informative=i) for m, reach, i in zip(means, ends, seen, strict=True)]
+            informative_counts = self._informative_counts()
+            rows = zip(means, ends, informative_counts, strict=True)
+            return [Score(mean, reach, informative=number) for mean, reach, number in rows]
         values = reduce(_kronecker, (f.values(list(f.mechanism.symbols())) for f in self._factors))
         listed = law if len(self.W) * law.size <= MOST_LAWS else None
         counts = [int(n) for n in self._listed_counts()]
@@ -164,7 +191,7 @@ class JointEvidence:
         """See Evidence."""
         if not self.n or len(self._symbols) * self.answers > MOST_SEEN:
             return None
-        columns = [factor.columns(self._part(j, slice(None))) for j, factor in enumerate(self._factors)]
+        columns = [factor.columns(self._block_symbols(j, slice(None))) for j, factor in enumerate(self._factors)]
         return reduce(_rowwise, columns), self._counts.astype(np.float64)
 
     def law(self) -> FloatArray | None:
@@ -181,46 +208,49 @@ class JointEvidence:
         return fit_p(law, self._listed_counts().astype(np.float64), best, self.rank)
 
     def _listed_counts(self) -> IntArray:
-        """Return the counts per symbols together, of all that can come, row-major."""
-        places = [{y: i for i, y in enumerate(factor.mechanism.symbols())} for factor in self._factors]
-        counts = np.zeros([len(place) for place in places], dtype=np.int64)
+        """Return the counts of all possible tuples of symbols, row-major."""
+        index_of = [{y: i for i, y in enumerate(factor.mechanism.symbols())} for factor in self._factors]
+        counts = np.zeros([len(index) for index in index_of], dtype=np.int64)
         for symbol, n in zip(self._symbols, self._counts, strict=True):
-            counts[tuple(place[y] for place, y in zip(places, symbol, strict=True))] = n
+            counts[tuple(index[y] for index, y in zip(index_of, symbol, strict=True))] = n
         return counts.reshape(-1)
 
-    def _seen_scores(self) -> list[int | None]:
-        """Return, per target, how many reports do not score the commonest value."""
+    def _informative_counts(self) -> list[int | None]:
+        """Return per target the number of reports without the commonest score, None if too many."""
         if not self.n or len(self.W) * len(self._symbols) > MOST_LAWS:
             return [None] * len(self.W)
-        values = [factor.values(self._part(j, slice(None))) for j, factor in enumerate(self._factors)]
+        values = [factor.values(self._block_symbols(j, slice(None))) for j, factor in enumerate(self._factors)]
         counts = [int(n) for n in self._counts]
         return [informative(groups_of(row), counts) for row in self.W @ reduce(_rowwise, values)]
 
-    def _part(self, j: int, chunk: slice) -> list[int]:
+    def _block_symbols(self, j: int, chunk: slice) -> list[int]:
         return [symbol[j] for symbol in self._symbols[chunk]]
 
     def _chunks(self) -> Iterator[slice]:
         return (slice(start, start + _CHUNK) for start in range(0, len(self._symbols), _CHUNK))
 
     def _statistic(self) -> IntArray:
-        """Return the sufficient counts: how often each feature of the one block met each of the others."""
+        """Return the sufficient statistic: sums over reports of products of the blocks' features.
+
+        Integers, one axis per block.
+        """
         total: IntArray = np.zeros([factor.width for factor in self._factors], dtype=np.int64)
         for chunk in self._chunks():
-            features = [factor.features(self._part(j, chunk)) for j, factor in enumerate(self._factors)]
+            features = [factor.features(self._block_symbols(j, chunk)) for j, factor in enumerate(self._factors)]
             features[-1] = features[-1] * self._counts[chunk]
-            met = (
-                reduce(_rowwise_whole, features[:-1])
+            products = (
+                reduce(_rowwise_integers, features[:-1])
                 if len(features) > 1
                 else np.ones((1, len(self._counts[chunk])), dtype=np.int64)
             )
-            total += (met @ features[-1].T).reshape(total.shape)
+            total += (products @ features[-1].T).reshape(total.shape)
         return total
 
     def _second(self, centre: FloatArray) -> FloatArray:
         """Return the mean of (d − centre)(d − centre)ᵀ."""
         total = np.zeros((len(self._targets), len(self._targets)))
         for chunk in self._chunks():
-            values = [factor.values(self._part(j, chunk)) for j, factor in enumerate(self._factors)]
+            values = [factor.values(self._block_symbols(j, chunk)) for j, factor in enumerate(self._factors)]
             d = self.W @ reduce(_rowwise, values) - centre[:, None]
             total += (d * self._counts[chunk]) @ d.T
         return total / max(self.n, 1)
@@ -234,21 +264,23 @@ def _margins(joint: Joint, prior: tuple[int, ...] | None) -> list[tuple[int, ...
     if prior is None:
         return [None] * len(joint.blocks)
     table = np.array(prior, dtype=object).reshape([block.answers for block in joint.blocks])
-    others = [tuple(i for i in range(len(joint.blocks)) if i != j) for j in range(len(joint.blocks))]
-    return [tuple(int(v) for v in np.asarray(table.sum(axis=other)).reshape(-1)) for other in others]
+    blocks = range(len(joint.blocks))
+    other_axes = [tuple(i for i in blocks if i != j) for j in blocks]
+    return [tuple(int(v) for v in np.asarray(table.sum(axis=axes)).reshape(-1)) for axes in other_axes]
 
 
 def _check(factors: Sequence[Factor], symbols: Sequence[tuple[int, ...]]) -> None:
     for symbol in symbols:
         if len(symbol) != len(factors) or not all(f.knows(y) for f, y in zip(factors, symbol, strict=True)):
-            words = "each line holds one symbol that each of the blocks can send"
-            raise InvalidInput(Problem.COUNTS_INVALID, words, "counts")
+            message = "each line holds one symbol that each of the blocks can send"
+            raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
 
 
 def _letters(blocks: int) -> tuple[str, str, str, str]:
-    """Return the axes of a cell, of another cell, of a truth, and of all blocks' moments, as `einsum` names them."""
-    cells, others, truths = (ascii_letters[i * blocks : (i + 1) * blocks] for i in range(3))
-    return cells, others, truths, ",".join(x + c + d for x, c, d in zip(truths, cells, others, strict=True))
+    """Return the `einsum` letters of a cell, another cell, a truth, and all blocks' moments."""
+    cells, other_cells, truths = (ascii_letters[i * blocks : (i + 1) * blocks] for i in range(3))
+    moment_axes = ",".join(x + c + d for x, c, d in zip(truths, cells, other_cells, strict=True))
+    return cells, other_cells, truths, moment_axes
 
 
 def _kronecker(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -256,9 +288,15 @@ def _kronecker(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _rowwise(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the products of all pairs of rows, column by column (Khatri and Rao)."""
-    return np.asarray((left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]), dtype=np.float64)
+    """Return the products of all pairs of rows, column by column (Khatri-Rao product)."""
+    return np.asarray(
+        (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]),
+        dtype=np.float64,
+    )
 
 
-def _rowwise_whole(left: IntArray, right: IntArray) -> IntArray:
-    return np.asarray((left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]), dtype=np.int64)
+def _rowwise_integers(left: IntArray, right: IntArray) -> IntArray:
+    return np.asarray(
+        (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]),
+        dtype=np.int64,
+    )

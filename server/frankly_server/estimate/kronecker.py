@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Q₁ ⊗ Q₂ ⊗ … held as its factors: what independent parts of a report cost is a sum, not a product.
+"""Kronecker products Q₁ ⊗ Q₂ ⊗ … stored as their factors, which makes products with vectors fast.
 
-p @ Q of two tables of 16 is two products of 16×16 matrices instead of one of 256×256 with a vector.
+p @ Q for two tables of 16 takes two products of 16×16 matrices instead of one 256×256 matrix with a
+vector.
 """
 
 from collections.abc import Sequence
@@ -16,10 +17,13 @@ Array = NDArray[Any]
 
 
 class Kronecker:
-    """A matrix that takes part in products with vectors, ``p @ Q`` and ``Q @ r``; row = truth, column = report.
+    """A matrix that supports products with vectors, ``p @ Q`` and ``Q @ r``.
 
-    factors : matrices of floats, or of Python ints (dtype object), which makes every product exact. Rows and columns
-    are counted row-major over those of the factors, the last factor's fastest.
+    Row = truth, column = report.
+
+    factors : matrices of floats, or of Python ints (dtype object), for which every product is
+    exact. Rows and columns are in row-major order over those of the factors, the last factor
+    fastest.
     """
 
     __array_ufunc__: Final = None  # numpy leaves `p @ Q` to __rmatmul__
@@ -27,7 +31,10 @@ class Kronecker:
     def __init__(self, factors: Sequence[Array]) -> None:
         self._factors = tuple(factors)
         self._turned = tuple(np.ascontiguousarray(factor.T) for factor in factors)
-        self.shape = (prod(len(factor) for factor in self._factors), prod(len(factor) for factor in self._turned))
+        self.shape = (
+            prod(len(factor) for factor in self._factors),
+            prod(len(factor) for factor in self._turned),
+        )
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -40,17 +47,18 @@ class Kronecker:
 
     @cached_property
     def dense(self) -> Array:
-        """The whole matrix."""
+        """Return the full matrix."""
         return np.asarray(reduce(np.kron, self._factors))
 
 
 Law = NDArray[np.float64] | Kronecker
-"""Q(y|x), row = truth, column = report: whole, or as its factors where parts are independent."""
+"""Q(y|x), row = truth, column = report: a matrix, or the factors of a product."""
 
 
 def _through(vector: Array, factors: Sequence[Array]) -> Array:
-    found = np.asarray(vector)
+    result = np.asarray(vector)
     for factor in factors:
-        # Each step takes the first axis and puts its result last: after all of them the order is the old one.
-        found = found.reshape(len(factor), -1).T @ factor
-    return found.reshape(-1)
+        # Each step contracts the first axis and puts the
+        # new one last, so all steps restore the order.
+        result = result.reshape(len(factor), -1).T @ factor
+    return result.reshape(-1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Margins of error at a confidence level, from standard errors (DESIGN §6)."""
+"""Margins of error at a confidence level: methods, factors and their results (DESIGN §6)."""
 
 import math
 from collections.abc import Sequence
@@ -21,17 +21,21 @@ OF_TWO_ENDS = ("score", "kl", "exact", "sequence")
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Ends [low, high] per target for `OF_TWO_ENDS`, half-widths for the others; None where unknown.
+    """Margins per target: ends [low, high] for `OF_TWO_ENDS`, half-widths for the others.
 
-    score : the score interval (Wilson's, for scores of two values) or the normal one, whichever is wider at each end;
-    cut at what is possible or at the estimate, whichever is further out. Never ±0 unless the variance is 0 under every
-    truth. uncut : the same before it is cut, for what is made of several estimates. kl : Chernoff
-    bound; holds at every n and every truth. exact : Clopper-Pearson, for scores of two values and independent reports;
-    None unless there is such a target. clt : normal approximation. chebyshev : holds at every n and every truth, from
-    the worst-case standard error. chebyshev_plugin : Chebyshev's factor on the estimated standard error; *not*
-    guaranteed (at n = 50, ε = 4 and a true share of 0 it covers 60%). simultaneous : for all targets at once, the
-    normal factor of their largest deviation on the worst-case error. simultaneous_plugin : the same on the estimated
-    error, narrower and not guaranteed at small n. sequence : holds at all n at once, for pages that people watch.
+    A margin that is not known is None.
+
+    score : at each end the wider one of the score interval (Wilson's, for scores of two values) and
+    the normal interval; cut to the possible values or to the estimate, whichever is further out.
+    Never ±0 unless the variance is 0 under every truth. uncut : the same before it is cut, for
+    combinations of several estimates. kl : Chernoff bound; holds at every n and every truth. exact
+    : Clopper-Pearson, for scores of two values and independent reports; None if there is no such
+    target. clt : normal approximation. chebyshev : from the worst-case standard error; holds at
+    every n and every truth. chebyshev_plugin : Chebyshev's factor times the estimated standard
+    error; *not* guaranteed (at n = 50, ε = 4 and a true share of 0 it covers 60%). simultaneous :
+    for all targets at once, the normal factor of their largest deviation times the worst-case
+    error. simultaneous_plugin : the same with the estimated error; narrower, and not guaranteed at
+    small n. sequence : holds at all n at once, for pages that are watched while reports arrive.
     """
 
     score: Pairs
@@ -46,24 +50,35 @@ class Margins:
     sequence: Pairs
 
     def ends(self, method: str, estimates: Values) -> Pairs:
-        """Return [low, high] per target by any method; `estimates` are the values that half-widths are about."""
-        found = getattr(self, method)
+        """Return [low, high] per target by any method.
+
+        `estimates` are the centres of half-widths.
+        """
+        margins = getattr(self, method)
         if method in OF_TWO_ENDS:
-            return (None,) * len(estimates) if found is None else found
-        halves = zip(estimates, found, strict=True)
+            return (None,) * len(estimates) if margins is None else margins
+        halves = zip(estimates, margins, strict=True)
         return tuple(None if v is None or half is None else (v - half, v + half) for v, half in halves)
 
 
 def require_level(level: object, field: str = "level") -> float:
     """Return a confidence level strictly between 0 and 1. Raises InvalidInput(confidence_range)."""
+    # float() would accept True and the text "0.95".
     number = None if isinstance(level, bool | str) else _as_float(level)
     if number is None or not 0 < number < 1:
-        raise InvalidInput(Problem.CONFIDENCE_RANGE, "the level lies strictly between 0 and 1: use 0.95", field)
+        raise InvalidInput(
+            Problem.CONFIDENCE_RANGE,
+            "the level lies strictly between 0 and 1: use 0.95",
+            field,
+        )
     return number
 
 
 def normal_quantile(level: float, targets: int = 1) -> float:
-    """Return z with P(|Z| ≤ z) = level, or, for several targets, the level of each so that all hold (Bonferroni)."""
+    """Return z with P(|Z| ≤ z) = level.
+
+    For several targets, all of them hold at the level together (Bonferroni).
+    """
     return -NormalDist().inv_cdf((1 - level) / (2 * targets))
 
 
@@ -73,7 +88,7 @@ def chebyshev_factor(level: float) -> float:
 
 
 def times(factor: float, values: Sequence[float | None]) -> Values:
-    """Return the multiples of values, None where there is none."""
+    """Return the values times a factor, None where there is no value."""
     return tuple(None if value is None else factor * value for value in values)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Before anything is collected: how many reports a margin needs, what margin a number of reports gives (DESIGN §6).
+"""Planning of sample sizes: reports for a margin, and the margin at n reports (DESIGN §6).
 
-A margin planned here is kept whatever the true shares turn out to be: it is the factor of the level times the
-worst-case standard error (docs/maths/worst_case.md), for the worst of the targets.
+A planned margin holds for all true shares: it is the factor of the level times the worst-case
+standard error (docs/maths/worst_case.md), for the worst of the targets.
 """
 
 import math
@@ -25,17 +25,17 @@ FloatArray = NDArray[np.float64]
 Method = Literal["clt", "chebyshev"]
 
 MOST = 10**12
-"""More reports than there are people."""
+"""Largest number of reports considered: more than there are people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a plan rests on.
+    """Assumptions of a plan.
 
-    level : confidence, in (0, 1). method : "clt" (normal factor) or "chebyshev" (holds at every n). population : N, if
-    respondents are drawn without replacement from N people; n = N is a census. subgroup : the share of respondents that
-    the estimate is about, in (0, 1]; population counts the whole, not the subgroup. response_rate : of those invited,
-    in (0, 1].
+    level : confidence, in (0, 1). method : "clt" (normal factor) or "chebyshev" (holds at every n).
+    population : N, if respondents are drawn without replacement from N people; n = N is a census.
+    subgroup : share of the respondents that the estimate is about, in (0, 1]; population counts all
+    people, not the subgroup. response_rate : share of the invited people who respond, in (0, 1].
     """
 
     level: float = 0.95
@@ -46,28 +46,36 @@ class Setting:
 
     @property
     def factor(self) -> float:
-        """What the standard error is multiplied by."""
+        """Return the factor from standard error to margin."""
         return normal_quantile(self.level) if self.method == "clt" else chebyshev_factor(self.level)
 
     def invited(self, n: int) -> int:
-        """Return how many people to ask for n reports."""
+        """Return the number of people to invite for n reports."""
+        # rounding: 21 / 0.7 comes out just above 30, and would be rounded up to 31
         return math.ceil(n / self.response_rate - 1e-9)
 
 
 class Plan:
     """The worst-case precision of one mechanism for some targets, at any number of reports."""
 
-    def __init__(self, mechanism: Mechanism, targets: Targets, prior: tuple[int, ...] | None, setting: Setting) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        targets: Targets,
+        prior: tuple[int, ...] | None,
+        setting: Setting,
+    ) -> None:
         """Raises InvalidInput(not_identifiable) if a target cannot be estimated at all."""
-        found = nothing_yet(mechanism, targets, prior)
-        if len(found.known) < len(targets):
-            words = "some targets cannot be estimated from this mechanism's reports, however many there are"
-            raise InvalidInput(Problem.NOT_IDENTIFIABLE, words, "targets")
+        evidence = nothing_yet(mechanism, targets, prior)
+        if len(evidence.known) < len(targets):
+            message = "some targets cannot be estimated from this mechanism's reports, however many there are"
+            raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "targets")
         self.setting = setting
-        self._moments, self._W = found.truth_moments(), found.W
+        self._moments, self._W = evidence.truth_moments(), evidence.W
 
     def margins(self, n: int) -> list[float]:
-        """Return the half-width of every target at n reports, of which the subgroup's share counts."""
+        """Return every target's half-width at n reports, of which those of the subgroup count."""
+        # Only the subgroup's reports carry information about it.
         inside = n * self.setting.subgroup
         sampling = self._sampling(n)
         worst = [
@@ -77,39 +85,46 @@ class Plan:
         return [self.setting.factor * math.sqrt(max(0.0, v) / inside) for v in worst]
 
     def margin(self, n: int) -> float:
-        """Return the widest of them."""
+        """Return the widest half-width of all targets at n reports."""
         return max(self.margins(n))
 
     def reports(self, margin: float) -> int:
         """Return the least n with a margin at most `margin`.
 
-        Raises InvalidInput(unsupported) if even everybody's reports do not give it.
+        Raises InvalidInput(unsupported) if the reports of the full population do not reach it.
         """
-        most = self.setting.population or MOST
-        if self.margin(most) > margin:
-            words = (
-                f"even {most} reports give a margin of {self.margin(most):.2g}: take a higher level or a wider margin"
+        largest = self.setting.population or MOST
+        if self.margin(largest) > margin:
+            message = (
+                f"even {largest} reports give a margin of {self.margin(largest):.2g}: "
+                "take a higher level or a wider margin"
             )
-            raise InvalidInput(Problem.UNSUPPORTED, words, "margin")
-        return _least(lambda n: self.margin(n) <= margin, 1, most)
+            raise InvalidInput(Problem.UNSUPPORTED, message, "margin")
+        # Bisection: the worst-case margin falls with n, since both 1/n and the sampling part fall.
+        return _least(lambda n: self.margin(n) <= margin, 1, largest)
 
     def with_setting(self, **changes: object) -> "Plan":
-        """Return the same plan under another setting."""
-        other = object.__new__(Plan)
-        other.__dict__.update(self.__dict__)
-        other.setting = replace(self.setting, **changes)  # type: ignore[arg-type]
-        return other
+        """Return the same plan under another setting, without solving the decoder again."""
+        # __init__ would build the evidence again, which does not depend on the setting.
+        plan = object.__new__(Plan)
+        plan.__dict__.update(self.__dict__)
+        plan.setting = replace(self.setting, **changes)  # type: ignore[arg-type]
+        return plan
 
     def _sampling(self, n: int) -> float:
-        """Return the share of the sampling variance that remains, the subgroup being drawn from its own people."""
+        """Return the share of the sampling variance that remains (finite population correction).
+
+        A subgroup's respondents are drawn from the subgroup's part of the population.
+        """
         if self.setting.population is None:
             return 1.0
+        # max(1, people − 1): a population of one person must not divide by zero.
         people, drawn = self.setting.population * self.setting.subgroup, n * self.setting.subgroup
         return max(0.0, (people - drawn) / max(1.0, people - 1))
 
 
 def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the least whole number in [low, high] where a property that stays true begins to hold."""
+    """Return the least integer in [low, high] at which a monotone property holds, by bisection."""
     while low < high:
         middle = (low + high) // 2
         if holds(middle):
@@ -120,5 +135,5 @@ def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def least_level(holds: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Return the least of the levels low … high (in thousandths of a nat) where `holds` begins, None if nowhere."""
+    """Return the least level in low … high (thousandths of a nat) at which `holds`, or None."""
     return _least(holds, low, high) if holds(high) else None

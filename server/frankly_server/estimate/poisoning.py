@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far fake reports can move an estimate: nothing prevents lying, so the reach of it is stated (DESIGN §6)."""
+"""Bounds on the effect of fake reports: lying cannot be prevented, only bounded (DESIGN §6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,38 +14,50 @@ Ends = tuple[Fraction, Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Poisoning:
-    """Per target, by how much the honest reports' estimate may lie below (`up`) or above (`down`) the one shown.
+    """Largest possible shifts of each estimate by fake reports.
 
-    up : the fakes may have pushed the estimate up by this much. None where the target is not identifiable.
+    An entry is None if its target is not identifiable.
+
+    up : the fakes may have raised the estimate by this much, so the honest one may be lower by it.
+    down : they may have lowered it by this much.
     """
 
     up: Values
     down: Values
 
 
-def poisoning(ends: Sequence[Ends | None], estimates: Sequence[Fraction | None], beta: Fraction) -> Poisoning:
-    """Return the reach of a share `beta` of all received reports being fake, for the estimates as observed.
+def poisoning(
+    ends: Sequence[Ends | None],
+    estimates: Sequence[Fraction | None],
+    beta: Fraction,
+) -> Poisoning:
+    """Return the largest shifts of the observed estimates if a share `beta` of all reports is fake.
 
-    ends : the least and the largest value one report decodes to, per target. With honest estimate h the one shown is
-    (1−β)h + β·v for an attack of mean decoded value v, which lies between the ends. So shown − h = β/(1−β)·(v − shown),
-    at most β/(1−β)·(max − shown) and at least β/(1−β)·(min − shown); both are reached by fakes that all send that
-    report.
+    ends : the least and the largest decoded value of one report, per target. With the honest
+    estimate h, the observed one is (1−β)h + β·v for an attack with mean decoded value v, which lies
+    between the ends. So observed − h = β/(1−β)·(v − observed), at most β/(1−β)·(max − observed) and
+    at least β/(1−β)·(min − observed). Both bounds are reached by fakes that all send that report.
     """
     odds = beta / (1 - beta)
     up: list[float | None] = []
     down: list[float | None] = []
-    for reach, shown in zip(ends, estimates, strict=True):
-        if reach is None or shown is None:
+    for reach, observed in zip(ends, estimates, strict=True):
+        if reach is None or observed is None:
             up.append(None)
             down.append(None)
         else:
-            up.append(float(odds * (reach[1] - shown)))
-            down.append(float(odds * (shown - reach[0])))
+            up.append(float(odds * (reach[1] - observed)))
+            down.append(float(odds * (observed - reach[0])))
     return Poisoning(tuple(up), tuple(down))
 
 
 def checked_beta(value: object, field: str = "beta") -> Fraction:
     """Return the share of fakes, in [0, 1), exactly. Raises InvalidInput(field_type)."""
+    # At β = 1 no honest report is left and the odds β/(1−β) are infinite.
     if isinstance(value, bool) or not isinstance(value, int | Fraction) or not 0 <= value < 1:
-        raise InvalidInput(Problem.FIELD_TYPE, "give the share of fake reports, from 0 to below 1", field)
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "give the share of fake reports, from 0 to below 1",
+            field,
+        )
     return Fraction(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One estimate from several independent ones: their weighted mean, its ends, and a test that their truths are equal."""
+"""Pooling of independent estimates: weighted sums, their intervals, a test of equal truths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,64 +16,78 @@ from frankly_server.estimate.margins import Pairs, Values
 FloatArray = NDArray[np.float64]
 
 _RANK = 1e-11
-"""Eigenvalues below this fraction of the largest are 0.
+"""Eigenvalues below this fraction of the largest one count as 0.
 
-Shares add up to 1, so their covariance has one that is 0 in exact arithmetic and about 1e-16 of the largest in floats.
+Shares sum to 1, so their covariance has an eigenvalue that is 0 in exact arithmetic and about 1e-16
+of the largest in floats.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Homogeneity:
-    """A test that several estimates have equal truths: the statistic, its degrees of freedom, and the p-value."""
+    """Result of the test that several estimates have equal truths; freedom : degrees of freedom."""
 
     statistic: float
     freedom: int
     p: float
 
 
-def homogeneity(values: Sequence[FloatArray], covariances: Sequence[FloatArray]) -> Homogeneity | None:
-    """Return T = Σ_v (x_v − x̄)ᵀΣ_v⁺(x_v − x̄) with its p-value by χ²; None if there is nothing to compare.
+def homogeneity(
+    values: Sequence[FloatArray],
+    covariances: Sequence[FloatArray],
+) -> Homogeneity | None:
+    """Return T = Σ_v (x_v − x̄)ᵀΣ_v⁺(x_v − x̄) with its p-value, None without freedom.
 
-    x̄ = (Σ_v Σ_v⁺)⁺ Σ_v Σ_v⁺x_v is the inverse-covariance mean. The degrees of freedom are Σ_v rank Σ_v less the rank of
-    Σ_v Σ_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least squares, Aitken 1935; Cochran 1954].
+    x̄ = (Σ_v Σ_v⁺)⁺ Σ_v Σ_v⁺x_v is the inverse-covariance mean. The degrees of freedom are Σ_v rank
+    Σ_v less the rank of Σ_v Σ_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least
+    squares, Aitken 1935; Cochran 1954].
 
-    values : one vector per version. covariances : of each, if the truths are equal.
+    values : one vector per version. covariances : one matrix per version, under equal truths.
     """
-    # In units of their errors, so that what is asked with small weights counts too.
+    # In units of the standard errors: otherwise the rank
+    # threshold would drop targets with small weights.
     scale = np.sqrt(np.sum([np.diagonal(C) for C in covariances], axis=0))
     scale = np.where(scale > 0, scale, 1.0)
-    values, covariances = [x / scale for x in values], [C / np.outer(scale, scale) for C in covariances]
+    values = [x / scale for x in values]
+    covariances = [C / np.outer(scale, scale) for C in covariances]
     precisions, ranks = zip(*map(_inverse, covariances), strict=True)
-    together, rank = _inverse(np.sum(precisions, axis=0))
+    pooled, rank = _inverse(np.sum(precisions, axis=0))
     freedom = sum(ranks) - rank
+    # One version, or versions that share no estimable combination: there is nothing to compare.
     if freedom < 1:
         return None
-    mean = together @ np.sum([P @ x for P, x in zip(precisions, values, strict=True)], axis=0)
+    mean = pooled @ np.sum([P @ x for P, x in zip(precisions, values, strict=True)], axis=0)
     statistic = fsum(float((x - mean) @ P @ (x - mean)) for P, x in zip(precisions, values, strict=True))
     return Homogeneity(statistic, freedom, float(stats.chi2.sf(statistic, freedom)))
 
 
 def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
-    """Return Σ_v w_v x_v per target, None where some part is not known."""
-    found: list[float | None] = []
+    """Return Σ_v w_v x_v per target, None where a term is not known."""
+    sums: list[float | None] = []
     for weight, column in zip(zip(*weights, strict=True), zip(*values, strict=True), strict=True):
         terms = [w * v for w, v in zip(weight, column, strict=True) if w is not None and v is not None]
-        found.append(fsum(terms) if len(terms) == len(column) else None)
-    return tuple(found)
+        # fsum is exact up to the last rounding, so the
+        # result does not depend on the order of versions.
+        sums.append(fsum(terms) if len(terms) == len(column) else None)
+    return tuple(sums)
 
 
 def weighted_root(weights: Sequence[Values], errors: Sequence[Values]) -> Values:
-    """Return √Σ_v w_v²s_v² per target, None where some part is not known."""
+    """Return √Σ_v w_v²s_v² per target, None where a term is not known."""
     squares = weighted_sum([_squares(w) for w in weights], [_squares(s) for s in errors])
     return tuple(None if v is None else sqrt(v) for v in squares)
 
 
-def combined_ends(weights: Sequence[Values], values: Sequence[Values], ends: Sequence[Pairs]) -> Pairs:
-    """Return ends of the weighted sum of independent estimates from those of each (MOVER) [Zou and Donner 2008].
+def combined_ends(
+    weights: Sequence[Values],
+    values: Sequence[Values],
+    ends: Sequence[Pairs],
+) -> Pairs:
+    """Return the ends of a weighted sum of estimates from theirs (MOVER) [Zou and Donner 2008].
 
-    The distances from the estimate, times the weights, add up in squares on either side, as half-widths do where they
-    are multiples of standard errors; ends may be asymmetric. They must not be cut at what is possible: the distance to
-    a cut end says nothing about how far the estimate may be off.
+    On either side the distances from the estimate, times the weights, add in squares, as multiples
+    of standard errors do; the ends may be asymmetric. The ends must not be cut to the possible
+    values: the distance to a cut end says nothing about the error of the estimate.
     """
     below = weighted_root(weights, [_distances(v, e, 0) for v, e in zip(values, ends, strict=True)])
     above = weighted_root(weights, [_distances(v, e, 1) for v, e in zip(values, ends, strict=True)])
@@ -85,10 +99,16 @@ def combined_ends(weights: Sequence[Values], values: Sequence[Values], ends: Seq
 
 
 def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
-    """Return the Chernoff bounds of the sum of the parts' targets, which hold whatever the truth is in each part."""
+    """Return the Chernoff bounds of the sum of the parts' targets.
+
+    They hold for all truths of the parts.
+    """
     scores = [dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True)) for part in parts]
     return tuple(
-        chernoff.kl_of_sum([(*known[t], part.n) for known, part in zip(scores, parts, strict=True)], level)
+        chernoff.kl_of_sum(
+            [(*known[t], part.n) for known, part in zip(scores, parts, strict=True)],
+            level,
+        )
         if all(t in known for known in scores)
         else None
         for t in range(len(parts[0].exact))
@@ -98,8 +118,10 @@ def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
 def _inverse(symmetric: FloatArray) -> tuple[FloatArray, int]:
     """Return the pseudo-inverse of a covariance or precision, and its rank."""
     values, vectors = np.linalg.eigh(symmetric)
-    kept = values > _RANK * max(float(values.max(initial=0.0)), 1e-300)
-    return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T, dtype=np.float64), int(kept.sum())
+    # 1e-300: a covariance of zeros gets rank 0 instead of a division by zero.
+    positive = values > _RANK * max(float(values.max(initial=0.0)), 1e-300)
+    inverse = (vectors[:, positive] / values[positive]) @ vectors[:, positive].T
+    return np.asarray(inverse, dtype=np.float64), int(positive.sum())
 
 
 def _squares(values: Values) -> Values:
@@ -107,5 +129,5 @@ def _squares(values: Values) -> Values:
 
 
 def _distances(values: Values, ends: Pairs, side: int) -> Values:
-    """Return how far the lower (0) or upper (1) end is from each value."""
+    """Return the signed distance from each value to its lower (side 0) or upper (side 1) end."""
     return tuple(None if v is None or pair is None else pair[side] - v for v, pair in zip(values, ends, strict=True))

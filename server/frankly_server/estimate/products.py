@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shares of a product of tables, from counts per joint symbol, factor by factor wherever that is possible.
+"""Evidence about the shares of a product of tables, computed factor by factor wherever possible.
 
-Parts of a report are independent given the parts of the answer, so means, second moments and extremes of the decoded
-values are products of those of the factors. What mixes all cells (the reports' own covariance about their mean) is not.
+The symbols of the factors are independent given the answer. So means, second moments and extremes
+of the decoded values are products of those of the factors. The observed covariance about the mean
+mixes all cells and is not a product.
 """
 
 from collections.abc import Sequence
@@ -23,15 +24,22 @@ FloatArray = NDArray[np.float64]
 
 
 class ProductEvidence(Likely):
-    """See `evidence.Evidence`; every share is a target.
+    """Evidence about every share of a product of full rank; see `evidence.Evidence`.
 
-    parts : the decoders of the factors' shares (`decoder.factor_decoders`). counts : per joint symbol, row-major.
+    parts : the decoders of the factors' shares (`decoder.factor_decoders`). counts : per joint
+    symbol, row-major.
     """
 
-    def __init__(self, mechanism: ProductMechanism, parts: Sequence[Decoder], counts: Sequence[int]) -> None:
+    def __init__(
+        self,
+        mechanism: ProductMechanism,
+        parts: Sequence[Decoder],
+        counts: Sequence[int],
+    ) -> None:
         self._mechanism, self._parts, self._counts = mechanism, parts, tuple(counts)
         self.n, self.answers, self.rank = sum(counts), mechanism.answers, mechanism.answers
-        self.fallback, self.known = any(part.fallback for part in parts), list(range(mechanism.answers))
+        self.fallback = any(part.fallback for part in parts)
+        self.known = list(range(mechanism.answers))
         self.W = np.eye(self.answers)
         self._sizes = [part.mechanism.answers for part in parts]
         self._law = law_of(mechanism)
@@ -59,6 +67,7 @@ class ProductEvidence(Likely):
 
     def spread(self) -> FloatArray:
         """See Evidence."""
+        # The observed rates are not a product, so here V is needed as a full matrix.
         V = Kronecker(self._decoders)
         centred = V.dense - (V @ self._rates)[:, None]
         return np.asarray((centred * self._rates) @ centred.T, dtype=np.float64)
@@ -66,7 +75,7 @@ class ProductEvidence(Likely):
     def truth_moments(self) -> FloatArray:
         """See Evidence."""
         laws = [np.array(factor.weights) / factor.denominator for factor in self._mechanism.factors]
-        return _whole([V**2 @ Q.T for V, Q in zip(self._decoders, laws, strict=True)])
+        return _dense([V**2 @ Q.T for V, Q in zip(self._decoders, laws, strict=True)])
 
     def moment_at(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
@@ -74,30 +83,42 @@ class ProductEvidence(Likely):
 
     def share_moments(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
-        return self.moment_at(p)
+        return self.moment_at(p)  # every share is a target, so both are the same
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
-        every = [[(min(row), max(row)) for row in part.rows if row is not None] for part in self._parts]
-        return [reduce(corners, cell) for cell in product(*every)]
+        ends = [[(min(row), max(row)) for row in part.rows if row is not None] for part in self._parts]
+        return [reduce(corners, cell) for cell in product(*ends)]
 
     def scores(self) -> list[Score]:
         """See Evidence."""
         return self._scores(Kronecker(self._decoders).dense, self.exact)
 
     def _second(self, rates: FloatArray) -> FloatArray:
-        """Return V diag(rates) Vᵀ: both decoded values of a pair of cells are products over the factors."""
-        pairs = Kronecker([(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders])
-        found = (pairs @ rates).reshape([size for own in self._sizes for size in (own, own)])
-        axes = [*range(0, found.ndim, 2), *range(1, found.ndim, 2)]
-        return np.asarray(found.transpose(axes).reshape(self.answers, self.answers), dtype=np.float64)
+        """Return V diag(rates) Vᵀ; the values of a pair of cells are products over factors."""
+        pairs = Kronecker(
+            [(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders],
+        )
+        by_factor = (pairs @ rates).reshape(
+            [size for answers in self._sizes for size in (answers, answers)],
+        )
+        # The axes come as (cell, other cell) of each factor;
+        # the cells' axes belong first, then the others'.
+        axes = [*range(0, by_factor.ndim, 2), *range(1, by_factor.ndim, 2)]
+        return np.asarray(
+            by_factor.transpose(axes).reshape(self.answers, self.answers),
+            dtype=np.float64,
+        )
 
 
-def _whole(factors: Sequence[FloatArray]) -> FloatArray:
+def _dense(factors: Sequence[FloatArray]) -> FloatArray:
     return np.asarray(Kronecker(factors).dense, dtype=np.float64)
 
 
-def corners(left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-    """Return the least and the largest product of values between two pairs of ends."""
-    found = [a * b for a in left for b in right]
-    return min(found), max(found)
+def corners(
+    left: tuple[Fraction, Fraction],
+    right: tuple[Fraction, Fraction],
+) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest product of a value from each of two intervals."""
+    products = [a * b for a in left for b in right]
+    return min(products), max(products)

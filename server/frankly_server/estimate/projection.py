@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nearest shares that are shares: Euclidean projection onto the simplex."""
+"""Euclidean projection onto the probability simplex."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 def onto_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return argmin Σ (s_x − values_x)² over s ≥ 0, Σ s = 1; shape (a,).
 
-    The optimum is max(values − t, 0) for the one t that makes it sum to 1; sorted from the largest, the answers that
-    stay positive are a prefix.
+    The optimum is max(values − t, 0) with the t for which it sums to 1.
     """
+    # Sorted from the largest, the values that stay positive
+    # are a prefix; the last j with values_j > t_j ends it.
     descending = np.sort(values)[::-1]
     thresholds = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
     positive = int(np.flatnonzero(descending > thresholds)[-1])

@@ -17,13 +17,16 @@ from frankly_server.estimate.worst_case import linear_part, worst_case_variance
 
 FloatArray = NDArray[np.float64]
 
-_ANGLES, _HALVINGS = 32, 52
-_NEXT_TO = (-1e-9, 1e-9)
+_ANGLES, _HALVINGS = 32, 52  # grid of the search, then bisection to the last bit of a float
+_NEXT_TO = (-1e-9, 1e-9)  # radians on either side of an angle at which the score interval may begin
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """value, its standard error by the delta method, and the ends of its interval; None if that is unbounded."""
+    """Ratio with its standard error by the delta method.
+
+    ends : of its interval, None if that is unbounded.
+    """
 
     value: float
     se: float
@@ -32,11 +35,12 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two targets a and b as one mechanism's reports tell them; arrays are over the answers.
+    """The two targets a and b as estimated from one mechanism's reports.
 
-    n : reports. values : unbiased, shape (2,). covariance : of these, shape (2, 2). weights : shape (2, answers).
-    linear : n times the covariance is Σ_x p_x linear_x − sampling·θθᵀ, shape (2, 2, answers). mean : an unbiased
-    estimate of that sum, shape (2, 2). local : None if not all shares are identifiable.
+    n : reports. values : unbiased, shape (2,). covariance : of `values`, shape (2, 2). weights :
+    shape (2, answers). linear : shape (2, 2, answers), with
+    n·covariance = Σ_x p_x linear_x − sampling·θθᵀ. mean : an unbiased estimate of that sum, shape
+    (2, 2). local : None if not all shares are identifiable.
     """
 
     n: int
@@ -49,60 +53,72 @@ class Pair:
     local: Local | None
 
     def reach(self, v: FloatArray, z: float, *, is_score: bool) -> Ends:
-        """Return how far an interval of v·(a, b) reaches below and above its estimate.
+        """Return the distances of the ends of an interval of v·(a, b) below and above its estimate.
 
-        The normal one, or for each end the wider one of that and of the score interval.
+        The normal interval, or at each end the wider one of it and the score interval.
         """
         normal = z * sqrt(max(0.0, float(v @ self.covariance @ v)))
         if not is_score:
             return normal, normal
-        value, w, c = float(v @ self.values), v @ self.weights, np.einsum("i,j,ijx->x", v, v, self.linear)
-        below, above = reaches(value, self.n, float(v @ self.mean @ v), w, c, self.local, self.sampling, z)
+        value = float(v @ self.values)
+        w = v @ self.weights
+        c = np.einsum("i,j,ijx->x", v, v, self.linear)
+        total = float(v @ self.mean @ v)
+        below, above = reaches(value, self.n, total, w, c, self.local, self.sampling, z)
         below, above = max(below, normal), max(above, normal)
         if below + above <= VANISHED * z * sqrt(max(0.0, float(c.max())) / self.n):
-            # As for one target: the worst truth counts where all that was estimated vanishes. It varies by c at most.
+            # As in `TargetEnds.score`: if every estimated variance vanishes, the worst-case
+            # variance is used. It is at most the largest c.
             worst = z * sqrt(max(0.0, worst_case_variance(c, w, self.sampling)) / self.n)
             return worst, worst
         return below, above
 
 
 def pairs_of(
-    found: Evidence, covariances: Sequence[FloatArray], scales: Sequence[FloatArray], sampling: float, level: float
+    evidence: Evidence,
+    covariances: Sequence[FloatArray],
+    scales: Sequence[FloatArray],
+    sampling: float,
+    level: float,
 ) -> list[Pair | None]:
-    """Return pairs from the evidence of targets a, b, a + b and again; None where one is not identifiable.
+    """Return pairs from evidence about targets a, b, a + b for each pair.
 
-    covariances : of a and b, per pair. scales : what to multiply a and b by, shape (2,) per pair. sampling : the share
-    of the sampling variance that remains. level : of the interval.
+    Returns None where one is not identifiable.
+
+    covariances : of a and b, per pair. scales : factors on a and b, shape (2,) per pair. sampling :
+    the share of the sampling variance that remains. level : of the interval.
     """
-    places = {t: i for i, t in enumerate(found.known)}
-    second, seen = found.truth_moments(), found.moment()
-    shares = None if found.shares is None else np.array([float(p or 0) for p in found.shares])
-    local = None if shares is None else Local.of(found, onto_simplex(shares), normal_quantile(level))
+    index = {t: i for i, t in enumerate(evidence.known)}
+    second, observed = evidence.truth_moments(), evidence.moment()
+    shares = None if evidence.shares is None else np.array([float(p or 0) for p in evidence.shares])
+    local = None if shares is None else Local.of(evidence, onto_simplex(shares), normal_quantile(level))
     pairs: list[Pair | None] = []
     for k, (covariance, scale) in enumerate(zip(covariances, scales, strict=True)):
         targets = (3 * k, 3 * k + 1, 3 * k + 2)
-        if not all(t in places for t in targets) or (shares is None and sampling < 1):
+        if not all(t in index for t in targets) or (shares is None and sampling < 1):
             pairs.append(None)
             continue
-        i, j, both = (places[t] for t in targets)
-        square, w = np.outer(scale, scale), found.W[[i, j]] * scale[:, None]
-        # E[d_a d_b|x] from the second moments of d_a, d_b and their sum.
-        parts = [linear_part(second[at], found.W[at], sampling) for at in (i, j, both)]
-        cross = (parts[2] - parts[0] - parts[1]) / 2
-        linear = np.array([[parts[0], cross], [cross, parts[1]]]) * square[:, :, None]
-        mean = linear @ shares if shares is not None else seen[np.ix_((i, j), (i, j))] * square
-        values = np.array([float(found.exact[t] or 0) for t in targets[:2]]) * scale
-        pairs.append(Pair(found.n, values, covariance * square, w, linear, mean, sampling, local))
+        i, j, both = (index[t] for t in targets)
+        square, w = np.outer(scale, scale), evidence.W[[i, j]] * scale[:, None]
+        # E[d_a d_b|x] by polarisation, from the second moments of d_a, d_b and their sum.
+        linear_parts = [linear_part(second[at], evidence.W[at], sampling) for at in (i, j, both)]
+        cross = (linear_parts[2] - linear_parts[0] - linear_parts[1]) / 2
+        linear = np.array([[linear_parts[0], cross], [cross, linear_parts[1]]]) * square[:, :, None]
+        mean = linear @ shares if shares is not None else observed[np.ix_((i, j), (i, j))] * square
+        values = np.array([float(evidence.exact[t] or 0) for t in targets[:2]]) * scale
+        pairs.append(
+            Pair(evidence.n, values, covariance * square, w, linear, mean, sampling, local),
+        )
     return pairs
 
 
 def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
-    """Return a/b with the interval of every ρ for which the interval of a − ρb holds 0.
+    """Return a/b with the interval of all ρ for which the interval of a − ρb holds 0.
 
-    a and b are sums over the parts, which are reports of different people: the distances of their ends from their
-    estimates add in squares [Zou and Donner 2008]. With normal intervals it is Fieller's own. With score intervals
-    none of its ends is nearer; a ρ that no shares give must be in the normal one. It is unbounded if and only if the
-    interval of b holds 0.
+    a and b are sums over the parts, which are reports of different people: the distances of their
+    ends from their estimates add in squares [Zou and Donner 2008]. With normal intervals the result
+    is Fieller's. With score intervals no end is nearer; a ρ that no shares give must be in the
+    normal interval. The result is unbounded if and only if the interval of b holds 0.
 
     Raises ZeroDivisionError if the estimate of b is 0.
     """
@@ -111,14 +127,17 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     value, z = a / b, normal_quantile(level)
     difference = np.array([1.0, -value])
     se = sqrt(max(0.0, float(difference @ covariance @ difference))) / abs(b)
-    # ρ = value + unit·tan φ: a − ρb vanishes with cos φ·(a − value·b) − unit·sin φ·b.
+    # The search runs over angles, because ρ itself may be unbounded. With ρ
+    # = value + unit·tan φ, a − ρb is zero iff cos φ·(a − value·b) − unit·sin
+    # φ·b is. `unit` makes the angles independent of the targets' scales.
     largest = [max(float(np.abs(part.weights[side]).max()) for part in parts) for side in (0, 1)]
     unit = largest[0] / largest[1] if min(largest) > 0 else 1.0
     weights = np.concatenate([part.weights for part in parts], axis=1)
     counted = weights[:, (weights != 0).any(axis=0)]
 
     def holds(v: FloatArray, *, is_score: bool) -> bool:
-        estimate, reaches = float(v @ (a, b)), [part.reach(v, z, is_score=is_score) for part in parts]
+        estimate = float(v @ (a, b))
+        reaches = [part.reach(v, z, is_score=is_score) for part in parts]
         return estimate - hypot(*(below for below, _ in reaches)) <= 0 <= estimate + hypot(*(up for _, up in reaches))
 
     def holds_at(angle: float) -> bool:
@@ -128,19 +147,25 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
 
     if holds(np.array([0.0, 1.0]), is_score=is_score):
         return Ratio(value, se, None)
-    # Next to the ratios that single answers give, beyond which no shares do, little of the score interval may be left.
+    # No shares give ratios beyond those of single answers, and next to these the score interval may
+    # be a sliver that the grid misses: so these angles are tried as well.
     corners = [atan((float(top / over) - value) / unit) + turn for top, over in counted.T if over for turn in _NEXT_TO]
     low, high = (value + unit * tan(_last(holds_at, side, corners)) for side in (-1, 1))
     return Ratio(value, se, (low, high))
 
 
 def _last(holds: Callable[[float], bool], side: int, more: Sequence[float]) -> float:
-    """Return the angle farthest from 0 on one side at which the interval holds 0, found from outside.
+    """Return the angle farthest from 0 on one side at which the interval holds 0.
 
-    more : angles that are tried too.
+    more : angles that are tried in addition to the grid.
     """
+    # From outside, because the set may have gaps: then the
+    # interval covers them, which is the safe side.
     steps = [*np.linspace(pi / 2, 0, _ANGLES, endpoint=False), *(pi / 2 * 0.5 ** np.arange(6, 40))]
-    angles = sorted({*map(float, steps), *(side * angle for angle in more if side * angle > 0)}, reverse=True)
+    angles = sorted(
+        {*map(float, steps), *(side * angle for angle in more if side * angle > 0)},
+        reverse=True,
+    )
     outside = pi / 2
     for angle in angles:
         if holds(side * angle):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether reports that are sets (unary, subset) can come from their mechanism, from counts of answers and of pairs.
+"""Test of fit for reports that are sets (unary, subset), from counts of pairs of answers.
 
-How often a pair is in the set together follows from the shares: P(x, z) = A + (B − A)(p_x + p_z), with A if neither is
-the truth and B if one of them is. With the unbiased shares put in for p, the residual of a pair is a mean over reports
-of a function whose expectation is 0 under every truth, so a quadratic form of all residuals in the inverse of their
-covariance (at the nearest shares; it needs how often four answers are together, known in closed form) is χ² with as
-many degrees of freedom as that has rank: a(a − 1)/2 for unary, a(a − 3)/2 for subset, the sets of which have one size.
-The number of answers in a unary set, whose law does not depend on the truth at all, is a second test beside it.
+The probability of a pair in a set follows from the shares: P(x, z) = A + (B − A)(p_x + p_z), with A
+if neither answer is the truth and B if one of them is. With the unbiased shares in place of p, the
+residual of a pair is a mean over reports of a function whose expectation is 0 under every truth. So
+the quadratic form of all residuals in the inverse of their covariance is χ². The covariance is
+taken at the nearest shares and needs the probability of four answers together, which has a closed
+form. The degrees of freedom are its rank: a(a − 1)/2 for unary, a(a − 3)/2 for subset, whose sets
+have one size. A second test uses the number of answers in a unary set, whose law does not depend on
+the truth.
 """
 
 from math import erfc, sqrt
@@ -21,31 +23,36 @@ from frankly_server.estimate.set_law import SetMechanism, chances, held_together
 FloatArray = NDArray[np.float64]
 
 MOST_ANSWERS = 24
-"""Pairs are looked at among so many answers, the most frequent ones: the covariance has the square of their number."""
+"""Number of answers, the most frequent ones, whose pairs are tested: 276 pairs."""
 _LEAST_EXPECTED = 5.0
-"""Below so many expected sets that hold a given pair, its residual is far from normal."""
+"""Least expected number of sets with a given pair; below that its residual is far from normal."""
 
 
 def set_fit(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray) -> float | None:
-    """Return the p-value, None where nothing can be tested.
+    """Return the p-value of the test of fit, None if nothing can be tested.
 
-    pairs : counts, shape (answers, answers), how often each answer was in a set on the diagonal. p : shares on the
-    simplex near the truth, at which covariances are taken. Of two tests the smaller p-value is doubled (Bonferroni).
+    pairs : counts of pairs in sets, shape (answers, answers); the diagonal counts single answers. p
+    : shares on the simplex near the truth, at which covariances are taken. Of two tests the smaller
+    p-value is doubled (Bonferroni).
     """
-    found = [v for v in (_of_sizes(mechanism, n, pairs), _of_pairs(mechanism, n, pairs, p)) if v is not None]
-    return min(1.0, len(found) * min(found)) if found else None
+    tests = _of_sizes(mechanism, n, pairs), _of_pairs(mechanism, n, pairs, p)
+    p_values = [value for value in tests if value is not None]
+    return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
 def _of_sizes(mechanism: SetMechanism, n: int, pairs: FloatArray) -> float | None:
     if isinstance(mechanism, SubsetMechanism):
         return None
     q1, q0 = map(float, chances(mechanism))
-    others = mechanism.answers - 1
-    mean, variance = q1 + others * q0, q1 * (1 - q1) + others * q0 * (1 - q0)
-    seen = float(np.trace(pairs))
+    false_answers = mechanism.answers - 1
+    mean = q1 + false_answers * q0
+    variance = q1 * (1 - q1) + false_answers * q0 * (1 - q0)
+    total_size = float(np.trace(pairs))
+    # Without noise (q1, q0 in {0, 1}) every set has the
+    # same size, and any other total is impossible.
     if variance == 0:
-        return 1.0 if seen == round(n * mean) else 0.0
-    return erfc(abs(seen - n * mean) / sqrt(2 * n * variance))
+        return 1.0 if total_size == round(n * mean) else 0.0
+    return erfc(abs(total_size - n * mean) / sqrt(2 * n * variance))
 
 
 def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray) -> float | None:
@@ -63,17 +70,23 @@ def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray)
     mixing = np.hstack([-slope * members, np.eye(len(left))])
     residual = rates[left, right] - without - slope * (members @ (np.diagonal(rates) - q0))
     spread = _covariance(mechanism, np.vstack([np.eye(len(chosen)), members]), q)
-    # What is below rounding of these variances is a residual that cannot differ from 0.
-    return _quadratic(residual, mixing @ spread @ mixing.T / n, float(np.diagonal(spread).max()) / n)
+    # rounding: a variance below the rounding of these is that of a residual that is always 0.
+    return _quadratic(
+        residual,
+        mixing @ spread @ mixing.T / n,
+        float(np.diagonal(spread).max()) / n,
+    )
 
 
 def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> FloatArray:
-    """Return the covariance of "all of the group are in the set" for every two groups of one or two answers.
+    """Return the covariance of the events that groups of one or two answers are in the set.
 
-    groups : 0 or 1, shape (groups, answers). Of two groups together the union counts: m answers, of which one is the
-    truth with the sum of their shares.
+    groups : 0 or 1, shape (groups, answers). Two groups are in the set if their union is: m
+    answers, one of which is the truth with the probability of the sum of their shares.
     """
-    without, with_truth = np.array([(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))]).T
+    without, with_truth = np.array(
+        [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))],
+    ).T
     shared = groups @ groups.T
     sizes = np.diagonal(shared)
     union = np.rint(sizes[:, None] + sizes[None, :] - shared).astype(int)

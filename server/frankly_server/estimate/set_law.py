@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of reports that are sets of answers (unary, subset): who is in the set, alone and together."""
+"""Law of reports that are sets (unary, subset): probabilities of answers and groups in the set."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,33 +15,42 @@ SetMechanism = UnaryMechanism | SubsetMechanism
 
 
 def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
-    """Return (q1, q0): the chances that the true answer, and another one, is in the set."""
+    """Return (q1, q0): the probabilities that the true answer, and another one, is in the set."""
     if isinstance(mechanism, UnaryMechanism):
-        return Fraction(mechanism.keep, mechanism.denominator), Fraction(mechanism.flip, mechanism.denominator)
+        return Fraction(mechanism.keep, mechanism.denominator), Fraction(
+            mechanism.flip,
+            mechanism.denominator,
+        )
     inside = Fraction(mechanism.inside, mechanism.denominator)
-    # Without the truth all `size` places go to the others, with it one fewer: on average size − inside of them.
+    # All `size` places go to other answers if the truth is
+    # left out, one fewer if not: on average size − inside.
     return inside, (mechanism.size - inside) / (mechanism.answers - 1)
 
 
 def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
-    """Return the chances that m given answers are all in the set: the truth not among them, and among them."""
+    """Return the probabilities that m given answers are in the set: without, with the truth."""
     if isinstance(mechanism, UnaryMechanism):
         q1, q0 = map(float, chances(mechanism))
         return q0**m, q1 * q0 ** (m - 1)
-    inside, others, size = mechanism.inside / mechanism.denominator, mechanism.answers - 1, mechanism.size
+    inside, size = mechanism.inside / mechanism.denominator, mechanism.size
+    false_answers = mechanism.answers - 1
 
-    def placed(places: int, wanted: int) -> float:
-        """Return the chance that a uniform set of so many of the others holds all the wanted ones."""
-        return perm(places, wanted) / perm(others, wanted) if wanted <= others else 0.0
+    def placed(places: int, m: int) -> float:
+        """Return the probability that a uniform set of `places` false answers holds m given."""
+        return perm(places, m) / perm(false_answers, m) if m <= false_answers else 0.0
 
-    return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(size - 1, m - 1)
+    return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(
+        size - 1,
+        m - 1,
+    )
 
 
 def contrast_moments(mechanism: SetMechanism) -> tuple[float, float]:
-    """Return (s, t) with E[D_u D_v | x] = s Σ_z u_z v_z + t u_x v_x, where D_u = Σ_z u_z 1[z in set]/(q1 − q0).
+    """Return (s, t) with E[D_u D_v | x] = s Σ_z u_z v_z + t u_x v_x.
 
-    u, v : weights that sum to 0. Two other answers are in the set together with chance A, an answer and the truth with
-    chance B. Since Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A) are left of these chances.
+    D_u = Σ_z u_z 1[z in set]/(q1 − q0), for weights u, v that sum to 0. Two false answers are in
+    the set together with probability A, a false answer and the truth with probability B. Since
+    Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A) remain.
     """
     q1, q0 = map(float, chances(mechanism))
     without, with_truth = held_together(mechanism, 2)
@@ -50,27 +59,36 @@ def contrast_moments(mechanism: SetMechanism) -> tuple[float, float]:
 
 
 def set_columns(mechanism: SetMechanism, masks: Sequence[int]) -> FloatArray:
-    """Return Q(mask|·) for each mask up to a factor of its own, shape (answers, masks).
+    """Return Q(mask|·) for each mask up to a factor per mask, shape (answers, masks).
 
-    Two values each: all answers in the set are alike, and all others. unary: in against out as keep (1 − flip) against
-    (1 − keep) flip; subset: as inside (answers − size) against (1 − inside) size.
+    A column has two values: one for the answers in the set and one for the others. Their ratio is
+    keep (1 − flip) : (1 − keep) flip for unary, and inside (answers − size) : (1 − inside) size for
+    subset.
     """
-    held = np.array([[mask >> x & 1 for mask in masks] for x in range(mechanism.answers)], dtype=bool)
+    held = np.array(
+        [[mask >> x & 1 for mask in masks] for x in range(mechanism.answers)],
+        dtype=bool,
+    )
     D = mechanism.denominator
     if isinstance(mechanism, UnaryMechanism):
-        within, without = mechanism.keep * (D - mechanism.flip), (D - mechanism.keep) * mechanism.flip
+        within = mechanism.keep * (D - mechanism.flip)
+        without = (D - mechanism.keep) * mechanism.flip
     else:
         within = mechanism.inside * (mechanism.answers - mechanism.size)
         without = (D - mechanism.inside) * mechanism.size
     largest = max(within, without)
-    found = np.where(held, within / largest, without / largest)
-    # A bit whose chance is 0 or 1 for all but the truth: the sets that do not show the truth are alike for all.
-    found[:, ~found.any(axis=0)] = 1.0
-    return np.asarray(found, dtype=np.float64)
+    columns = np.where(held, within / largest, without / largest)
+    # With probabilities of 0 or 1 a column may be all zeros: such a set says nothing about the
+    # truth, so all answers are equally likely.
+    columns[:, ~columns.any(axis=0)] = 1.0
+    return np.asarray(columns, dtype=np.float64)
 
 
 @lru_cache(maxsize=64)
 def set_law(mechanism: SetMechanism) -> FloatArray:
-    """Return Q, shape (answers, reports), symbols in their own order; the caller sees to it that they are few."""
+    """Return Q, shape (answers, reports), in the order of `symbols()`.
+
+    The caller limits their number.
+    """
     rows = [[float(mechanism.probability(y, x)) for y in mechanism.symbols()] for x in range(mechanism.answers)]
     return np.array(rows, dtype=np.float64)

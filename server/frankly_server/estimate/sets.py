@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates from reports that are sets of answers (unary, subset), in closed form.
+"""Evidence from reports that are sets of answers (unary, subset), in closed form.
 
-Answer x is in the set with chance q1 if it is the truth and q0 otherwise, so b_x = (1[x in set] − q0)/(q1 − q0) decodes
-it [Wang et al. 2017, eq. 2]. Exactly one answer is true, which the b_x of a unary report do not know: their sum is 1 on
-average only. What it lacks is spread evenly, d_x = b_x + (1 − Σb)/a. A target w then decodes to w̄ + Σ_x (w_x − w̄) b_x
-with w̄ the mean of w over the answers; for subset reports, whose Σb is 1, nothing changes. How often each answer, and
-each pair of answers, was in the set is all that the mean of d and of d dᵀ need: the symbols themselves, of which there
-may be 2^answers, are not kept.
+Answer x is in the set with probability q1 if it is the truth and q0 otherwise, so
+b_x = (1[x in set] − q0)/(q1 − q0) decodes it [Wang et al. 2017, eq. 2]. Exactly one answer is true,
+but the b_x of a unary report sum to 1 only on average. The difference is spread evenly:
+d_x = b_x + (1 − Σb)/a. A target w then decodes to w̄ + Σ_x (w_x − w̄) b_x with w̄ the mean of w over the answers. For
+subset reports Σb is 1, so nothing changes. The mean of d and of d dᵀ need only the counts of each
+answer and of each pair of answers in the sets. The symbols, of which there may be 2^answers, are
+not stored.
 """
 
 from collections import Counter
@@ -26,23 +27,31 @@ from frankly_server.estimate.evidence import Exact, of_shares
 from frankly_server.estimate.projection import onto_simplex
 from frankly_server.estimate.scores import Score, TwoValues, listed_score
 from frankly_server.estimate.set_fit import set_fit
-from frankly_server.estimate.set_law import SetMechanism, chances, contrast_moments, set_columns, set_law
+from frankly_server.estimate.set_law import (
+    SetMechanism,
+    chances,
+    contrast_moments,
+    set_columns,
+    set_law,
+)
 
 FloatArray = NDArray[np.float64]
 MOST_SEEN = 1 << 18
-"""Different sets times answers of which the likeliest shares are sought."""
+"""Limit of distinct sets times answers for maximum likelihood; beyond that it takes seconds."""
 MOST_LISTED = 1 << 10
-"""Symbols of a mechanism that is listed whole."""
-_ROWS = 1 << 18
+"""Largest number of symbols of a mechanism whose law is listed."""
+_ROWS = 1 << 18  # rows per block: counts of ones up to 2^24 are exact in float32
 
 
 @dataclass(frozen=True, slots=True)
 class SetCounts:
-    """n reports; pairs[x][z] of them held both x and z, pairs[x][x] held x. Merges by addition.
+    """Counts of n reports that are sets. They merge by addition.
 
-    symbols : (mask, how many) of the sets themselves, where they were kept: only the likeliest shares need them.
+    pairs : pairs[x][z] sets hold both x and z, pairs[x][x] hold x. symbols : (mask, number of
+    reports) of the sets, None if they are not stored; only the maximum-likelihood shares need them.
 
-    Raises InvalidInput(counts_invalid) unless the table is square, symmetric, whole and within 0 … n.
+    Raises InvalidInput(counts_invalid) unless the table is square, symmetric, whole and within 0 …
+    n.
     """
 
     n: int
@@ -51,19 +60,23 @@ class SetCounts:
 
     def __post_init__(self) -> None:
         if type(self.n) is not int or self.n < 0:
-            raise InvalidInput(Problem.COUNTS_INVALID, "the number of reports is a whole number, 0 or more", "counts.n")
+            raise InvalidInput(
+                Problem.COUNTS_INVALID,
+                "the number of reports is a whole number, 0 or more",
+                "counts.n",
+            )
         size = len(self.pairs)
         for x, row in enumerate(self.pairs):
             if len(row) != size or any(type(c) is not int or not 0 <= c <= self.n for c in row):
-                words = f"each of the {size} rows holds {size} whole numbers from 0 to n"
-                raise InvalidInput(Problem.COUNTS_INVALID, words, f"counts.pairs[{x}]")
+                message = f"each of the {size} rows holds {size} whole numbers from 0 to n"
+                raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
             if any(row[z] != self.pairs[z][x] or row[z] > row[x] for z in range(size)):
-                words = "a pair is counted once for both, and no more often than each of the two"
-                raise InvalidInput(Problem.COUNTS_INVALID, words, f"counts.pairs[{x}]")
+                message = "a pair is counted once for both, and no more often than each of the two"
+                raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
 
     @classmethod
     def of_symbols(cls, answers: int, symbols: Mapping[int, int]) -> "SetCounts":
-        """Return the counts of symbols given as mask -> how many reports, in O(distinct symbols · set size²)."""
+        """Return the counts from mask -> number of reports, in O(distinct symbols · set size²)."""
         pairs = [[0] * answers for _ in range(answers)]
         for mask, n in symbols.items():
             held = [x for x in range(answers) if mask >> x & 1]
@@ -74,10 +87,10 @@ class SetCounts:
 
     @classmethod
     def of_vectors(cls, vectors: NDArray[np.uint8]) -> "SetCounts":
-        """Return the counts of reports given as rows of 0 and 1, shape (n, answers); the sets are not kept."""
+        """Return the counts of reports as rows of 0 and 1, shape (n, answers); no `symbols`."""
         pairs = np.zeros((vectors.shape[1],) * 2, dtype=np.int64)
         for start in range(0, len(vectors), _ROWS):
-            # float32 holds sums of so many ones exactly, and is multiplied fastest.
+            # Matrix products of float32 are the fastest, and exact for this many ones.
             held = vectors[start : start + _ROWS].astype(np.float32)
             pairs += (held.T @ held).astype(np.int64)
         return cls(len(vectors), tuple(tuple(int(c) for c in row) for row in pairs))
@@ -92,22 +105,26 @@ class SetCounts:
 
 
 class SetEvidence:
-    """Counts of sets; see `evidence.Evidence` for what each figure is."""
+    """Evidence from counts of sets; see `evidence.Evidence`."""
 
     def __init__(self, mechanism: SetMechanism, targets: Targets, counts: SetCounts) -> None:
         if len(counts.pairs) != mechanism.answers:
-            words = f"the table of pairs has one row for each of the {mechanism.answers} answers"
-            raise InvalidInput(Problem.COUNTS_INVALID, words, "counts.pairs")
+            message = f"the table of pairs has one row for each of the {mechanism.answers} answers"
+            raise InvalidInput(Problem.COUNTS_INVALID, message, "counts.pairs")
         self._mechanism, self._targets, self._counts = mechanism, targets, counts
         self.n, self.answers, self.fallback = counts.n, mechanism.answers, False
         self._q1, self._q0 = chances(mechanism)
-        # Q restricted to contrasts is (q1 − q0) times the identity: all or nothing but the total can be told.
+        # Q restricted to contrasts is (q1 − q0) times the identity: either every target is
+        # identifiable, or only the total, which is 1.
         self.rank = mechanism.answers if self._q1 != self._q0 else 1
-        known = [t for t, w in enumerate(targets) if self.rank > 1 or len(set(w)) == 1]
-        self.known = known if self._q1 != self._q0 else []
-        self.W = np.array([[float(v) for v in targets[t]] for t in self.known]).reshape(len(self.known), self.answers)
+        estimable = [t for t, w in enumerate(targets) if self.rank > 1 or len(set(w)) == 1]
+        self.known = estimable if self._q1 != self._q0 else []
+        self.W = np.array([[float(v) for v in targets[t]] for t in self.known]).reshape(
+            len(self.known),
+            self.answers,
+        )
         self._k = float(self._q1 - self._q0) or 1.0
-        # See the head of the module: a target is its mean over the answers and what it is beyond that.
+        # As in the module's docstring: a target is its mean over the answers plus a contrast.
         self._level = np.mean(self.W, axis=1, keepdims=True)
         self._contrast = self.W - self._level
 
@@ -122,13 +139,14 @@ class SetEvidence:
         if not self.n or not self.known:
             return None
         held = [self._counts.pairs[x][x] for x in range(self.answers)]
-        even, whole, k = Fraction(1, self.answers), sum(held), self._q1 - self._q0
-        return tuple(even + Fraction(self.answers * h - whole, self.answers * self.n) / k for h in held)
+        even, total, k = Fraction(1, self.answers), sum(held), self._q1 - self._q0
+        return tuple(even + Fraction(self.answers * h - total, self.answers * self.n) / k for h in held)
 
     @property
     def condition(self) -> float:
         """See Evidence."""
-        # The 1 direction has singular value q1 + (a−1) q0 or less; contrasts have |q1 − q0|.
+        # Contrasts have the singular value |q1 − q0|, the
+        # direction (1, …, 1) at most q1 + (a−1) q0.
         return float(max(1.0, abs(1 / self._k))) if self.known else np.inf
 
     def moment(self) -> FloatArray:
@@ -140,7 +158,7 @@ class SetEvidence:
 
     def spread(self) -> FloatArray:
         """See Evidence."""
-        # Exact before floats: pairs·n − ones·ones cancels at large n.
+        # In integers, because pairs·n − ones·ones cancels at large n.
         n, pairs = self.n, self._counts.pairs
         ones = [pairs[x][x] for x in range(self.answers)]
         exact = [[(n * c - ones[x] * ones[z]) / (n * n) for z, c in enumerate(row)] for x, row in enumerate(pairs)]
@@ -149,8 +167,8 @@ class SetEvidence:
     def truth_moments(self) -> FloatArray:
         """See Evidence."""
         level, u = self._level, self._contrast
-        every, own = contrast_moments(self._mechanism) if self.known else (0.0, 0.0)
-        squares = every * np.sum(u**2, axis=1, keepdims=True) + own * u**2
+        s, t = contrast_moments(self._mechanism) if self.known else (0.0, 0.0)
+        squares = s * np.sum(u**2, axis=1, keepdims=True) + t * u**2
         return np.asarray(squares + level * (level + 2 * u), dtype=np.float64)
 
     def moment_at(self, p: FloatArray) -> FloatArray:
@@ -163,37 +181,39 @@ class SetEvidence:
         return self._moment_at(p, level, np.eye(self.answers) - level)
 
     def _moment_at(self, p: FloatArray, level: FloatArray, u: FloatArray) -> FloatArray:
-        every, own = contrast_moments(self._mechanism) if self.known else (0.0, 0.0)
+        s, t = contrast_moments(self._mechanism) if self.known else (0.0, 0.0)
         mean = u @ p[:, None]
-        squares = (u * (every + own * p)) @ u.T
+        squares = (u * (s + t * p)) @ u.T
         return np.asarray(squares + level @ (level + mean).T + mean @ level.T, dtype=np.float64)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
         k = self._q1 - self._q0
-        found = []
+        bounds = []
         for t in self.known:
             level = sum(self._targets[t], Fraction(0)) / self.answers
             w = sorted(((v - level) / k for v in self._targets[t]), reverse=True)
+            # A subset has exactly `size` answers: the extreme sets hold the largest or the least
+            # weights. A unary set may hold any answers.
             if isinstance(self._mechanism, SubsetMechanism):
                 size = self._mechanism.size
                 top, bottom = sum(w[:size]), sum(w[-size:])
             else:
                 top, bottom = sum(v for v in w if v > 0), sum(v for v in w if v < 0)
-            found.append((level + bottom, level + top))
-        return found
+            bounds.append((level + bottom, level + top))
+        return bounds
 
     def scores(self) -> list[Score]:
         """See Evidence."""
         return [self._score(t, reach) for t, reach in zip(self.known, self.ends(), strict=True)]
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
-        """See Evidence; None too where so many different sets came in that looking at each would take seconds."""
+        """See Evidence; None also if there are more distinct sets than MOST_SEEN allows."""
         symbols = self._counts.symbols
         if not symbols or self.rank < self.answers or len(symbols) * self.answers > MOST_SEEN:
             return None
-        seen = set_columns(self._mechanism, [mask for mask, _ in symbols])
-        return seen, np.array([n for _, n in symbols], dtype=np.float64)
+        columns = set_columns(self._mechanism, [mask for mask, _ in symbols])
+        return columns, np.array([n for _, n in symbols], dtype=np.float64)
 
     def law(self) -> FloatArray | None:
         """See Evidence."""
@@ -205,10 +225,15 @@ class SetEvidence:
         if p is None:
             return None
         near = onto_simplex(np.array([float(v) for v in p if v is not None])) if best is None else best
-        return set_fit(self._mechanism, self.n, np.array(self._counts.pairs, dtype=np.float64), near)
+        return set_fit(
+            self._mechanism,
+            self.n,
+            np.array(self._counts.pairs, dtype=np.float64),
+            near,
+        )
 
     def _score(self, t: int, reach: tuple[Fraction, Fraction]) -> Score:
-        """Return the score of a target: of two values if it is about one answer, else from the sets one by one."""
+        """Return the score of a target: of two values for one answer, else from listed sets."""
         mean, low, high = float(self.exact[t] or 0), *map(float, reach)
         used = [x for x, w in enumerate(self._targets[t]) if w]
         if len(used) == 1:
@@ -216,19 +241,27 @@ class SetEvidence:
         if self._mechanism.reports > MOST_LISTED:
             return Score(mean, (low, high))
         masks = list(self._mechanism.symbols())
-        seen = None if self._counts.symbols is None else dict(self._counts.symbols)
-        bits = np.array([[mask >> x & 1 for mask in masks] for x in range(self.answers)], dtype=np.float64)
+        count_of = None if self._counts.symbols is None else dict(self._counts.symbols)
+        bits = np.array(
+            [[mask >> x & 1 for mask in masks] for x in range(self.answers)],
+            dtype=np.float64,
+        )
         i = self.known.index(t)
         values = self._level[i] + self._contrast[i] @ bits / self._k
-        return listed_score(mean, values, None if seen is None else [seen.get(mask, 0) for mask in masks], self.law())
+        counts = None if count_of is None else [count_of.get(mask, 0) for mask in masks]
+        return listed_score(mean, values, counts, self.law())
 
     def _of_one(self, mean: float, reach: tuple[float, float], x: int, w: Fraction) -> Score:
-        """Return the score of a target about answer x alone: two values, of the report as a whole or of its bit."""
+        """Return the score of a target about answer x alone, which has two values."""
         held, k = self._counts.pairs[x][x], self._q1 - self._q0
         low, high = sorted((float(-w * self._q0 / k), float(w * (1 - self._q0) / k)))
         count = held if w / k > 0 else self.n - held
-        two, of_bit = TwoValues((low, low), (high, high), count), isinstance(self._mechanism, UnaryMechanism)
+        two = TwoValues((low, low), (high, high), count)
+        of_bit = isinstance(self._mechanism, UnaryMechanism)
         return Score(mean, reach, two, informative=min(count, self.n - count), of_bit=of_bit)
 
     def _decoded(self, second: FloatArray) -> FloatArray:
-        return np.asarray(self._contrast @ (second / self._k**2) @ self._contrast.T, dtype=np.float64)
+        return np.asarray(
+            self._contrast @ (second / self._k**2) @ self._contrast.T,
+            dtype=np.float64,
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The largest variance an unbiased estimate can have, whatever the true shares are (Thesis 6.8; DESIGN §6, §9.1)."""
+"""Worst-case variance of an unbiased estimate over all shares (Thesis 6.8; DESIGN §6, §9.1)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +10,20 @@ FloatArray = NDArray[np.float64]
 def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 1.0) -> float:
     """Return max over p in the simplex of linear·p − factor·(target·p)².
 
-    The function is concave, and among the p with a given target·p a linear function is largest where at most two shares
-    are nonzero. So pairs of answers (i, j) suffice: on the edge between them it is a parabola in one variable
-    (docs/maths/worst_case.md).
+    The function is concave. Among the p with a given target·p a linear function is largest where at
+    most two shares are nonzero. So pairs of answers (i, j) suffice: on the edge between them the
+    function is a parabola in one variable (docs/maths/worst_case.md).
 
     Parameters
     ----------
     linear, target : shape (a,). factor : ≥ 0; at 0 the maximum is the largest entry of `linear`.
     """
-    # Of answers with the same w only the largest entry can be at a maximum; shares, 0 or 1, leave two answers.
-    target, where = np.unique(target, return_inverse=True)
-    most = np.full(len(target), -np.inf)
-    np.maximum.at(most, where, linear)
-    linear = most
+    # Of answers with equal weights only the one with the
+    # largest entry matters; for a share two answers remain.
+    target, group = np.unique(target, return_inverse=True)
+    largest = np.full(len(target), -np.inf)
+    np.maximum.at(largest, group, linear)
+    linear = largest
     best = float(np.max(linear - factor * target**2))  # the corners
     for i in range(len(linear)):
         slope, step = linear - linear[i], target - target[i]
@@ -37,10 +38,10 @@ def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 
 
 
 def linear_part(second_moment: FloatArray, target: FloatArray, sampling: float) -> FloatArray:
-    """Return c with variance(p) = c·p − sampling·(w·p)² for one report drawn at shares p, shape (a,).
+    """Return c with variance(p) = c·p − sampling·(w·p)² for one report at shares p, shape (a,).
 
-    second_moment : E[d²|x] of the decoded value, Σ_y v_y² Q(y|x). Privacy alone costs that less w_x² for a respondent
-    with answer x; drawing the respondent costs w² on average minus (w·p)², weighed by `sampling`: 1 for independent
-    draws, (N−n)/(N−1) without replacement from N, 0 for a census.
+    second_moment : E[d²|x] of the decoded value, Σ_y v_y² Q(y|x). For a respondent with answer x,
+    privacy adds E[d²|x] − w_x². Drawing the respondents adds the mean of w² minus (w·p)², times
+    `sampling`: 1 for independent draws, (N−n)/(N−1) without replacement from N, 0 for a census.
     """
     return np.asarray(second_moment - (1 - sampling) * target**2, dtype=np.float64)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports come in here, and nothing else about their senders does."""
+"""Intake of reports: admission, storage as pending, tokens, refusals and releases.
+
+No sender data is kept.
+"""
 
 from frankly_server.intake.intake import Intake, Outcome
 from frankly_server.intake.releasing import Releasing

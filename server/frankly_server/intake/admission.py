@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission: what documents let in (symbols, strata, times, tokens), and why a survey takes no reports at all."""
+"""Admission rules of documents: the symbols, strata, times and tokens that a report may have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,11 +20,14 @@ from frankly_protocol.report import Report
 from frankly_server.intake.tokens import Spend, TokenDoor
 from frankly_server.store import Database, ReportRow, Transaction
 
-PAUSE_S: Final = 3600
+PAUSE_S: Final = 3600  # Retry-After of a paused survey; nothing announces when a pause ends
 
 
 class Paused(InvalidInput):
-    """The survey takes no reports for now; the same report may be sent after `retry_after_s` seconds."""
+    """The survey takes no reports for now.
+
+    The same report may be sent after `retry_after_s` seconds.
+    """
 
     def __init__(self) -> None:
         super().__init__(Problem.TOO_EARLY, "the survey is paused; send the same report later")
@@ -35,16 +38,19 @@ class TooEarly(InvalidInput):
     """The survey has not opened; the same report may be sent after `retry_after_s` seconds."""
 
     def __init__(self, opens: datetime, now: datetime) -> None:
-        super().__init__(Problem.TOO_EARLY, f"the survey opens at {format_time(opens)}; send the same report then")
+        super().__init__(
+            Problem.TOO_EARLY,
+            f"the survey opens at {format_time(opens)}; send the same report then",
+        )
         self.retry_after_s = ceil((opens - now).total_seconds())
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The part of an immutable document that intake needs; made once per document and kept.
+    """The rules of one document for its reports; computed once, because documents never change.
 
-    mechanisms : of each block, which know their symbols. door : judges tokens. strata : allowed
-    choices by public question, in the order of their ids, each as it is stored.
+    mechanisms : one per block, which check their symbols. door : the token rule. strata : public
+    question -> choice -> the JSON text that is stored for it; questions in the order of their ids.
     """
 
     survey: str
@@ -62,102 +68,141 @@ class Admission:
             survey=document.survey,
             document=digest,
             opens=document.opens,
+            # Devices refuse an expired document, so its reports are refused from then on as well.
             closes=min(document.closes, document.expires),
             mechanisms=tuple(block.mechanism for block in document.blocks),
             door=TokenDoor.of(document.token),
+            # Encoded here once, so that a report's stratum is a join of ready texts. The order of
+            # ids is that of canonical JSON.
             strata={
-                q.id: {choice.id: canonical.dumps({q.id: choice.id}).decode("ascii")[1:-1] for choice in q.choices}
-                for q in sorted(document.strata, key=attrgetter("id"))
+                question.id: {
+                    choice.id: canonical.dumps({question.id: choice.id}).decode("ascii")[1:-1]
+                    for choice in question.choices
+                }
+                for question in sorted(document.strata, key=attrgetter("id"))
             },
         )
 
     def admit(self, report: Report, now: datetime) -> ReportRow:
-        """Return what would be stored of a report.
+        """Return the row that stores a report.
 
         Raises InvalidInput: too_early, closed, y_type, symbol_unknown or strata_invalid. No message
-        repeats a value.
+        repeats a value of the report.
         """
         self.require_open(now)
         if len(report.symbols) != len(self.mechanisms):
-            words = f"this survey takes {len(self.mechanisms)} symbols, one per block"
-            raise InvalidInput(Problem.SYMBOL_UNKNOWN, words, "y")
+            message = f"this survey takes {len(self.mechanisms)} symbols, one per block"
+            raise InvalidInput(Problem.SYMBOL_UNKNOWN, message, "y")
         for i, (symbol, mechanism) in enumerate(zip(report.symbols, self.mechanisms, strict=True)):
             mechanism.check_symbol(symbol, f"y[{i}]")
-        return ReportRow(self.survey, report.id, self.document, report.symbols, self._stratum(report.strata))
+        return ReportRow(
+            self.survey,
+            report.id,
+            self.document,
+            report.symbols,
+            self._stratum(report.strata),
+        )
 
     def require_open(self, now: datetime) -> None:
-        """Raise InvalidInput: too_early or closed."""
+        """Raise InvalidInput: too_early before the survey opens, closed after it closes."""
         if now < self.opens:
             raise TooEarly(self.opens, now)
         if now > self.closes:
-            raise InvalidInput(Problem.CLOSED, f"the survey closed at {format_time(self.closes)}; do not send again")
+            raise InvalidInput(
+                Problem.CLOSED,
+                f"the survey closed at {format_time(self.closes)}; do not send again",
+            )
 
-    def _stratum(self, given: Mapping[str, str]) -> str:
-        """Return canonical JSON, or nothing if the survey has no public questions."""
-        if given.keys() != self.strata.keys():
+    def _stratum(self, answers: Mapping[str, str]) -> str:
+        """Return the stratum as canonical JSON, or "" if the survey has no public questions."""
+        if answers.keys() != self.strata.keys():
             names = ", ".join(self.strata) or "none"
-            raise InvalidInput(Problem.STRATA_INVALID, f"this survey's public questions are: {names}", "strata")
+            raise InvalidInput(
+                Problem.STRATA_INVALID,
+                f"this survey's public questions are: {names}",
+                "strata",
+            )
         stored = []
         for question, choices in self.strata.items():
-            if given[question] not in choices:
-                raise InvalidInput(Problem.STRATA_INVALID, "not one of the question's choices", f"strata.{question}")
-            stored.append(choices[given[question]])
+            if answers[question] not in choices:
+                field = f"strata.{question}"
+                raise InvalidInput(
+                    Problem.STRATA_INVALID,
+                    "not one of the question's choices",
+                    field,
+                )
+            stored.append(choices[answers[question]])
         return f"{{{','.join(stored)}}}" if stored else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A report that its document lets in, and the token it brings; only the first is stored."""
+    """A report that its document admits, and the token that it spends.
+
+    The two are stored unlinked.
+    """
 
     row: ReportRow
     spend: Spend | None = None
 
 
 class Admissions:
-    """The rules of every document that reports have named; superseded versions count, until their own closing time."""
+    """The rules of every document that reports have named.
+
+    Superseded versions are accepted until their own closing time: devices may hold them offline.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: dict[str, Admission] = {}  # by digest; documents never change
+        self._by_digest: dict[str, Admission] = {}  # never expires, because documents never change
 
     def admit(self, survey_id: str, report: Any, now: datetime) -> Admitted | InvalidInput:
-        """Return what would be stored of a report (its bytes, or parsed JSON), or why it is refused."""
+        """Return the admitted report (of bytes or parsed JSON), or the reason of its refusal."""
         try:
-            read = Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
-            admission = self._known.get(read.doc) or self._learn(survey_id, read.doc)
+            parsed = Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
+            admission = self._by_digest.get(parsed.doc) or self._load(survey_id, parsed.doc)
             if admission is None or admission.survey != survey_id:
+                # An unknown survey is the better explanation, so it is checked first.
                 self.require_survey(survey_id)
-                words = "the report names a document that is not this survey's; fetch the survey again"
-                raise InvalidInput(Problem.DOC_MISMATCH, words, "doc")
-            return Admitted(admission.admit(read, now), admission.door.spend(survey_id, read.token))
+                message = "the report names a document that is not this survey's; fetch the survey again"
+                raise InvalidInput(Problem.DOC_MISMATCH, message, "doc")
+            return Admitted(
+                admission.admit(parsed, now),
+                admission.door.spend(survey_id, parsed.token),
+            )
         except InvalidInput as refusal:
             return refusal
 
     def require_survey(self, survey_id: str) -> None:
         """Raise InvalidInput(survey_unknown) unless the survey is published."""
         if not self.is_published(survey_id):
-            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link")
+            raise InvalidInput(
+                Problem.SURVEY_UNKNOWN,
+                "no survey is published under this id; check the link",
+            )
 
     def is_published(self, survey_id: str) -> bool:
-        """Tell whether there is a document of this survey."""
-        if any(admission.survey == survey_id for admission in list(self._known.values())):
+        """Return True if this survey has a published document."""
+        # list(): another thread may add a document during the iteration.
+        if any(admission.survey == survey_id for admission in list(self._by_digest.values())):
             return True
         with self._database.reading("find survey") as tx:
             return tx.documents.latest(survey_id) is not None
 
-    def _learn(self, survey_id: str, digest: str) -> Admission | None:
+    def _load(self, survey_id: str, digest: str) -> Admission | None:
         with self._database.reading("read document") as tx:
             row = tx.documents.get(digest)
         if row is None or row.survey != survey_id:
             return None
         document = SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
-        return self._known.setdefault(digest, Admission.of(document, digest))
+        return self._by_digest.setdefault(digest, Admission.of(document, digest))
 
 
 def refusal_of(tx: Transaction, survey: str) -> InvalidInput:
-    """Return why a report is neither stored nor was before.
+    """Return the reason why a report was not inserted although its id is free.
 
-    If the survey is open, it was paused or a copy was erased just now: sent later, the report is stored.
+    The insert refuses reports of a survey that is not open. If the survey is open by now, it was
+    paused a moment ago, or a stored copy was erased meanwhile: the report can be sent again later.
     """
     if tx.standings.get(survey).state in ("closed", "archived"):
         return InvalidInput(Problem.CLOSED, "the survey has been closed; do not send again")

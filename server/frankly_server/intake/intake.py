@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accepting reports: each stored once, as pending, and acknowledged after the commit; a release counts it later."""
+"""Intake of reports: each is stored once, as pending, and acknowledged after the commit.
+
+A release (`releasing`) counts them later.
+"""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -14,22 +17,22 @@ from frankly_protocol.problems import Problem
 from frankly_server.intake.admission import Admissions, Admitted, refusal_of
 from frankly_server.intake.refusals import Refusals
 from frankly_server.intake.tokens import spend_all
-from frankly_server.store import NOT_TOLD, Database, ReportRow, StoreUnavailable
+from frankly_server.store import WITHHELD_STRATUM, Database, ReportRow, StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a report: ``accepted``, or ``duplicate`` if the same content was stored under its id before."""
+    """Outcome for a report: ``accepted``, or ``duplicate`` if the same report was stored before."""
 
     status: str
     id: str = field(repr=False)
 
 
-Judged = Outcome | InvalidInput
+Result = Outcome | InvalidInput
 
 
 class Intake:
-    """Stores reports of published surveys. Safe to share between threads."""
+    """Store of reports of published surveys. Safe to share between threads."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -37,99 +40,111 @@ class Intake:
         self._refusals = Refusals(database)
 
     def accept(self, survey_id: str, body: bytes) -> Outcome:
-        """Store one report and return after the commit; sending the same bytes again is safe.
+        """Store one report and return after the commit. Sending the same bytes again is safe.
 
-        Raises InvalidInput: survey_unknown, doc_mismatch, too_early, closed, symbol_unknown, strata_invalid,
-        token_invalid, token_foreign, token_spent, id_conflict (another report with this id was first), or what
-        `Report.from_bytes` raises; StoreUnavailable if nothing is certain, in which case the same bytes should be sent
-        again.
+        Raises InvalidInput: survey_unknown, doc_mismatch, too_early, closed, symbol_unknown,
+        strata_invalid, token_invalid, token_foreign, token_spent, id_conflict (another report with
+        this id is stored), or an error of `Report.from_bytes`. Raises StoreUnavailable if it is not
+        known whether the report is stored: send the same bytes again.
         """
-        (judged,) = self._judged(survey_id, [body])
-        if isinstance(judged, InvalidInput):
-            raise judged
-        return judged
+        (result,) = self._results(survey_id, [body])
+        if isinstance(result, InvalidInput):
+            raise result
+        return result
 
-    def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> list[Judged]:
-        """Store many reports in one transaction; return what became of each, in their order.
+    def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> list[Result]:
+        """Store many reports in one transaction; return one result per report, in their order.
 
-        `reports` are values that strict JSON parsing has already opened. A refused one, returned as its error, never
-        fails its neighbours. Raises InvalidInput(survey_unknown) for all of them, or StoreUnavailable.
+        `reports` are values from strict JSON parsing. A refused report is returned as its error and
+        does not affect the others. Raises InvalidInput(survey_unknown) for all of them, or
+        StoreUnavailable.
         """
         self._admissions.require_survey(survey_id)
-        return self._judged(survey_id, reports)
+        return self._results(survey_id, reports)
 
     def refusals(self, survey_id: str) -> dict[tuple[str, str], int]:
-        """Return (UTC day, problem code) -> how many reports were refused."""
+        """Return (UTC day, problem code) -> number of refused reports."""
         self._refusals.flush()
         with self._database.reading("refusals") as tx:
             return tx.days.of_survey(survey_id)
 
     def accepted(self, survey_id: str) -> int:
-        """Return how many reports are stored, released or pending: never tell it but in bands."""
+        """Return the number of stored reports, released or pending: publish it only in bands."""
         with self._database.reading("accepted reports") as tx:
             return tx.reports.accepted(survey_id)
 
     def close(self) -> None:
-        """Write the counts of refusals that are still in memory."""
+        """Write the counts of refusals that are only in memory."""
         self._refusals.flush()
 
-    def _judged(self, survey_id: str, reports: Iterable[Any]) -> list[Judged]:
+    def _results(self, survey_id: str, reports: Iterable[Any]) -> list[Result]:
         now = self._clock.now()
-        found = [self._admissions.admit(survey_id, report, now) for report in reports]
-        admitted = [one for one in found if isinstance(one, Admitted)]
+        admissions = [self._admissions.admit(survey_id, report, now) for report in reports]
+        admitted = [admission for admission in admissions if isinstance(admission, Admitted)]
         stored = iter(store(self._database, survey_id, admitted) if admitted else ())
-        judged = [one if isinstance(one, InvalidInput) else next(stored) for one in found]
-        if refused := [one for one in judged if isinstance(one, InvalidInput)]:
+        results = [admission if isinstance(admission, InvalidInput) else next(stored) for admission in admissions]
+        if refused := [result for result in results if isinstance(result, InvalidInput)]:
             self._count(survey_id, now, refused)
-        return judged
+        return results
 
     def _count(self, survey_id: str, now: datetime, refused: Sequence[InvalidInput]) -> None:
-        """Count refusals of a published survey; a database that is down must not hide them."""
-        with suppress(StoreUnavailable):  # logged by the store
+        """Count refusals of a published survey."""
+        # If the database is down the sender must still get the
+        # reason of the refusal. The store logs the failure.
+        with suppress(StoreUnavailable):
             if self._admissions.is_published(survey_id):
                 self._refusals.add(survey_id, now.date().isoformat(), refused)
 
 
-def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list[Judged]:
-    """Store a survey's reports as pending, and mark their tokens as spent; return what became of each, in their order.
+def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list[Result]:
+    """Store a survey's reports as pending and mark their tokens as spent.
 
-    Returns after the commit; raises StoreUnavailable.
+    Returns one result per report, in their order, after the commit. Raises StoreUnavailable.
     """
     first: dict[str, Admitted] = {}
-    for one in admitted:
-        first.setdefault(one.row.id, one)
-    spends = [(i, one.spend) for i, one in first.items() if one.spend is not None]
-    rows, refused = [one.row for one in first.values()], dict[str, InvalidInput]()
+    for report in admitted:
+        first.setdefault(report.row.id, report)
+    spends = [(i, report.spend) for i, report in first.items() if report.spend is not None]
+    rows, refused = [report.row for report in first.values()], dict[str, InvalidInput]()
     if spends:
         with database.transaction("accept reports") as tx:
-            # A report comes before its token: a copy sent at the same time waits for the first, and touches no token.
+            # The report is inserted before its token is spent: a copy that is sent at the same time
+            # waits for this transaction at the insert, finds its id taken, and touches no token.
             new = tx.reports.add(rows)
             refused = spend_all(tx, survey, [(i, spend) for i, spend in spends if i in new])
             tx.reports.take_back(survey, list(refused))
     else:
-        new = database.add_reports(rows)
-    old = first.keys() - new
-    if not (old or refused) and len(first) == len(admitted):
-        return [Outcome("accepted", one.row.id) for one in admitted]
-    kept = dict[str, ReportRow]()
-    if old:
+        new = database.add_reports(rows)  # without tokens one autocommitted statement is enough
+    not_inserted = first.keys() - new
+    if not (not_inserted or refused) and len(first) == len(admitted):
+        return [Outcome("accepted", report.row.id) for report in admitted]
+    stored = dict[str, ReportRow]()
+    if not_inserted:
         with database.reading("stored before") as tx:
-            kept = tx.reports.get_many(survey, list(old))
-            if len(kept) < len(old):  # neither new nor stored before: the survey takes no reports
+            stored = tx.reports.get_many(survey, list(not_inserted))
+            # A report that is neither new nor stored before: the survey takes no reports.
+            if len(stored) < len(not_inserted):
                 closed = refusal_of(tx, survey)
-                refused |= {i: closed for i in old if i not in kept}
-    judged: list[Judged] = []
-    for row in (one.row for one in admitted):
+                refused |= {i: closed for i in not_inserted if i not in stored}
+    results: list[Result] = []
+    for row in (report.row for report in admitted):
         if row.id in new and row.id not in refused:
-            new.remove(row.id)  # a second of this id is a copy of the first
-            judged.append(Outcome("accepted", row.id))
+            # Later reports of this batch with the same id repeat this one or contradict it.
+            new.remove(row.id)
+            results.append(Outcome("accepted", row.id))
         else:
-            judged.append(refused.get(row.id) or _again(row, kept.get(row.id, first[row.id].row)))
-    return judged
+            earlier = stored.get(row.id, first[row.id].row)
+            results.append(refused.get(row.id) or _repeated(row, earlier))
+    return results
 
 
-def _again(row: ReportRow, stored: ReportRow) -> Judged:
-    # At the end of a survey, what a small cell holds is released without its stratum.
-    if stored not in (row, replace(row, strata=NOT_TOLD)):
-        return InvalidInput(Problem.ID_CONFLICT, "another report with this id came first and is kept", "id")
+def _repeated(row: ReportRow, stored: ReportRow) -> Result:
+    # The last release of a survey removes the stratum of
+    # reports in small cells: a copy may differ in that.
+    if stored not in (row, replace(row, strata=WITHHELD_STRATUM)):
+        return InvalidInput(
+            Problem.ID_CONFLICT,
+            "another report with this id came first and is kept",
+            "id",
+        )
     return Outcome("duplicate", row.id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting refused reports without letting a flood of them at the database."""
+"""Counts of refused reports, written at a limited rate to spare the database in a flood."""
 
 import threading
 import time
@@ -11,16 +11,17 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.buckets import Buckets
 from frankly_server.store import Database, StoreUnavailable
 
+# Write transactions per second, and how many may come at once. Reports need the same database.
 PER_S, BURST = 5.0, 100.0
-_EVERYONE = ""
+_EVERYONE = ""  # one bucket for all surveys
 
 
 class Refusals:
-    """Day-grain counters of refusals by survey and problem code.
+    """Daily counters of refusals by survey and problem code.
 
-    Written at once as long as they are few. In a flood they are added up in memory and written with the next one that
-    comes when a write is allowed again, or by `flush`: at most PER_S transactions a second. A crash may lose counts of
-    refusals, never of reports.
+    Refusals are written at once while they are few. In a flood they are added up in memory, and the
+    next refusal after a write is allowed again writes the sums; so does `flush`. There are at most
+    PER_S transactions a second. A crash may lose counts of refusals, never of reports.
     """
 
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:
@@ -31,22 +32,24 @@ class Refusals:
         self._unwritten: Counter[tuple[str, str, str]] = Counter()  # survey, UTC day, code
 
     def add(self, survey: str, day: str, refusals: Iterable[InvalidInput]) -> None:
-        """Count refusals of a published survey. A database that is down must not hide them: nothing is raised."""
+        """Count refusals of a published survey. A failing database raises nothing here."""
         with self._guard:
             self._unwritten.update((survey, day, refusal.code) for refusal in refusals)
         if self._allowed.take(_EVERYONE, self._now()).wait_s == 0.0:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was added up; what cannot be written is kept for the next time."""
+        """Write the sums; those that cannot be written stay for the next time."""
+        # Swapped under the lock and written outside of it:
+        # other requests never wait for the database here.
         with self._guard:
-            counted, self._unwritten = self._unwritten, Counter()
-        if not counted:
+            pending, self._unwritten = self._unwritten, Counter()
+        if not pending:
             return
         try:
             with self._database.transaction("count refusals") as tx:
-                for (survey, day, code), n in sorted(counted.items()):
+                for (survey, day, code), n in sorted(pending.items()):
                     tx.days.add(survey, day, {code: n})
         except StoreUnavailable:  # logged by the store
             with self._guard:
-                self._unwritten.update(counted)
+                self._unwritten.update(pending)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releasing what is pending: at the published times, or by an operator's word."""
+"""Releases of pending reports: by a thread at published times, or by an operator's command."""
 
 import os
 import threading
@@ -17,13 +17,20 @@ from frankly_server.store import Database, DocumentRow, Transaction
 from frankly_server.times import PERIOD, next_release
 
 _LOOK_S: Final = 10.0
-"""Seconds between looks at the clock: a machine that slept, or whose clock was set, is noticed."""
+"""Seconds between looks at the clock.
+
+One long sleep until the next release would miss it if the machine sleeps or its clock is set.
+"""
 _log: Final = structlog.get_logger("frankly.releases")
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What a document says of its releases; is_over is true from one period after its last report on."""
+    """Release rule of a document.
+
+    every : its period. step : the least number of reports in a batch. over : one period after its
+    last possible report; a release from then on is the last one.
+    """
 
     every: str
     step: int
@@ -31,7 +38,7 @@ class _Rule:
 
 
 class Releasing:
-    """Releases what is pending: at published times in a thread, or at once by an operator's word."""
+    """Releases of pending reports, in a thread at the published times or at once by `release`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -39,9 +46,11 @@ class Releasing:
         self._pid, self._stopped = 0, threading.Event()
 
     def release(self, every: str | None = None, survey: str | None = None) -> int:
-        """Release the pending reports of all documents, or of those of one period or survey; return how many.
+        """Release the pending reports of all documents; return how many were released.
 
-        Raises StoreUnavailable or DocumentRejected for a document that cannot be released, after all others.
+        every, survey : only documents of this period, or of this survey. Raises StoreUnavailable or
+        DocumentRejected for a document that cannot be released, after all others have been
+        released.
         """
         with self._database.reading("list documents") as tx:
             rows = tx.documents.all() if survey is None else tx.documents.versions(survey)
@@ -49,7 +58,7 @@ class Releasing:
         for row in rows:
             try:
                 n += self._release(row) if every in (None, self._rule(row).every) else 0
-            except FranklyError as error:  # of one document: the others are released all the same
+            except FranklyError as error:  # one broken document must not hold up the others
                 failed = error
         self._database.forget_deleted()
         if failed is not None:
@@ -57,17 +66,21 @@ class Releasing:
         return n
 
     def wake(self) -> None:
-        """Start the thread if this process has none: what is started before a fork dies in it."""
+        """Start the thread if this process has none: threads do not survive a fork."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
+            # daemon: the end of the process need not wait for the next look at the clock.
             threading.Thread(target=self._run, name="frankly-releases", daemon=True).start()
 
     def stop(self) -> None:
-        """End the thread after its round."""
+        """End the thread after its current round."""
         self._stopped.set()
 
     def release_due(self, since: datetime, now: datetime) -> None:
-        """Release what has a published time after `since` and up to `now`; what fails is logged and waits."""
+        """Release the documents with a published time in (since, now]; log failures.
+
+        Reports of a failed release stay pending until the next one.
+        """
         for every in PERIOD:
             if next_release(every, since) > now:
                 continue
@@ -75,14 +88,24 @@ class Releasing:
                 self.release(every)
             except FranklyError as error:
                 _log.warning("release failed", error=error.code)
-            except Exception as error:  # noqa: BLE001 - a thread has nobody else to tell
-                _log.error("release broken", error=type(error).__name__)
+            # An exception would end the thread and with it all later releases.
+            except Exception as error:  # noqa: BLE001
+                _log.error("release failed unexpectedly", error=type(error).__name__)
 
     def _release(self, row: DocumentRow) -> int:
         rule, now = self._rule(row), self._clock.now()
         with self._database.transaction("release") as tx:
-            is_over = now >= rule.over or tx.standings.get(row.survey).state in ("closed", "archived")
-            n = tx.releases.release(row.survey, row.digest, rule.step, format_time(now), is_over=is_over)
+            is_over = now >= rule.over or tx.standings.get(row.survey).state in (
+                "closed",
+                "archived",
+            )
+            n = tx.releases.release(
+                row.survey,
+                row.digest,
+                rule.step,
+                format_time(now),
+                is_over=is_over,
+            )
             _close_if_met(tx, row.survey)
         return n
 
@@ -94,15 +117,15 @@ class Releasing:
         return self._rules[row.digest]
 
     def _run(self) -> None:
-        seen = self._clock.now()
+        previous = self._clock.now()
         while not self._stopped.wait(_LOOK_S):
             now = self._clock.now()
-            self.release_due(seen, now)
-            seen = now
+            self.release_due(previous, now)
+            previous = now
 
 
 def _close_if_met(tx: Transaction, survey: str) -> None:
-    """Close a survey whose stop rule is met by its released reports."""
+    """Close an open survey if its released reports reach its stop rule."""
     standing = tx.standings.get(survey)
     stop = standing.stop_reports
     if standing.state == "open" and stop is not None and tx.batches.number(survey) >= stop:

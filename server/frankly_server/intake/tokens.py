@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens at the door: invites are made here, and every token is spent in the transaction that keeps its report.
+"""Invite tokens, and the spending of tokens in the transaction that stores the report.
 
-What whoever runs the server could link: he makes the invites, so a list of who got which, kept on the side, and a look
-at requests as they come in, link a person to a noisy report. Nothing stored does, once a release has written report
-and token anew; until then their rows may (docs/privacy.md). Tokens of an outside issuer (blind
-signatures) cannot be linked to a person even so, unless issuer and server are one.
+An operator can link a person to a noisy report: the operator makes the invites, and could keep a
+list of who got which and watch the requests. The stored data do not link them, once a release has
+rewritten the rows of report and token; until then the order of the rows may (docs/privacy.md).
+Tokens of an external issuer (blind signatures) cannot be linked to a person, unless issuer and
+operator are one.
 """
 
 import hashlib
@@ -19,12 +20,15 @@ from frankly_protocol.trust.tokens import INVITE_BYTES, TokenVerifier, encode_to
 
 from frankly_server.store import Database, Transaction
 
-MAX_INVITES = 100_000
+MAX_INVITES = 100_000  # one request makes them in memory and inserts them in one transaction
 
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """A token to be spent: its hash, and whether it must have been handed out here before (an invite)."""
+    """A token to be spent.
+
+    invited : it must be an invite of this server, so its hash is stored already.
+    """
 
     hash: str = field(repr=False)
     invited: bool
@@ -32,76 +36,114 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class TokenDoor:
-    """The token rule of one document: None of `verifier` means that reports carry no token."""
+    """The token rule of one document. verifier : None if reports carry no token."""
 
     verifier: TokenVerifier | None
     invited: bool
 
     @classmethod
     def of(cls, rule: TokenRule | None) -> "TokenDoor":
-        """Return the door for a rule; raises InvalidInput(token_invalid) for an issuer's key that cannot be used."""
+        """Return the door of a token rule, None for no tokens.
+
+        Raises InvalidInput(token_invalid) if the issuer's key cannot be used.
+        """
         if rule is None:
             return cls(None, invited=False)
         return cls(token_verifier(rule), invited=rule.kind == "invite")
 
     def spend(self, survey: str, token: str | None) -> Spend | None:
-        """Return what a report's token would spend, None if none is asked for; raises InvalidInput(token_invalid)."""
+        """Return the spending of a report's token, None if the survey takes no tokens.
+
+        Raises InvalidInput(token_invalid).
+        """
         if self.verifier is None:
             if token is not None:
-                raise InvalidInput(Problem.TOKEN_INVALID, "this survey takes no token: send null", "token")
+                raise InvalidInput(
+                    Problem.TOKEN_INVALID,
+                    "this survey takes no token: send null",
+                    "token",
+                )
             return None
         if token is None:
-            raise InvalidInput(Problem.TOKEN_INVALID, "this survey needs the token you were given", "token")
+            raise InvalidInput(
+                Problem.TOKEN_INVALID,
+                "this survey needs the token you were given",
+                "token",
+            )
         return Spend(self.verifier.spend_hash(survey, token), self.invited)
 
 
 class Invites:
-    """Makes invite tokens; they are shown once, and only their hashes are kept."""
+    """Maker of invite tokens. They are returned once; only their hashes are stored."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def make(self, survey: str, count: int) -> list[str]:
-        """Return so many new tokens for a survey; raises InvalidInput: survey_unknown, or field_type for the count."""
+        """Return `count` new tokens for a survey, by its name or id.
+
+        Raises InvalidInput: survey_unknown, or field_type if count is not in 1 … MAX_INVITES.
+        """
         if not 1 <= count <= MAX_INVITES:
-            raise InvalidInput(Problem.FIELD_TYPE, f"make 1 to {MAX_INVITES} tokens at a time", "count")
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                f"make 1 to {MAX_INVITES} tokens at a time",
+                "count",
+            )
+        # Only hashes are stored, so that a copy of the database holds no token that could be used.
         raw = [secrets.token_bytes(INVITE_BYTES) for _ in range(count)]
         with self._database.transaction("make invites") as tx:
             row = tx.surveys.by_name(survey) or tx.surveys.get(survey)
             if row is None:
-                words = "no survey has this name or id; `frankly survey list` shows them all"
-                raise InvalidInput(Problem.SURVEY_UNKNOWN, words, "survey")
+                message = "no survey has this name or id; `frankly survey list` shows them all"
+                raise InvalidInput(Problem.SURVEY_UNKNOWN, message, "survey")
             tx.tokens.add(row.id, [hashlib.sha256(token).hexdigest() for token in raw])
         return [encode_token(token) for token in raw]
 
 
-def spend_all(tx: Transaction, survey: str, wanted: Sequence[tuple[str, Spend]]) -> dict[str, InvalidInput]:
-    """Spend the tokens of (report id, token) pairs; return the ids whose token could not be spent, and why.
+def spend_all(
+    tx: Transaction,
+    survey: str,
+    spends: Sequence[tuple[str, Spend]],
+) -> dict[str, InvalidInput]:
+    """Spend the tokens of (report id, token) pairs.
 
-    Of several reports with one token the first gets it. Locks are taken in the order of hashes.
+    Returns report id -> refusal for those that fail.
+
+    Of several reports with one token the first one gets it. Locks are taken in the order of hashes.
     """
-    if not wanted:
+    if not spends:
         return {}
     owners: dict[str, str] = {}
-    for report_id, spend in wanted:
+    for report_id, spend in spends:
         owners.setdefault(spend.hash, report_id)
-    fresh = tx.tokens.spend(survey, _hashes(wanted, invited=True))
-    fresh |= tx.tokens.spend_new(survey, _hashes(wanted, invited=False))
-    refused = [(i, spend) for i, spend in wanted if spend.hash not in fresh or owners[spend.hash] != i]
+    # An invite must be in the table already. A token of an external issuer is verified by its
+    # signature and gets its row now.
+    fresh = tx.tokens.spend(survey, _hashes(spends, invited=True))
+    fresh |= tx.tokens.spend_new(survey, _hashes(spends, invited=False))
+    refused = [(i, spend) for i, spend in spends if spend.hash not in fresh or owners[spend.hash] != i]
     if not refused:
-        return {}
+        return {}  # the usual case needs no further queries
     hashes = {spend.hash for _, spend in refused}
-    known, elsewhere = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
-    return {report_id: _why(spend.hash, known, elsewhere) for report_id, spend in refused}
+    spent, foreign = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
+    return {report_id: _refusal(spend.hash, spent, foreign) for report_id, spend in refused}
 
 
-def _hashes(wanted: Sequence[tuple[str, Spend]], *, invited: bool) -> list[str]:
-    return [spend.hash for _, spend in wanted if spend.invited == invited]
+def _hashes(spends: Sequence[tuple[str, Spend]], *, invited: bool) -> list[str]:
+    return [spend.hash for _, spend in spends if spend.invited == invited]
 
 
-def _why(found: str, known: set[str], elsewhere: set[str]) -> InvalidInput:
-    if found in known:
-        return InvalidInput(Problem.TOKEN_SPENT, "this token has been used: one report each", "token")
-    if found in elsewhere:
+def _refusal(token_hash: str, spent: set[str], foreign: set[str]) -> InvalidInput:
+    if token_hash in spent:
+        return InvalidInput(
+            Problem.TOKEN_SPENT,
+            "this token has been used: one report each",
+            "token",
+        )
+    if token_hash in foreign:
         return InvalidInput(Problem.TOKEN_FOREIGN, "this token is for another survey", "token")
-    return InvalidInput(Problem.TOKEN_INVALID, "the token does not open this survey; use yours", "token")
+    return InvalidInput(
+        Problem.TOKEN_INVALID,
+        "the token does not open this survey; use yours",
+        "token",
+    )

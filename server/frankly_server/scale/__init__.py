@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Past one database server: reports exported as Parquet segments, counted elsewhere, estimated by the same code."""
+"""Scaling out: reports exported as Parquet segments, counted and estimated elsewhere."""
 
-from frankly_server.scale.counting import Counted, count
+from frankly_server.scale.counting import ExportCounts, count
 from frankly_server.scale.duck import DuckDB
 from frankly_server.scale.engines import Engine
 from frankly_server.scale.export import export
 from frankly_server.scale.manifest import ExportBroken, Manifest, Segment
 from frankly_server.scale.spark import Spark
 
-__all__ = ["Counted", "DuckDB", "Engine", "ExportBroken", "Manifest", "Segment", "Spark", "count", "export"]
+__all__ = [
+    "DuckDB",
+    "Engine",
+    "ExportBroken",
+    "ExportCounts",
+    "Manifest",
+    "Segment",
+    "Spark",
+    "count",
+    "export",
+]

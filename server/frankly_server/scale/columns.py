@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a segment: the report's id and stratum, and one column per block, in the form that is counted.
+"""Columns of a segment: a report's id and stratum, and one column per block in its counted form.
 
-A block whose symbols have numbers (`store.Layout`): the number. A larger set whose positions are counted in pairs: the
-list of its positions. Anything else: the symbol's JSON, which only tells two reports of one id apart.
+- A block whose symbols have numbers (`store.Layout`): the number.
+- A larger set whose positions are counted in pairs: the list of its positions.
+- Any other block: the symbol's JSON. It is not counted; it shows that two reports of one id differ.
 """
 
 import json
@@ -27,47 +28,61 @@ def block_column(block: int) -> str:
     return f"b{block}"
 
 
-def needed(module: str, extra: str) -> Any:
-    """Return an optional module. Raises InvalidInput(unsupported), which says what to install."""
+def optional_module(module: str, extra: str) -> Any:
+    """Return an optional module; `extra` is the package extra that installs it.
+
+    Raises InvalidInput(unsupported) with the name of the extra if the module is not installed.
+    """
     try:
         return import_module(module)
     except ImportError:
-        raise InvalidInput(Problem.UNSUPPORTED, f"install frankly-server[{extra}] for this", extra) from None
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"install frankly-server[{extra}] for this",
+            extra,
+        ) from None
 
 
 def schema(layout: Layout) -> Any:
     """Return the Arrow schema of a document's segments."""
-    arrow = needed("pyarrow", "parquet")
+    arrow = optional_module("pyarrow", "parquet")
     blocks = []
     for block, sizes in enumerate(layout.radices):
-        kind = arrow.int32() if sizes else arrow.list_(arrow.int16()) if block in layout.sets else arrow.string()
-        blocks.append((block_column(block), kind))
+        unnumbered = arrow.list_(arrow.int16()) if block in layout.sets else arrow.string()
+        blocks.append((block_column(block), arrow.int32() if sizes else unnumbered))
     return arrow.schema([(ID, arrow.binary()), (STRATUM, arrow.string()), *blocks])
 
 
-def table(layout: Layout, rows: Iterable[ExportedRow], wanted: Any) -> Any:
-    """Return rows as an Arrow table of the schema `wanted`."""
-    arrow = needed("pyarrow", "parquet")
+def table(layout: Layout, rows: Iterable[ExportedRow], arrow_schema: Any) -> Any:
+    """Return rows as an Arrow table of a schema from `schema`."""
+    arrow = optional_module("pyarrow", "parquet")
     ids, symbols, strata = zip(*rows, strict=True)
-    # Few different symbols come again and again: each is read once, its values are then taken by number.
+    # Dictionary encoding: a few distinct texts repeat in
+    # most rows, so each text is parsed only once.
     encoded = arrow.array(symbols, arrow.string()).dictionary_encode()
-    read = [_values(layout, each) for each in encoded.dictionary.to_pylist()]
+    distinct = [_values(layout, text) for text in encoded.dictionary.to_pylist()]
     columns = [arrow.array(ids, arrow.binary()), arrow.array(strata, arrow.string())]
-    for kind, different in zip(list(wanted)[len(columns) :], zip(*read, strict=True), strict=True):
-        columns.append(arrow.array(different, kind.type).take(encoded.indices))
-    return arrow.Table.from_arrays(columns, schema=wanted)
+    block_fields = list(arrow_schema)[len(columns) :]
+    for block_field, values in zip(block_fields, zip(*distinct, strict=True), strict=True):
+        columns.append(arrow.array(values, block_field.type).take(encoded.indices))
+    return arrow.Table.from_arrays(columns, schema=arrow_schema)
 
 
-def _values(layout: Layout, symbols: str) -> list[Any]:
-    read = json.loads(f"[{symbols}]")
+def _values(layout: Layout, symbols_json: str) -> list[Any]:
+    symbols = json.loads(f"[{symbols_json}]")
+    numbers = layout.numbers(symbols)
     return [
-        number if sizes else members(symbol) if block in layout.sets else json.dumps(symbol, separators=(",", ":"))
-        for block, (sizes, number, symbol) in enumerate(zip(layout.radices, layout.numbers(read), read, strict=True))
+        number if layout.radices[block] else _unnumbered_value(layout, block, symbol)
+        for block, (number, symbol) in enumerate(zip(numbers, symbols, strict=True))
     ]
 
 
+def _unnumbered_value(layout: Layout, block: int, symbol: Any) -> Any:
+    return members(symbol) if block in layout.sets else json.dumps(symbol, separators=(",", ":"))
+
+
 def symbols_of(mechanisms: Sequence[Mechanism], layout: Layout, values: Sequence[Any]) -> list[Any]:
-    """Return the symbols in their JSON form, one per block, that a row's columns stand for."""
+    """Return the symbols of a row in JSON form, one per block, from the values of its columns."""
     return [
         _symbol(mechanism, layout, block, value)
         for block, (mechanism, value) in enumerate(zip(mechanisms, values, strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From exports to the counts a database would hold, and to estimates by the very code that reads those."""
+"""Counts of exported reports, equal to those in the database, and estimates from them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,167 +15,204 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis import Analysis
 from frankly_server.scale import engines
 from frankly_server.scale.columns import symbols_of
-from frankly_server.scale.engines import ALONE, Engine
-from frankly_server.scale.manifest import ExportBroken, Exported, Manifest
-from frankly_server.store import Alike, CountKey, Database, DocumentRow, Layout, PairKey
+from frankly_server.scale.engines import NO_BLOCK, Engine
+from frankly_server.scale.manifest import ExportBroken, ExportedDocument, Manifest
+from frankly_server.store import (
+    CountKey,
+    Database,
+    DocumentRow,
+    IdenticalReports,
+    Layout,
+    PairKey,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Counts of one survey's exports: a stand-in for the database, of which estimates read nothing else.
+class ExportCounts:
+    """Counts of one survey's exports, which replace the database as the source of estimates.
 
-    rows : in the segments. reports : different ones; the rest were duplicates. read : yields what whole reports to the
-    document of a digest hold, which is read from the segments again, and only for tables that counts cannot tell.
+    by_digest : counts by document. rows : number of rows in the segments, duplicates included. read
+    : yields the grouped reports of a document, by its digest. It reads the segments again, and is
+    called only for tables that have no counts.
     """
 
     survey: str
-    documents: tuple[Exported, ...]
-    found: Mapping[str, engines.Counted]
+    documents: tuple[ExportedDocument, ...]
+    by_digest: Mapping[str, engines.DocumentCounts]
     rows: int
-    read: Callable[[str], Iterator[engines.Whole]]
+    read: Callable[[str], Iterator[engines.GroupedReports]]
 
     @property
     def reports(self) -> int:
-        """How many different reports there are."""
-        return sum(each.reports for each in self.found.values())
+        """Return the number of distinct reports."""
+        return sum(counts.reports for counts in self.by_digest.values())
 
     def singles(self, digest: str) -> dict[CountKey, int]:
-        """Return what `store.Counts.of_document` returns of a database with these reports."""
-        cells = self.found[digest].cells.items()
-        return {CountKey(digest, c.block, c.stratum, c.symbol): n for c, n in cells if c.other == ALONE}
+        """Return the counts of single blocks; see `store.counts.CountsTables.of_document`."""
+        cells = self.by_digest[digest].cells.items()
+        return {CountKey(digest, c.block, c.stratum, c.symbol): n for c, n in cells if c.other == NO_BLOCK}
 
     def pairs(self, digest: str) -> dict[PairKey, int]:
-        """Return what `store.Counts.pairs` returns, of all pairs of blocks."""
-        cells = self.found[digest].cells.items()
+        """Return the counts of all pairs of blocks; see `store.counts.CountsTables.pairs`."""
+        cells = self.by_digest[digest].cells.items()
         return {
             PairKey(digest, c.block, c.other, c.stratum, c.symbol, c.other_symbol): n
             for c, n in cells
-            if c.other != ALONE
+            if c.other != NO_BLOCK
         }
 
     def analysis(self) -> Analysis:
-        """Return the estimator over these counts; it cannot tell them from a database's."""
-        return Analysis(cast("Database", _Reading(self)))
+        """Return the estimator over these counts; it runs the same code as over a database."""
+        # Not a subclass of Database, which would need a connection. `Analysis` only reads.
+        return Analysis(cast("Database", _ExportDatabase(self)))
 
 
-def count(folders: Sequence[Path], engine: Engine) -> Counted:
-    """Count exports of one survey, from one database or several: a report that is in more than one counts once.
+def count(folders: Sequence[Path], engine: Engine) -> ExportCounts:
+    """Count exports of one survey, from one or several databases.
 
-    Every segment's digest is checked first. Raises ExportBroken (unfinished, damaged, of different surveys, one id with
-    two contents), InvalidInput(unsupported) if the engine is not installed.
+    A report in more than one counts once.
+
+    The digest of every segment is checked first. Raises ExportBroken (unfinished, damaged, of
+    different surveys, one id with two contents), InvalidInput(unsupported) if the engine is not
+    installed.
     """
-    manifests = [_whole(folder) for folder in folders]
+    manifests = [_complete_manifest(folder) for folder in folders]
     if len({manifest.survey for manifest in manifests}) != 1:
         raise ExportBroken("these are exports of different surveys", "folder")
-    versions: dict[str, Exported] = {}
+    versions: dict[str, ExportedDocument] = {}
     files: dict[str, list[Path]] = {}
+    rows: Counter[str] = Counter()
     for folder, manifest in zip(folders, manifests, strict=True):
-        for each in manifest.documents:
-            versions.setdefault(each.digest, each)
-            paths = [segment.check(folder) for segment in each.segments if segment.rows]
-            files.setdefault(each.digest, []).extend(paths)
-    layouts = {digest: Layout.of(each.document()) for digest, each in versions.items()}
-    rows = {digest: sum(e.rows for m in manifests for e in m.documents if e.digest == digest) for digest in versions}
-    found = {
-        digest: engine.count(paths, layouts[digest], rows[digest]) if paths else engines.Counted(Counter(), 0)
+        for exported in manifest.documents:
+            # Exports of several databases hold the same
+            # versions; a digest identifies the signed payload.
+            versions.setdefault(exported.digest, exported)
+            paths = [segment.check(folder) for segment in exported.segments if segment.rows]
+            files.setdefault(exported.digest, []).extend(paths)
+            rows[exported.digest] += exported.rows
+    layouts = {digest: Layout.of(exported.document()) for digest, exported in versions.items()}
+    empty = engines.DocumentCounts(Counter(), 0)
+    by_digest = {
+        digest: engine.count(paths, layouts[digest], rows[digest]) if paths else empty
         for digest, paths in files.items()
     }
-    _require_apart(engine, files, found)
-    documents = tuple(sorted(versions.values(), key=lambda each: each.version))
+    _require_disjoint_ids(engine, files, by_digest)
+    documents = tuple(sorted(versions.values(), key=lambda exported: exported.version))
 
-    def read(digest: str) -> Iterator[engines.Whole]:
-        return engine.together(files[digest], layouts[digest], rows[digest]) if files[digest] else iter(())
+    def read(digest: str) -> Iterator[engines.GroupedReports]:
+        if not files[digest]:
+            return iter(())
+        return engine.grouped_reports(files[digest], layouts[digest], rows[digest])
 
-    return Counted(manifests[0].survey, documents, found, sum(rows.values()), read)
+    return ExportCounts(manifests[0].survey, documents, by_digest, sum(rows.values()), read)
 
 
-def _whole(folder: Path) -> Manifest:
+def _complete_manifest(folder: Path) -> Manifest:
     manifest = Manifest.read(folder)
     if manifest is None:
         raise ExportBroken("there is no export here: see `frankly scale export`", str(folder.name))
     if not manifest.complete:
-        raise ExportBroken("this export is not finished: run `frankly scale export` again", str(folder.name))
+        raise ExportBroken(
+            "this export is not finished: run `frankly scale export` again",
+            str(folder.name),
+        )
     return manifest
 
 
-def _require_apart(engine: Engine, files: Mapping[str, list[Path]], found: Mapping[str, engines.Counted]) -> None:
-    """Refuse ids that were used under two documents: a database would have kept one of them."""
-    used = [paths for paths in files.values() if paths]
-    if len(used) > 1:
-        ids = engine.distinct([path for paths in used for path in paths])
-        if ids != sum(each.reports for each in found.values()):
-            raise ExportBroken("an id stands for reports of two versions: these exports do not belong together")
+def _require_disjoint_ids(
+    engine: Engine, files: Mapping[str, list[Path]], by_digest: Mapping[str, engines.DocumentCounts]
+) -> None:
+    """Raise ExportBroken if an id was used under two documents, which no database would store."""
+    # Within one document the engine has found conflicts. Across documents the columns differ, so
+    # here only the numbers of ids are compared.
+    nonempty = [paths for paths in files.values() if paths]
+    if len(nonempty) > 1:
+        ids = engine.distinct([path for paths in nonempty for path in paths])
+        if ids != sum(counts.reports for counts in by_digest.values()):
+            raise ExportBroken(
+                "an id stands for reports of two versions: these exports do not belong together",
+            )
 
 
-class _Reading:
-    """What `Analysis` asks of a database, answered from counts."""
+class _ExportDatabase:
+    """Stand-in for `Database` and `Transaction` as far as `Analysis` uses them."""
 
-    def __init__(self, counted: Counted) -> None:
-        self._counted = counted
+    def __init__(self, counts: ExportCounts) -> None:
+        self._counts = counts
 
     @contextmanager
     def reading(self, _name: str) -> Iterator[Self]:
         yield self
 
     @cached_property
-    def documents(self) -> "_Documents":
-        return _Documents(self._counted)
+    def documents(self) -> "_ExportDocuments":
+        return _ExportDocuments(self._counts)
 
     @cached_property
-    def counts(self) -> "_Counts":
-        return _Counts(self._counted)
+    def counts(self) -> "_ExportCountsTables":
+        return _ExportCountsTables(self._counts)
 
     @cached_property
-    def whole(self) -> "_Whole":
-        return _Whole(self._counted)
+    def released_reports(self) -> "_ExportReports":
+        return _ExportReports(self._counts)
 
     @cached_property
-    def batches(self) -> "_Batches":
-        return _Batches()
+    def batches(self) -> "_ExportBatches":
+        return _ExportBatches()
 
 
-class _Documents:
-    def __init__(self, counted: Counted) -> None:
-        self._counted = counted
+class _ExportDocuments:
+    def __init__(self, counts: ExportCounts) -> None:
+        self._counts = counts
 
     def versions(self, survey: str) -> list[DocumentRow]:
-        if survey != self._counted.survey:
+        if survey != self._counts.survey:
             return []
+        # `source` is the digest of a draft, which exports do not hold; estimates do not read it.
         return [
-            DocumentRow(each.digest, survey, each.version, each.digest, each.envelope)
-            for each in self._counted.documents
+            DocumentRow(
+                exported.digest,
+                survey,
+                exported.version,
+                exported.digest,
+                exported.envelope,
+            )
+            for exported in self._counts.documents
         ]
 
 
-class _Whole:
-    def __init__(self, counted: Counted) -> None:
-        self._counted = counted
+class _ExportReports:
+    def __init__(self, counts: ExportCounts) -> None:
+        self._counts = counts
 
-    def of_document(self, _survey: str, digest: str) -> Iterator[Alike]:
-        document = next(each for each in self._counted.documents if each.digest == digest).document()
+    def of_document(self, _survey: str, digest: str) -> Iterator[IdenticalReports]:
+        exported = next(row for row in self._counts.documents if row.digest == digest)
+        document = exported.document()
         mechanisms, layout = [block.mechanism for block in document.blocks], Layout.of(document)
-        for stratum, values, n in self._counted.read(digest):
-            yield Alike(0, symbols_of(mechanisms, layout, values), stratum, n)
+        for stratum, values, n in self._counts.read(digest):
+            yield IdenticalReports(0, symbols_of(mechanisms, layout, values), stratum, n)
 
 
-class _Batches:
-    """Exports name no release."""
+class _ExportBatches:
+    """Batches of an export: none, because exports name no releases."""
 
     def newest(self, _digest: str) -> int:
-        return 0
+        return 0  # as for a document without any release
 
 
-class _Counts:
-    def __init__(self, counted: Counted) -> None:
-        self._counted = counted
+class _ExportCountsTables:
+    def __init__(self, counts: ExportCounts) -> None:
+        self._counts = counts
 
     def of_document(self, digest: str) -> Mapping[CountKey, int]:
-        return self._counted.singles(digest)
+        return self._counts.singles(digest)
 
     def pairs(self, digest: str, block: int, other: int) -> Mapping[PairKey, int]:
-        every = self._counted.pairs(digest)
-        return {key: n for key, n in every.items() if (key.block, key.other) == (block, other)}
+        pairs = self._counts.pairs(digest)
+        return {key: n for key, n in pairs.items() if (key.block, key.other) == (block, other)}
 
     def by_day(self, *_arguments: Any) -> NoReturn:
-        words = "exports tell no days, which are kept apart from reports: ask the database"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "by")
+        # The day is a column of batches and counts; rows of
+        # reports, and so their exports, have no time.
+        message = "exports hold no days: ask the database"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "by")

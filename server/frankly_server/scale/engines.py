@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counts exported reports: an engine that exists, DuckDB on one machine (`duck`), Spark on a cluster (`spark`).
+"""Engines that count exported reports: DuckDB (`duck`, one machine) and Spark (`spark`, cluster).
 
-All do the same: reports of one id count once, and every count that the database keeps (`store.Layout`) is made from
-what is left. Counts of integers do not depend on the engine, on the order of rows or on how often a task was repeated.
+Every engine counts each id once and makes every count that a database stores (`store.Layout`).
+Counts are integers, so they do not depend on the engine, on the order of rows or on repeated tasks.
 """
 
 from collections import Counter
@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple, Protocol
 from frankly_server.scale.manifest import ExportBroken
 from frankly_server.store import Layout
 
-ALONE: Final = -1
-"""Stands in `Cell.other` for a block counted by itself."""
+NO_BLOCK: Final = -1
+"""`CountCell.other` of a block that is counted by itself."""
 
 
-class Cell(NamedTuple):
-    """What is counted: as `store.CountKey` if `other` is ALONE, else as `store.PairKey`."""
+class CountCell(NamedTuple):
+    """Key of a count: as `store.CountKey` if `other` is NO_BLOCK, else as `store.PairKey`."""
 
     block: int
     other: int
@@ -27,40 +27,50 @@ class Cell(NamedTuple):
     other_symbol: int
 
 
-class Counted(NamedTuple):
-    """Counts of one document, and how many different reports there are."""
+class DocumentCounts(NamedTuple):
+    """Counts of one document, and the number of its distinct reports."""
 
-    cells: Counter[Cell]
+    cells: Counter[CountCell]
     reports: int
 
 
-Whole = tuple[str, tuple[Any, ...], int]
-"""Stratum, the value of every block's column, and how many reports hold these."""
+GroupedReports = tuple[str, tuple[Any, ...], int]
+"""Reports with equal contents: stratum, the value of every block's column, number of reports."""
 
 
 class Engine(Protocol):
-    """Counts the reports of one document in Parquet files."""
+    """Counter of the reports of one document in Parquet files."""
 
-    def count(self, files: Sequence[Path], layout: Layout, rows: int) -> Counted:
+    def count(self, files: Sequence[Path], layout: Layout, rows: int) -> DocumentCounts:
         """Return the counts of the `rows` reports in `files`, each id once.
 
         Raises ExportBroken if one id stands for two different reports.
         """
         ...
 
-    def together(self, files: Sequence[Path], layout: Layout, rows: int) -> Iterator[Whole]:
-        """Yield what whole reports hold and how many do, each id once, in no order; one may come more than once.
+    def grouped_reports(
+        self,
+        files: Sequence[Path],
+        layout: Layout,
+        rows: int,
+    ) -> Iterator[GroupedReports]:
+        """Yield the reports grouped by contents, each id once, in no order.
 
-        `count` must have been asked first: it finds ids that stand for two reports.
+        A group may come in parts.
+
+        Call `count` first: it raises if an id stands for two reports.
         """
         ...
 
     def distinct(self, files: Sequence[Path]) -> int:
-        """Return how many different ids there are in files of several documents."""
+        """Return the number of distinct ids in files of several documents."""
         ...
 
 
-def require_one_each(rows: int, ids: int) -> None:
-    """Raise ExportBroken if there are more different rows than ids."""
+def require_one_report_per_id(rows: int, ids: int) -> None:
+    """Raise ExportBroken if there are more distinct rows than ids."""
+    # `rows` are distinct rows: an id with two of them has two contents.
     if rows != ids:
-        raise ExportBroken(f"{rows - ids} ids stand for more than one report: these exports do not belong together")
+        raise ExportBroken(
+            f"{rows - ids} ids stand for more than one report: these exports do not belong together",
+        )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exporting a survey's reports as Parquet segments: partitioned by document and ranges of ids, resumable, exactly once.
+"""Export of a survey's reports as Parquet segments, each report exactly once; runs can be resumed.
 
-An export runs beside a server that takes reports. Stored reports never change, so a range whose number of reports is
-the one of its segment needs nothing; any other is exported again. Running an export twice leaves the newest state.
+An export can run while the server takes reports. Stored reports never change, so a segment is up to
+date if its range still has the same number of reports; any other range is exported again. Another
+run brings an export up to date.
 """
 
 import fcntl
@@ -19,141 +20,177 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.durable import sync_folder, written_whole
-from frankly_server.scale.columns import needed, schema, table
-from frankly_server.scale.manifest import ExportBroken, Exported, Manifest, Segment
+from frankly_server.scale.columns import optional_module, schema, table
+from frankly_server.scale.manifest import ExportBroken, ExportedDocument, Manifest, Segment
 from frankly_server.store import Database, Layout
 from frankly_server.store.exporting import FIRST, LAST, ExportedRow
 
 ROWS: Final = 1_000_000
-"""Reports of a segment: some ten megabytes."""
+"""Default number of reports in a segment: some ten megabytes."""
 _GROUP: Final = 50_000
-"""Rows that are held in memory at a time."""
-Range = tuple[str, str]
+"""Rows of a Parquet row group; this many rows are in memory at a time."""
+Range = tuple[str, str]  # ids with after < id ≤ last
 
 
 def export(database: Database, survey: str, folder: Path, *, rows: int = ROWS) -> Manifest:
-    """Bring the export of a survey (its id) in `folder` up to date, and return its manifest.
+    """Bring the export of a survey (its id) in `folder` up to date and return its manifest.
 
-    rows : most reports in a segment. A run that was killed, at any point, is taken up where its manifest ends.
-    Raises InvalidInput: survey_unknown, unsupported without pyarrow, field_type for `rows`; ExportBroken if the folder
-    holds another survey's export; StoreUnavailable.
+    rows : largest number of reports in a segment. A run that was killed at any point is resumed
+    from its manifest.
+
+    Raises InvalidInput: survey_unknown, unsupported without pyarrow, field_type for `rows`;
+    ExportBroken if the folder holds another survey's export; StoreUnavailable.
     """
     if rows < 1:
         raise InvalidInput(Problem.FIELD_TYPE, "a segment holds at least one report", "rows")
-    needed("pyarrow.parquet", "parquet")
+    optional_module("pyarrow.parquet", "parquet")  # fails before anything is written
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder):
-        return _exported(database, survey, folder, rows)
+    with _locked(folder):
+        return _export_locked(database, survey, folder, rows)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other exports out of a folder; the lock ends with the process, however that ends."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder against other exports.
+
+    The system releases the lock even if the process is killed.
+    """
     with (folder / ".lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ExportBroken("another export is writing to this folder: wait for it", "folder") from None
+            raise ExportBroken(
+                "another export is writing to this folder: wait for it",
+                "folder",
+            ) from None
         yield
 
 
-def _exported(database: Database, survey: str, folder: Path, rows: int) -> Manifest:
-    before = Manifest.read(folder)
-    manifest = _begun(database, survey, before)
-    _tidy(folder, before)
-    for place in range(len(manifest.documents)):
-        for gap in _gaps(manifest.documents[place].segments):
-            manifest = _filled(database, folder, manifest, place, gap, rows)
+def _export_locked(database: Database, survey: str, folder: Path, rows: int) -> Manifest:
+    previous = Manifest.read(folder)
+    manifest = _start(database, survey, previous)
+    _remove_unnamed_files(folder, previous)
+    for index in range(len(manifest.documents)):
+        for gap in _gaps(manifest.documents[index].segments):
+            manifest = _fill(database, folder, manifest, index, gap, rows)
     manifest = replace(manifest, complete=True)
     manifest.write(folder)
-    _tidy(folder, manifest)
+    # Replaced segments go last: a killed run must find every file that its manifest names.
+    _remove_unnamed_files(folder, manifest)
     return manifest
 
 
-def _begun(database: Database, survey: str, before: Manifest | None) -> Manifest:
-    """Return what of an earlier manifest still holds, for every version there is now."""
-    if before is not None and before.survey != survey:
-        raise ExportBroken("this folder holds the export of another survey: choose another folder", "folder")
-    kept = {} if before is None else {each.digest: each.segments for each in before.documents}
+def _start(database: Database, survey: str, previous: Manifest | None) -> Manifest:
+    """Return a manifest of all published versions with the segments that are still up to date."""
+    if previous is not None and previous.survey != survey:
+        raise ExportBroken(
+            "this folder holds the export of another survey: choose another folder",
+            "folder",
+        )
+    segments_of = {} if previous is None else {row.digest: row.segments for row in previous.documents}
     with database.reading("begin export") as tx:
-        documents = tx.documents.versions(survey)
-        if not documents:
-            raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id", "survey")
-        found = []
-        for row in documents:
-            segments = tuple(
-                each
-                for each in kept.get(row.digest, ())
-                if tx.exporting.number(survey, row.digest, each.after, each.last) == each.rows
+        rows = tx.documents.versions(survey)
+        if not rows:
+            raise InvalidInput(
+                Problem.SURVEY_UNKNOWN,
+                "no survey is published under this id",
+                "survey",
             )
-            found.append(Exported(row.digest, row.version, row.envelope, segments))
-    return Manifest(survey, tuple(found))
+        documents = []
+        for row in rows:
+            segments = tuple(
+                segment
+                for segment in segments_of.get(row.digest, ())
+                if tx.exporting.number(survey, row.digest, segment.after, segment.last) == segment.rows
+            )
+            documents.append(ExportedDocument(row.digest, row.version, row.envelope, segments))
+    return Manifest(survey, tuple(documents))
 
 
 def _gaps(segments: Sequence[Segment]) -> Iterator[Range]:
-    """Yield the ranges of ids that no segment covers."""
+    """Yield the ranges of ids that no segment covers; the segments are sorted by `after`."""
     reached = FIRST
-    for each in segments:
-        if each.after > reached:
-            yield reached, each.after
-        reached = each.last
+    for segment in segments:
+        if segment.after > reached:
+            yield reached, segment.after
+        reached = segment.last
     if reached < LAST:
         yield reached, LAST
 
 
-def _filled(database: Database, folder: Path, manifest: Manifest, place: int, gap: Range, rows: int) -> Manifest:
-    """Export a range, segment by segment; the manifest on disk names each as soon as it is whole."""
+def _fill(
+    database: Database,
+    folder: Path,
+    manifest: Manifest,
+    index: int,
+    gap: Range,
+    rows: int,
+) -> Manifest:
+    """Export a range of the document at `index`, segment by segment; return the new manifest.
+
+    The manifest on disk is replaced after every segment, so that a killed run repeats one at most.
+    """
     after, last = gap
     while after < last:
-        segment = _segment(database, folder, manifest, place, (after, last), rows)
-        own = manifest.documents[place]
-        segments = tuple(sorted((*own.segments, segment), key=lambda each: each.after))
+        segment = _write_segment(database, folder, manifest, index, (after, last), rows)
+        document = manifest.documents[index]
+        segments = tuple(sorted((*document.segments, segment), key=lambda segment: segment.after))
         documents = list(manifest.documents)
-        documents[place] = replace(own, segments=segments)
+        documents[index] = replace(document, segments=segments)
         manifest = replace(manifest, documents=tuple(documents))
         manifest.write(folder)
         after = segment.last
     return manifest
 
 
-def _segment(database: Database, folder: Path, manifest: Manifest, place: int, within: Range, rows: int) -> Segment:
-    """Write the first `rows` reports of a range; all of it is read in one moment of the database."""
-    own, (after, last) = manifest.documents[place], within
-    home = folder / f"document={own.digest.removeprefix('sha256:')}"
-    if not home.exists():
-        home.mkdir()
+def _write_segment(
+    database: Database, folder: Path, manifest: Manifest, index: int, within: Range, rows: int
+) -> Segment:
+    """Write the first `rows` reports of a range, read from one snapshot of the database."""
+    document, (after, last) = manifest.documents[index], within
+    subfolder = folder / f"document={document.digest.removeprefix('sha256:')}"
+    if not subfolder.exists():
+        # The new name must be on disk before a manifest names files below it.
+        subfolder.mkdir()
         sync_folder(folder)
-    path = home / f"part-{secrets.token_hex(8)}.parquet"
+    # A fresh name: the outdated segment of the same range
+    # stays valid until the manifest is replaced.
+    path = subfolder / f"part-{secrets.token_hex(8)}.parquet"
     with (
         database.reading("export") as tx,
         written_whole(path) as file,
-        closing(tx.exporting.rows(manifest.survey, own.digest, after, last)) as found,
+        closing(tx.exporting.rows(manifest.survey, document.digest, after, last)) as reports,
     ):
-        n, reached = _write(file, Layout.read(own.envelope), islice(found, rows))
-        if n < rows or next(found, None) is None:
+        n, reached = _write(file, Layout.read(document.envelope), islice(reports, rows))
+        # The segment covers the range to its end if no report
+        # is left: a later one then shows as a changed number.
+        if n < rows or next(reports, None) is None:
             reached = last
-    with path.open("rb") as whole:
-        digest = hashlib.file_digest(whole, "sha256").hexdigest()
+    with path.open("rb") as segment_file:
+        digest = hashlib.file_digest(segment_file, "sha256").hexdigest()
     return Segment(str(path.relative_to(folder)), after, reached, n, digest)
 
 
 def _write(file: Any, layout: Layout, rows: Iterator[ExportedRow]) -> tuple[int, str]:
-    """Write rows in groups; return how many there were and the last one's id."""
-    parquet, wanted, n, reached = needed("pyarrow.parquet", "parquet"), schema(layout), 0, FIRST
-    with parquet.ParquetWriter(file, wanted, compression="zstd") as writer:
+    """Write rows in groups; return their number and the id of the last row."""
+    parquet, arrow_schema = optional_module("pyarrow.parquet", "parquet"), schema(layout)
+    n, reached = 0, FIRST
+    with parquet.ParquetWriter(file, arrow_schema, compression="zstd") as writer:
+        # One row group per turn. The look-ahead ends the loop without an empty last group.
         while (first := next(rows, None)) is not None:
             group = list(chain([first], islice(rows, _GROUP - 1)))
-            writer.write_table(table(layout, group, wanted))
+            writer.write_table(table(layout, group, arrow_schema))
             n, reached = n + len(group), group[-1][0].hex()
     return n, reached
 
 
-def _tidy(folder: Path, manifest: Manifest | None) -> None:
-    """Remove files that no manifest names: what a killed run left, and segments that were exported again."""
+def _remove_unnamed_files(folder: Path, manifest: Manifest | None) -> None:
+    """Remove files that the manifest does not name: of killed runs, and replaced segments."""
     named = set() if manifest is None else set(manifest.files())
     for path in folder.glob("document=*/*"):
         if str(path.relative_to(folder)) not in named:
             path.unlink()
+    # Temporary files of `written_whole` in a killed run.
     for path in folder.glob(".manifest.json-*"):
         with suppress(FileNotFoundError):
             path.unlink()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting with Apache Spark, on a cluster."""
+"""Apache Spark engine: counts exported reports on a cluster."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,57 +8,73 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from frankly_server.scale.columns import ID, STRATUM, block_column, needed
-from frankly_server.scale.engines import ALONE, Cell, Counted, Whole, require_one_each
+from frankly_server.scale.columns import ID, STRATUM, block_column, optional_module
+from frankly_server.scale.engines import (
+    NO_BLOCK,
+    CountCell,
+    DocumentCounts,
+    GroupedReports,
+    require_one_report_per_id,
+)
 from frankly_server.store import Layout
 from frankly_server.store.statistics import NO_NUMBER
 
+# Pseudo blocks: the number of reports and the number of
+# conflicting ids come from the same job as the counts.
 _REPORT: Final = -2
 _CONFLICT: Final = -3
 
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """A Spark cluster. master : its URL, as in spark://host:7077, or local[2]. options : further settings of Spark.
+    """A Spark cluster. master : its URL, spark://host:7077 or local[2].
 
-    Every worker must read the files under the paths they have here: a shared file system, or one machine.
+    options : settings of Spark.
+
+    Every worker must be able to read the files under the same paths: a shared file system, or one
+    machine.
     """
 
     master: str
     options: dict[str, str] = field(default_factory=dict)
 
-    def count(self, files: Sequence[Path], layout: Layout, rows: int) -> Counted:  # noqa: ARG002 - Spark slices by itself
-        """Count in one job of two shuffles: by id, then by what is counted."""
+    def count(self, files: Sequence[Path], layout: Layout, rows: int) -> DocumentCounts:  # noqa: ARG002 - Spark slices by itself
+        """Count in one job of two shuffles: by id, then by cell."""
         with self._session() as spark:
-            functions = needed("pyspark.sql.functions", "spark")
+            functions = optional_module("pyspark.sql.functions", "spark")
             once = _once(functions, spark, files)
-            every = functions.array_compact(functions.array(*_spark_cells(functions, layout)))
-            flat = functions.flatten(functions.array(every, *_spark_pairs(functions, layout)))
-            cells = once.select(functions.explode(flat).alias("cell")).groupBy("cell").count().collect()
-        found = Counter({Cell(*row["cell"]): int(row["count"]) for row in cells})
-        differing = sum(found.pop(cell) for cell in list(found) if cell.block == _CONFLICT)
-        reports = sum(found.pop(cell) for cell in list(found) if cell.block == _REPORT)
-        require_one_each(reports + differing, reports)
-        return Counted(found, reports)
+            single_cells = functions.array_compact(
+                functions.array(*_spark_cells(functions, layout)),
+            )
+            all_cells = functions.flatten(
+                functions.array(single_cells, *_spark_pairs(functions, layout)),
+            )
+            exploded = once.select(functions.explode(all_cells).alias("cell"))
+            rows_of_cells = exploded.groupBy("cell").count().collect()
+        totals = Counter({CountCell(*row["cell"]): int(row["count"]) for row in rows_of_cells})
+        conflicts = sum(totals.pop(cell) for cell in list(totals) if cell.block == _CONFLICT)
+        reports = sum(totals.pop(cell) for cell in list(totals) if cell.block == _REPORT)
+        require_one_report_per_id(reports + conflicts, reports)
+        return DocumentCounts(totals, reports)
 
-    def together(self, files: Sequence[Path], layout: Layout, rows: int) -> Iterator[Whole]:  # noqa: ARG002 - as above
+    def grouped_reports(self, files: Sequence[Path], layout: Layout, rows: int) -> Iterator[GroupedReports]:  # noqa: ARG002 - as above
         """Group by all columns, in one job of two shuffles."""
         names = [STRATUM, *map(block_column, range(len(layout.radices)))]
         with self._session() as spark:
-            once = _once(needed("pyspark.sql.functions", "spark"), spark, files)
+            once = _once(optional_module("pyspark.sql.functions", "spark"), spark, files)
             for stratum, *values, n in once.select("a.*").groupBy(*names).count().toLocalIterator():
                 yield stratum, tuple(values), int(n)
 
     def distinct(self, files: Sequence[Path]) -> int:
-        """Count ids."""
+        """Return the number of distinct ids."""
         with self._session() as spark:
-            # Read apart: files of different documents have different columns.
+            # Only the id is read: files of different documents have different other columns.
             ids = spark.read.schema(f"{ID} binary").parquet(*map(str, files))
             return int(ids.distinct().count())
 
     @contextmanager
     def _session(self) -> Iterator[Any]:
-        sql = needed("pyspark.sql", "spark")
+        sql = optional_module("pyspark.sql", "spark")
         builder = sql.SparkSession.builder.master(self.master).appName("frankly-counts")
         for name, value in {"spark.ui.enabled": "false", **self.options}.items():
             builder = builder.config(name, value)
@@ -71,28 +87,46 @@ class Spark:
 
 
 def _once(functions: Any, spark: Any, files: Sequence[Path]) -> Any:
-    """Return one row per id: the least and the greatest of its rows, `a` and `z`.
+    """Return one row per id: the least (`a`) and the greatest (`z`) of the contents of its rows.
 
-    A task that is repeated after a worker's death gives the same.
+    They differ if the id stands for two reports. Least and greatest do not depend on the order of
+    rows, so a task that is repeated after a worker's death gives the same result.
     """
-    read = spark.read.parquet(*map(str, files))
-    rest = functions.struct(*[name for name in read.columns if name != ID])
-    return read.groupBy(ID).agg(functions.min(rest).alias("a"), functions.max(rest).alias("z"))
+    rows = spark.read.parquet(*map(str, files))
+    contents = functions.struct(*[name for name in rows.columns if name != ID])
+    return rows.groupBy(ID).agg(
+        functions.min(contents).alias("a"),
+        functions.max(contents).alias("z"),
+    )
 
 
 def _spark_cells(functions: Any, layout: Layout) -> Iterator[Any]:
-    """Yield the struct of each cell that every report adds one to; of a report that is not one, only the conflict."""
-    alike = functions.col("a").eqNullSafe(functions.col("z"))
-    yield functions.when(alike, _struct(functions, _REPORT, ALONE, NO_NUMBER, NO_NUMBER, ""))
-    yield functions.when(~alike, _struct(functions, _CONFLICT, ALONE, NO_NUMBER, NO_NUMBER, ""))
+    """Yield the struct of each cell that a report adds one to, pseudo blocks included."""
+    is_one_report = functions.col("a").eqNullSafe(functions.col("z"))
+    # `when` without `otherwise` is NULL, which array_compact drops.
+    yield functions.when(
+        is_one_report,
+        _struct(functions, _REPORT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""),
+    )
+    yield functions.when(
+        ~is_one_report,
+        _struct(functions, _CONFLICT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""),
+    )
     for block, sizes in enumerate(layout.radices):
-        yield _struct(functions, block, ALONE, _spark_column(functions, block) if sizes else NO_NUMBER, NO_NUMBER)
+        symbol = _spark_column(functions, block) if sizes else NO_NUMBER
+        yield _struct(functions, block, NO_BLOCK, symbol, NO_NUMBER)
     for block, other in layout.pairs:
-        yield _struct(functions, block, other, _spark_column(functions, block), _spark_column(functions, other))
+        yield _struct(
+            functions,
+            block,
+            other,
+            _spark_column(functions, block),
+            _spark_column(functions, other),
+        )
 
 
 def _spark_pairs(functions: Any, layout: Layout) -> Iterator[Any]:
-    """Yield, for each set whose positions are counted, the array of the structs of its pairs."""
+    """Yield an array of cells for each set whose pairs of positions are counted."""
     for block in layout.sets:
         yield _spark_pairs_of(functions, block)
 
@@ -100,7 +134,7 @@ def _spark_pairs(functions: Any, layout: Layout) -> Iterator[Any]:
 def _spark_pairs_of(functions: Any, block: int) -> Any:
     column = _spark_column(functions, block)
 
-    def pairs_from(x: Any) -> Any:  # Spark tells what to pass by how many parameters there are
+    def pairs_from(x: Any) -> Any:  # one parameter: with two, Spark would pass the index as well
         later = functions.filter(column, lambda z: z >= x)
         return functions.transform(later, lambda z: _struct(functions, block, block, x, z))
 
@@ -111,17 +145,25 @@ def _spark_column(functions: Any, block: int) -> Any:
     return functions.col(f"a.{block_column(block)}")
 
 
-def _struct(functions: Any, block: int, other: int, symbol: Any, other_symbol: Any, stratum: str | None = None) -> Any:
-    found = functions.col(f"a.{STRATUM}") if stratum is None else functions.lit(stratum)
+def _struct(
+    functions: Any,
+    block: int,
+    other: int,
+    symbol: Any,
+    other_symbol: Any,
+    stratum: str | None = None,
+) -> Any:
+    stratum_column = functions.col(f"a.{STRATUM}") if stratum is None else functions.lit(stratum)
 
-    def whole(value: Any, name: str) -> Any:
+    # One type for all structs: Spark puts only equal types into one array.
+    def int_column(value: Any, name: str) -> Any:
         column = functions.lit(value) if isinstance(value, int) else value
         return column.cast("int").alias(name)
 
     return functions.struct(
-        whole(block, "block"),
-        whole(other, "other"),
-        found.alias("stratum"),
-        whole(symbol, "symbol"),
-        whole(other_symbol, "other_symbol"),
+        int_column(block, "block"),
+        int_column(other, "other"),
+        stratum_column.alias("stratum"),
+        int_column(symbol, "symbol"),
+        int_column(other_symbol, "other_symbol"),
     )

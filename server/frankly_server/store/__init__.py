@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only SQL: tables, one door (`Database`), one class per aggregate."""
+"""Database access: named transactions (`Database`) and one class per table."""
 
 from frankly_server.store.accounts import AccountRow
 from frankly_server.store.api_keys import ApiKeyRow
@@ -8,37 +8,37 @@ from frankly_server.store.backup import BackupBroken, Contents
 from frankly_server.store.backup import restore as restore_backup
 from frankly_server.store.backup import save as save_backup
 from frankly_server.store.backup import verify as read_back
-from frankly_server.store.batches import Batch
+from frankly_server.store.batches import ReleasedBatch
 from frankly_server.store.counts import CountKey, DayKey, Difference, PairKey
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.log import LogEntry
 from frankly_server.store.migrate import downgrade, upgrade
-from frankly_server.store.releases import NOT_TOLD
+from frankly_server.store.releases import WITHHELD_STRATUM
 from frankly_server.store.reports import ReportRow
 from frankly_server.store.statistics import NO_NUMBER, Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow
-from frankly_server.store.whole import Alike
+from frankly_server.store.whole import IdenticalReports
 
 __all__ = [
-    "NOT_TOLD",
     "NO_NUMBER",
+    "WITHHELD_STRATUM",
     "AccountRow",
-    "Alike",
     "ApiKeyRow",
     "AuditEvent",
     "BackupBroken",
-    "Batch",
     "Contents",
     "CountKey",
     "Database",
     "DayKey",
     "Difference",
     "DocumentRow",
+    "IdenticalReports",
     "Layout",
     "LogEntry",
     "PairKey",
+    "ReleasedBatch",
     "ReportRow",
     "StoreUnavailable",
     "SurveyRow",

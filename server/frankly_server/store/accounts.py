@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""People who may sign in."""
+"""Accounts of the people who may sign in to the admin pages."""
 
 from dataclasses import dataclass, field
 
@@ -11,12 +11,16 @@ from frankly_server.store.schema import is_id
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """An account: times are RFC 3339, ``disabled`` and ``locked_until`` None where they do not apply."""
+    """An account.
+
+    Times are RFC 3339. ``disabled`` is None while the account works, ``locked_until`` is None if it
+    was never locked.
+    """
 
     id: str
     organisation: str
     email: str
-    password: str = field(repr=False)
+    password: str = field(repr=False)  # the hash stays out of logs and tracebacks
     role: str
     created: str
     disabled: str | None = None
@@ -24,7 +28,7 @@ class AccountRow:
     locked_until: str | None = None
 
 
-class Accounts:
+class AccountsTable:
     """The `accounts` table within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
@@ -32,20 +36,23 @@ class Accounts:
 
     def by_email(self, email: str) -> AccountRow | None:
         """Return the account with this folded address, or None."""
-        found = self._connection.execute(select(accounts).where(accounts.c.email == email)).mappings().first()
-        return None if found is None else AccountRow(**found)
+        query = select(accounts).where(accounts.c.email == email)
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else AccountRow(**row)
 
     def get(self, account_id: str) -> AccountRow | None:
         """Return the account with this id, or None."""
         if not is_id(account_id):
             return None
-        found = self._connection.execute(select(accounts).where(accounts.c.id == account_id)).mappings().first()
-        return None if found is None else AccountRow(**found)
+        query = select(accounts).where(accounts.c.id == account_id)
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else AccountRow(**row)
 
     def of_organisation(self, organisation: str) -> list[AccountRow]:
         """Return an organisation's accounts, by address."""
-        every = select(accounts).where(accounts.c.organisation == organisation).order_by(accounts.c.email)
-        return [AccountRow(**row) for row in self._connection.execute(every).mappings()]
+        members = accounts.c.organisation == organisation
+        query = select(accounts).where(members).order_by(accounts.c.email)
+        return [AccountRow(**row) for row in self._connection.execute(query).mappings()]
 
     def add(self, row: AccountRow) -> None:
         """Insert a new account."""
@@ -54,4 +61,6 @@ class Accounts:
 
     def change(self, account_id: str, **values: str | int | None) -> None:
         """Set columns of one account."""
-        self._connection.execute(update(accounts).where(accounts.c.id == account_id).values(**values))
+        self._connection.execute(
+            update(accounts).where(accounts.c.id == account_id).values(**values),
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""API keys, known by their hash only."""
+"""API keys: hashes, roles and scopes; the keys themselves are not stored."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,8 @@ from frankly_server.store.standings import MAIN
 class ApiKeyRow:
     """A key: ``hash`` is SHA-256 in hex, times are RFC 3339, ``revoked`` is None while it works.
 
-    organisation : whose surveys it opens. surveys : ids of those it is limited to; empty for all of them.
+    organisation : the owner of the surveys that the key opens. surveys : ids of the surveys that it
+    is limited to; empty if it opens all surveys of the organisation.
     """
 
     prefix: str
@@ -27,7 +28,7 @@ class ApiKeyRow:
     surveys: tuple[str, ...] = ()
 
 
-class ApiKeys:
+class ApiKeysTable:
     """The `api_keys` table within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
@@ -35,21 +36,28 @@ class ApiKeys:
 
     def get(self, prefix: str) -> ApiKeyRow | None:
         """Return the key with this prefix, or None."""
-        found = self._connection.execute(_keys().where(api_keys.c.prefix == prefix)).mappings().first()
-        return None if found is None else _row(found)
+        query = _keys_with_scopes().where(api_keys.c.prefix == prefix)
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else _key(row)
 
     def all(self) -> list[ApiKeyRow]:
         """Return every key, oldest first."""
-        every = _keys().order_by(api_keys.c.created, api_keys.c.prefix)
-        return [_row(row) for row in self._connection.execute(every).mappings()]
+        query = _keys_with_scopes().order_by(api_keys.c.created, api_keys.c.prefix)
+        return [_key(row) for row in self._connection.execute(query).mappings()]
 
     def add(self, row: ApiKeyRow) -> None:
         """Insert a new key."""
         self._connection.execute(
             insert(api_keys).values(
-                prefix=row.prefix, hash=row.hash, role=row.role, label=row.label, created=row.created
+                prefix=row.prefix,
+                hash=row.hash,
+                role=row.role,
+                label=row.label,
+                created=row.created,
             )
         )
+        # No scope row means: main organisation, all surveys.
+        # Keys from before scopes existed have none.
         if row.organisation != MAIN or row.surveys:
             self._connection.execute(
                 insert(key_scopes).values(
@@ -58,19 +66,23 @@ class ApiKeys:
             )
 
     def revoke(self, prefix: str, at: str) -> bool:
-        """Mark a working key as revoked; False if there is none with this prefix."""
+        """Mark a working key as revoked; return False if no working key has this prefix."""
         working = (api_keys.c.prefix == prefix) & api_keys.c.revoked.is_(None)
         return self._connection.execute(update(api_keys).where(working).values(revoked=at)).rowcount == 1
 
 
-def _keys() -> Select[tuple[object, ...]]:
-    """Every key with its scope; one without a row there is the main organisation's, and opens all its surveys."""
+def _keys_with_scopes() -> Select[tuple[object, ...]]:
+    """Return the query of all keys with their scopes.
+
+    The scope columns are NULL for a key without a scope row.
+    """
     return select(api_keys, key_scopes.c.organisation, key_scopes.c.surveys).outerjoin(
         key_scopes, key_scopes.c.prefix == api_keys.c.prefix
     )
 
 
-def _row(found: RowMapping) -> ApiKeyRow:
-    values = dict(found)
-    organisation, surveys = values.pop("organisation"), values.pop("surveys")
-    return ApiKeyRow(**values, organisation=organisation or MAIN, surveys=tuple((surveys or "").split()))
+def _key(row: RowMapping) -> ApiKeyRow:
+    values = dict(row)
+    organisation = values.pop("organisation") or MAIN
+    surveys = (values.pop("surveys") or "").split()
+    return ApiKeyRow(**values, organisation=organisation, surveys=tuple(surveys))

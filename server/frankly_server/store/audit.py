@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people did here: rows are added and read; the database itself refuses to change or delete one."""
+"""Audit trail of staff actions. Rows are added and read.
+
+A trigger refuses to change or delete one.
+"""
 
 from dataclasses import dataclass
 
@@ -10,7 +13,10 @@ from frankly_server.store.people import audit_events
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One thing that somebody did; ``at`` is RFC 3339, ``position`` 0 until it is kept."""
+    """One action of a member of staff.
+
+    ``at`` is RFC 3339, ``position`` is 0 until the event is stored.
+    """
 
     at: str
     organisation: str
@@ -31,14 +37,17 @@ class AuditTrail:
         self._connection.execute(
             insert(audit_events).values(
                 at=event.at, organisation=event.organisation, actor=event.actor, action=event.action,
-                subject=event.subject[:254],
+                subject=event.subject[:254],  # the column's length; a long name must not block the action itself
             )
         )  # fmt: skip
 
     def newest(self, organisation: str, before: int | None, limit: int) -> list[AuditEvent]:
-        """Return an organisation's events, newest first, those before a position if one is given."""
-        wanted = audit_events.c.organisation == organisation
+        """Return at most `limit` events of an organisation, newest first.
+
+        before : return only events at positions below this one (keyset pagination).
+        """
+        condition = audit_events.c.organisation == organisation
         if before is not None:
-            wanted &= audit_events.c.position < before
-        found = select(audit_events).where(wanted).order_by(audit_events.c.position.desc()).limit(limit)
-        return [AuditEvent(**row) for row in self._connection.execute(found).mappings()]
+            condition &= audit_events.c.position < before
+        query = select(audit_events).where(condition).order_by(audit_events.c.position.desc())
+        return [AuditEvent(**row) for row in self._connection.execute(query.limit(limit)).mappings()]

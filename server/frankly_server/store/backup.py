@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups that verify themselves: one zip, the same for SQLite and PostgreSQL, read from one moment of the database.
+"""Backups: one self-verifying zip file of one snapshot, the same for SQLite and PostgreSQL.
 
-A backup holds a JSON line per row and a manifest with the number of rows and the SHA-256 of every table. The same rows
-make the same bytes. It holds what the database holds: noisy reports, hashes of keys and tokens; no signing key.
+A backup holds one JSON line per row, and a manifest with the number of rows and the SHA-256 of
+every table. Equal rows give equal bytes. The contents are those of the database: noisy reports and
+hashes of keys and tokens, but no signing key.
 """
 
 import hashlib
@@ -21,13 +22,14 @@ from frankly_server.store.tables import TABLES
 
 FORMAT: Final = "frankly.backup/1"
 _MANIFEST: Final = "manifest.json"
+# Ceilings for a file of unknown origin: reading stops there instead of filling the memory.
 _MAX_MANIFEST_BYTES: Final = 1 << 20
 _MAX_LINE_BYTES: Final = 32 << 20
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip entry can carry
 
 
 class BackupBroken(FranklyError):
-    """A backup that is not whole, or not of this schema; nothing was changed."""
+    """The backup is incomplete, damaged or of another schema version; the database is unchanged."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__(detail, code="integrity", field=field)
@@ -35,60 +37,76 @@ class BackupBroken(FranklyError):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a backup holds: the schema's version, and per table (rows, SHA-256 of its lines)."""
+    """Contents of a backup: schema version, and (number of rows, SHA-256 of the lines) by table."""
 
     schema: str
     tables: Mapping[str, tuple[int, str]]
 
     @property
     def rows(self) -> int:
-        """How many rows there are in all."""
+        """Return the total number of rows."""
         return sum(n for n, _ in self.tables.values())
 
 
 def save(database: Database, target: BinaryIO) -> Contents:
-    """Write a backup of everything that was committed when it began; writers are not held up.
+    """Write a backup of everything that was committed when it began. Writers do not wait for it.
 
     Raises StoreUnavailable, or BackupBroken if the counts do not follow from the reports.
     """
     database.check()
-    found: dict[str, tuple[int, str]] = {}
-    with database.reading("backup") as tx, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+    digests: dict[str, tuple[int, str]] = {}
+    with (
+        database.reading("backup") as tx,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for name in TABLES:
-            found[name] = _write_table(packed, name, _lines(tx, name))
+            digests[name] = _write_table(archive, name, _lines(tx, name))
         _require_counts(tx)
-        packed.writestr(_entry(_MANIFEST), json.dumps(_manifest(found), indent=1, sort_keys=True))
-    return Contents(SCHEMA_VERSION, found)
+
+        archive.writestr(
+            _entry(_MANIFEST),
+            json.dumps(_manifest(digests), indent=1, sort_keys=True),
+        )
+    return Contents(SCHEMA_VERSION, digests)
 
 
 def verify(source: BinaryIO) -> Contents:
-    """Read a backup to its end and compare it with its own manifest. Raises BackupBroken."""
-    with _opened(source) as packed:
-        contents = _read_manifest(packed)
+    """Read a backup to its end and compare it with its manifest.
+
+    Raises BackupBroken if they differ.
+    """
+    with _opened(source) as archive:
+        contents = _read_manifest(archive)
         for name in contents.tables:
-            for _ in _read_table(packed, name, contents):
+            for _ in _read_table(archive, name, contents):
                 pass
     return contents
 
 
 def restore(database: Database, source: BinaryIO) -> Contents:
-    """Fill an empty database from a backup: all of it, verified row by row afterwards, or nothing.
+    """Fill an empty database from a backup in one transaction, and compare every row afterwards.
 
-    Raises BackupBroken if the database holds rows already, or if the backup is not whole; StoreUnavailable.
+    Raises BackupBroken if the database holds rows already, or if the backup is incomplete or
+    damaged; StoreUnavailable.
     """
     database.check()
-    with _opened(source) as packed, database.transaction("restore") as tx:
-        contents = _read_manifest(packed)
+    with _opened(source) as archive, database.transaction("restore") as tx:
+        contents = _read_manifest(archive)
         if not tx.tables.is_empty():
-            raise BackupBroken("the database holds data already; restore into a new one", "database_url")
+            raise BackupBroken(
+                "the database holds data already; restore into a new one",
+                "database_url",
+            )
         for name in contents.tables:
             try:
-                tx.tables.fill(name, _read_table(packed, name, contents))
+                tx.tables.fill(name, _read_table(archive, name, contents))
             except (StatementError, DBAPIError, ValueError, TypeError, KeyError):
                 raise BackupBroken("a row does not fit its table", name) from None
-        for name, told in contents.tables.items():
-            if _digest(_lines(tx, name)) != told:
-                raise BackupBroken("what was stored differs from the backup", name)
+        # A value that the database stores in another form
+        # (encoding, padding) shows only when it is read back.
+        for name, expected in contents.tables.items():
+            if _digest(_lines(tx, name)) != expected:
+                raise BackupBroken("the stored rows differ from the backup", name)
         _require_counts(tx)
     return contents
 
@@ -112,19 +130,19 @@ def _digest(lines: Iterator[bytes]) -> tuple[int, str]:
     return n, digest.hexdigest()
 
 
-def _write_table(packed: zipfile.ZipFile, name: str, lines: Iterator[bytes]) -> tuple[int, str]:
-    with packed.open(_entry(_member(name)), "w", force_zip64=True) as file:
+def _write_table(archive: zipfile.ZipFile, name: str, lines: Iterator[bytes]) -> tuple[int, str]:
+    with archive.open(_entry(_member(name)), "w", force_zip64=True) as file:
 
-        def written() -> Iterator[bytes]:
+        def write_each() -> Iterator[bytes]:
             for line in lines:
                 file.write(line)
                 yield line
 
-        return _digest(written())
+        return _digest(write_each())
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, _EPOCH)  # no time: the same rows make the same bytes
+    entry = zipfile.ZipInfo(name, _EPOCH)  # a fixed time, so that equal rows give equal bytes
     entry.compress_type = zipfile.ZIP_DEFLATED
     return entry
 
@@ -133,8 +151,8 @@ def _member(name: str) -> str:
     return f"tables/{name}.jsonl"
 
 
-def _manifest(found: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
-    tables = {name: {"rows": n, "sha256": digest} for name, (n, digest) in found.items()}
+def _manifest(digests: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+    tables = {name: {"rows": n, "sha256": digest} for name, (n, digest) in digests.items()}
     return {"format": FORMAT, "schema": SCHEMA_VERSION, "tables": tables}
 
 
@@ -145,30 +163,40 @@ def _opened(source: BinaryIO) -> zipfile.ZipFile:
         raise BackupBroken("this is no backup, or only a part of one") from None
 
 
-def _read_manifest(packed: zipfile.ZipFile) -> Contents:
+def _read_manifest(archive: zipfile.ZipFile) -> Contents:
     try:
-        with packed.open(_MANIFEST) as file:
+        with archive.open(_MANIFEST) as file:
             body = json.loads(file.read(_MAX_MANIFEST_BYTES))
-        contents = Contents(
-            str(body["schema"]), {str(name): (int(t["rows"]), str(t["sha256"])) for name, t in body["tables"].items()}
-        )
+        tables = {str(name): (int(t["rows"]), str(t["sha256"])) for name, t in body["tables"].items()}
+        contents = Contents(str(body["schema"]), tables)
         if body["format"] != FORMAT:
             raise BackupBroken(f"this program reads {FORMAT}", "format")
     except (KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, OSError):
         raise BackupBroken("the manifest is missing or cannot be read", _MANIFEST) from None
     if contents.schema != SCHEMA_VERSION:
-        words = f"the backup has schema {contents.schema}, this program {SCHEMA_VERSION}: restore with its own version"
-        raise BackupBroken(words, "schema")
+        message = (
+            f"the backup has schema {contents.schema}, this program {SCHEMA_VERSION}: restore with its own version"
+        )
+        raise BackupBroken(message, "schema")
     if set(contents.tables) != set(TABLES):
         raise BackupBroken("the backup's tables are not this schema's", "tables")
+    # In the order of foreign keys, not of the manifest: a
+    # row may be filled in only after the row it names.
     return Contents(contents.schema, {name: contents.tables[name] for name in TABLES})
 
 
-def _read_table(packed: zipfile.ZipFile, name: str, contents: Contents) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table; raises BackupBroken at its end if they are not those the manifest tells of."""
+def _read_table(
+    archive: zipfile.ZipFile,
+    name: str,
+    contents: Contents,
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table.
+
+    Raises BackupBroken at the end if they do not match the manifest.
+    """
     digest, n = hashlib.sha256(), 0
     try:
-        with packed.open(_member(name)) as file:
+        with archive.open(_member(name)) as file:
             while line := file.readline(_MAX_LINE_BYTES):
                 n += 1
                 digest.update(line)

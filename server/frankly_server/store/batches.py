@@ -9,8 +9,11 @@ from sqlalchemy import Connection, delete, func, insert, select
 from frankly_server.store.schema import batches, documents
 
 
-class Batch(NamedTuple):
-    """One batch: its release (1, 2, … within the document), stratum, time (UTC, RFC 3339) and number of reports."""
+class ReleasedBatch(NamedTuple):
+    """One batch of `n` reports.
+
+    release : 1, 2, … within the document. released : time of the release, UTC, RFC 3339.
+    """
 
     release: int
     stratum: str
@@ -18,16 +21,22 @@ class Batch(NamedTuple):
     n: int
 
 
-class Batches:
+class BatchesTable:
     """The `batches` table within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, digest: str, release: int, released: str, numbers: Mapping[str, int]) -> None:
-        """Insert the batches of a release: their numbers of reports by stratum."""
+        """Insert the batches of a release; `numbers` is the number of reports by stratum."""
         rows = [
-            {"document": digest, "release": release, "stratum": stratum, "released": released, "n": n}
+            {
+                "document": digest,
+                "release": release,
+                "stratum": stratum,
+                "released": released,
+                "n": n,
+            }
             for stratum, n in sorted(numbers.items())
         ]
         if rows:
@@ -35,18 +44,22 @@ class Batches:
 
     def newest(self, digest: str) -> int:
         """Return the newest release of a document, 0 if there is none."""
-        found = select(func.coalesce(func.max(batches.c.release), 0)).where(batches.c.document == digest)
-        return int(self._connection.execute(found).scalar_one())
+        newest = func.coalesce(func.max(batches.c.release), 0)
+        query = select(newest).where(batches.c.document == digest)
+        return int(self._connection.execute(query).scalar_one())
 
-    def of_document(self, digest: str) -> Sequence[Batch]:
+    def of_document(self, digest: str) -> Sequence[ReleasedBatch]:
         """Return the batches of a document, by release and stratum."""
         columns = batches.c.release, batches.c.stratum, batches.c.released, batches.c.n
-        wanted = select(*columns).where(batches.c.document == digest).order_by(*columns[:2])
-        return [Batch(*row) for row in self._connection.execute(wanted)]
+        query = select(*columns).where(batches.c.document == digest).order_by(*columns[:2])
+        return [ReleasedBatch(*row) for row in self._connection.execute(query)]
 
     def number(self, survey: str) -> int:
-        """Return how many reports of a survey have been released."""
-        of_survey = batches.c.document.in_(select(documents.c.digest).where(documents.c.survey == survey))
+        """Return the number of released reports of a survey."""
+        # Batches name documents only; a survey's batches are those of all its versions.
+        of_survey = batches.c.document.in_(
+            select(documents.c.digest).where(documents.c.survey == survey),
+        )
         total = select(func.coalesce(func.sum(batches.c.n), 0)).where(of_survey)
         return int(self._connection.execute(total).scalar_one())
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of symbols and of pairs of symbols in released batches: all that estimates read.
+"""Counts of symbols and of pairs of symbols in released batches: the only input of most estimates.
 
-What is counted of a report is said in `statistics`. Counts by day hold every block by itself, on the UTC day of the
-release. Pairs of blocks have no days: trends do not need them. All of them can be made again from the reports.
+`statistics` defines which counts a report adds to. Counts by day hold every block by itself, on the
+UTC day of the release. Pairs of blocks have no days, because trends do not need them. All counts
+can be rebuilt from the reports.
 """
 
 from collections import Counter, defaultdict
@@ -16,18 +17,19 @@ from sqlalchemy import Connection, Table, delete, select
 from frankly_server.store.schema import batches, counts, counts_by_day, documents, pair_counts
 from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
 from frankly_server.store.upsert import add_to, driver_of
-from frankly_server.store.whole import Alike, Whole
+from frankly_server.store.whole import IdenticalReports, ReleasedReports
 
 _TABLES: Final = (counts, pair_counts, counts_by_day)
-_CHUNK: Final = 10_000
+_CHUNK: Final = 10_000  # rows per statement: bounds its parameters when a large survey is rebuilt
 _layouts: Final[dict[str, Layout]] = {}  # by digest; documents never change
 
 
 class CountKey(NamedTuple):
-    """What is counted: ``block`` is a position from 0, ``stratum`` as in ReportRow.strata.
+    """Key of a count of one block.
 
-    symbol : a table's symbol, a product's or a small set's as one number; NO_NUMBER stands for all the symbols of a
-    larger set together.
+    block : its position, from 0. stratum : as in ReportRow.strata. symbol : the symbol of a table,
+    or that of a product or a small set as one number. NO_NUMBER stands for all symbols of a larger
+    set together.
     """
 
     document: str
@@ -37,9 +39,10 @@ class CountKey(NamedTuple):
 
 
 class PairKey(NamedTuple):
-    """Symbols of two blocks (block < other) that came together; or two positions in one set, ``other`` being its block.
+    """Key of a count of pairs of symbols of two blocks, or of two positions in one set.
 
-    A position paired with itself is counted whenever the set holds it.
+    Two blocks: block < other. Positions of a set: other = block; a position paired with itself is
+    counted whenever the set holds it.
     """
 
     document: str
@@ -51,10 +54,10 @@ class PairKey(NamedTuple):
 
 
 class DayKey(NamedTuple):
-    """What was released on a day, ``YYYY-MM-DD`` in UTC.
+    """Key of a count of the reports released on one day, ``YYYY-MM-DD`` in UTC.
 
-    symbol, other_symbol : as in CountKey with NO_NUMBER beside it; of a larger set also every pair of positions, as in
-    PairKey.
+    symbol, other_symbol : as in CountKey, with NO_NUMBER as the second; of a larger set also every
+    pair of positions, as in PairKey.
     """
 
     document: str
@@ -66,7 +69,7 @@ class DayKey(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A count that is not what the reports say."""
+    """A stored count (`counted`) that differs from the number of reports (`reports`)."""
 
     key: CountKey | PairKey | DayKey
     counted: int
@@ -75,125 +78,160 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
-    """Counts of some reports; pairs by document, stratum and blocks, so that adding a report is quick."""
+    """Counts of some reports.
+
+    grouped : pairs by (document, stratum, blocks), so that adding a report builds no PairKey per
+    pair.
+    """
 
     singles: Counter[CountKey] = field(default_factory=Counter)
-    grouped: dict[tuple[str, str, Blocks], Counter[Pair]] = field(default_factory=lambda: defaultdict(Counter))
+    grouped: dict[tuple[str, str, Blocks], Counter[Pair]] = field(
+        default_factory=lambda: defaultdict(Counter),
+    )
     by_day: Counter[DayKey] = field(default_factory=Counter)
 
     @property
     def pairs(self) -> dict[PairKey, int]:
-        """By key, as `PairKey` says."""
+        """Return the counts of pairs by PairKey."""
         return {
             PairKey(document, *blocks, stratum, *pair): n
-            for (document, stratum, blocks), found in self.grouped.items()
-            for pair, n in found.items()
+            for (document, stratum, blocks), pair_totals in self.grouped.items()
+            for pair, n in pair_totals.items()
         }
 
     @property
     def tables(self) -> tuple[tuple[Table, Mapping[Any, int]], ...]:
-        """What belongs into which table."""
+        """Return (table, counts by key) for each of the three tables."""
         return ((counts, self.singles), (pair_counts, self.pairs), (counts_by_day, self.by_day))
 
-    def add(self, digest: str, layout: Layout | None, alike: Alike, day: str) -> None:
-        """Count reports that say the same, as their document's layout says."""
-        symbols, stratum, n = alike.symbols, alike.stratum, alike.n
-        numbers = [_plain(symbol) for symbol in symbols] if layout is None else layout.numbers(symbols)
+    def add(self, digest: str, layout: Layout | None, reports: IdenticalReports, day: str) -> None:
+        """Count identical reports; layout : their document's, None if it cannot be read."""
+        symbols, stratum, n = reports.symbols, reports.stratum, reports.n
+        numbers = list(map(_number_of, symbols)) if layout is None else layout.numbers(symbols)
         for block, number in enumerate(numbers):
             self.singles[CountKey(digest, block, stratum, number)] += n
             self.by_day[DayKey(digest, block, stratum, day, number, NO_NUMBER)] += n
         for blocks, pairs in () if layout is None else layout.pairs_of(symbols, numbers):
-            found = dict.fromkeys(pairs, n)
-            self.grouped[digest, stratum, blocks].update(found)
+            pair_totals = dict.fromkeys(pairs, n)
+            self.grouped[digest, stratum, blocks].update(pair_totals)
+            # The shares of a larger set are estimated from its pairs, so trends need them by day.
             if blocks[0] == blocks[1]:
-                self.by_day.update({DayKey(digest, blocks[0], stratum, day, *pair): n for pair in found})
+                self.by_day.update(
+                    {DayKey(digest, blocks[0], stratum, day, *pair): n for pair in pair_totals},
+                )
 
 
-class Counts:
-    """The `batch_counts`, `batch_pair_counts` and `batch_counts_by_day` tables within one transaction."""
+class CountsTables:
+    """The three tables of counts (of symbols, of pairs, by day) within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, survey: str, digest: str, release: int, day: str) -> Mapping[str, int]:
-        """Count the reports of a release, once, in its transaction; return how many there are by stratum."""
+        """Count the reports of a release; return their number by stratum.
+
+        Call this once, in the transaction of the release: a second call would count them twice.
+        """
         tally, layout, numbers = _Tally(), self._layout(digest), Counter[str]()
-        for alike in Whole(self._connection).of_document(survey, digest, release):
-            tally.add(digest, layout, alike, day)
-            numbers[alike.stratum] += alike.n
+        released = ReleasedReports(self._connection)
+        for reports in released.of_document(survey, digest, release):
+            tally.add(digest, layout, reports, day)
+            numbers[reports.stratum] += reports.n
         self._write(tally)
         return numbers
 
     def of_document(self, digest: str) -> Mapping[CountKey, int]:
         """Return the counts of one document."""
-        return self._kept(counts, CountKey, counts.c.document == digest)
+        return self._stored(counts, CountKey, counts.c.document == digest)
 
     def pairs(self, digest: str, block: int, other: int) -> Mapping[PairKey, int]:
-        """Return the counts of pairs of two blocks, or of a set's positions if both are its block; none if not kept."""
-        wanted = pair_counts.c.document == digest, pair_counts.c.block == block, pair_counts.c.other == other
-        return self._kept(pair_counts, PairKey, *wanted)
+        """Return the counts of pairs of two blocks, or of positions of a set if `other` is `block`.
 
-    def by_day(self, digest: str, since: str | None = None, until: str | None = None) -> Mapping[DayKey, int]:
-        """Return what was released day by day, from `since` to `until` (both included), every block by itself."""
-        wanted: list[Any] = [counts_by_day.c.document == digest]
-        wanted += [] if since is None else [counts_by_day.c.day >= since]
-        wanted += [] if until is None else [counts_by_day.c.day <= until]
-        return self._kept(counts_by_day, DayKey, *wanted)
+        The result is empty if these pairs are not counted.
+        """
+        columns = pair_counts.c
+        conditions = columns.document == digest, columns.block == block, columns.other == other
+        return self._stored(pair_counts, PairKey, *conditions)
+
+    def by_day(
+        self,
+        digest: str,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> Mapping[DayKey, int]:
+        """Return the counts by day of release, from `since` to `until` (both included)."""
+        conditions: list[Any] = [counts_by_day.c.document == digest]
+        conditions += [] if since is None else [counts_by_day.c.day >= since]
+        conditions += [] if until is None else [counts_by_day.c.day <= until]
+        return self._stored(counts_by_day, DayKey, *conditions)
 
     def erase(self, digest: str) -> int:
-        """Delete the counts of a document; return how many rows there were."""
-        gone = (self._connection.execute(delete(table).where(table.c.document == digest)) for table in _TABLES)
-        return sum(int(found.rowcount) for found in gone)
+        """Delete the counts of a document; return the number of rows deleted."""
+        deletions = [delete(table).where(table.c.document == digest) for table in _TABLES]
+        return sum(int(self._connection.execute(deletion).rowcount) for deletion in deletions)
 
     def recount(self, survey_id: str) -> list[Difference]:
-        """Compare the counts of a survey with its released reports; an empty list if they agree."""
-        told = self._tally(survey_id)
+        """Return the counts of a survey that differ from its released reports, sorted by key."""
+        tally = self._tally(survey_id)
         differences: list[Difference] = []
-        for (table, found), kind in zip(told.tables, (CountKey, PairKey, DayKey), strict=True):
-            kept: dict[Any, int] = {}
+        for (table, totals), key_type in zip(
+            tally.tables,
+            (CountKey, PairKey, DayKey),
+            strict=True,
+        ):
+            stored: dict[Any, int] = {}
             for digest in self._digests(survey_id):
-                kept |= self._kept(table, kind, table.c.document == digest)
-            differences += _differences(kept, found)
+                stored |= self._stored(table, key_type, table.c.document == digest)
+            differences += _differences(stored, totals)
         return differences
 
     def rebuild(self, survey_id: str) -> int:
-        """Count every released report of a survey again, in place of the counts there were; return how many there are.
+        """Replace a survey's counts by new ones from its reports; return the number of reports.
 
-        Releases wait until the transaction ends; reports that come in do not.
+        Releases wait until the transaction ends. Intake does not wait: pending reports are not
+        counted.
         """
-        if self._connection.dialect.name != "sqlite":  # there a writing transaction is alone anyway
+        if self._connection.dialect.name != "sqlite":  # SQLite has one writer at a time
+            # EXCLUSIVE blocks writers but not readers, so estimates go on with the old counts.
             tables = ", ".join(table.name for table in _TABLES)
             self._connection.exec_driver_sql(f"LOCK TABLE {tables} IN EXCLUSIVE MODE")
-        told = self._tally(survey_id)
+        tally = self._tally(survey_id)
         for digest in self._digests(survey_id):
             self.erase(digest)
-        self._write(told)
-        return sum(n for key, n in told.singles.items() if key.block == 0)
+        self._write(tally)
+        # Every report adds one to block 0, so its counts sum to the number of reports.
+        return sum(n for key, n in tally.singles.items() if key.block == 0)
 
     def _tally(self, survey_id: str) -> _Tally:
-        tally, whole = _Tally(), Whole(self._connection)
+        tally, released = _Tally(), ReleasedReports(self._connection)
         for digest in self._digests(survey_id):
-            wanted = select(batches.c.release, batches.c.released).where(batches.c.document == digest)
-            days = {release: str(released)[:10] for release, released in self._connection.execute(wanted)}
+            query = select(batches.c.release, batches.c.released).where(
+                batches.c.document == digest,
+            )
+            days = {release: str(time)[:10] for release, time in self._connection.execute(query)}
             layout = self._layout(digest)
-            for alike in whole.of_document(survey_id, digest):
-                tally.add(digest, layout, alike, days.get(alike.release, ""))
+            for reports in released.of_document(survey_id, digest):
+                tally.add(digest, layout, reports, days.get(reports.release, ""))
         return tally
 
     def _write(self, tally: _Tally) -> None:
-        for table, found in tally.tables:
-            rows = [{**key._asdict(), "n": n} for key, n in sorted(found.items())]
+        for table, totals in tally.tables:
+            # In the order of keys: two transactions that add to the same rows then cannot deadlock.
+            rows = [{**key._asdict(), "n": n} for key, n in sorted(totals.items())]
             for start in range(0, len(rows), _CHUNK):
                 add_to(*driver_of(self._connection), table, rows[start : start + _CHUNK])
 
-    def _kept(self, table: Table, kind: Any, *wanted: Any) -> dict[Any, int]:
-        columns = [table.c[name] for name in kind._fields]
-        return {kind(*key): n for *key, n in self._connection.execute(select(*columns, table.c.n).where(*wanted))}
+    def _stored(self, table: Table, key_type: Any, *conditions: Any) -> dict[Any, int]:
+        columns = [table.c[name] for name in key_type._fields]
+        query = select(*columns, table.c.n).where(*conditions)
+        return {key_type(*key): n for *key, n in self._connection.execute(query)}
 
     def _layout(self, digest: str) -> Layout | None:
-        """Return what is counted of a document's reports; None if it is not there or broken, which `audit` tells."""
+        """Return a document's layout; None if it is missing or broken, which `audit` reports."""
+        # Two threads may both compute a layout; the results are equal, so no lock is needed.
         if digest not in _layouts:
-            envelope = self._connection.scalar(select(documents.c.envelope).where(documents.c.digest == digest))
+            query = select(documents.c.envelope).where(documents.c.digest == digest)
+            envelope = self._connection.scalar(query)
             try:
                 _layouts[digest] = Layout.read(bytes(envelope or b""))
             except FranklyError:
@@ -201,16 +239,17 @@ class Counts:
         return _layouts[digest]
 
     def _digests(self, survey_id: str) -> list[str]:
-        return list(self._connection.scalars(select(documents.c.digest).where(documents.c.survey == survey_id)))
+        query = select(documents.c.digest).where(documents.c.survey == survey_id)
+        return list(self._connection.scalars(query))
 
 
-def _differences(kept: Mapping[Any, int], told: Mapping[Any, int]) -> Iterable[Difference]:
+def _differences(stored: Mapping[Any, int], recounted: Mapping[Any, int]) -> Iterable[Difference]:
     return [
-        Difference(key, kept.get(key, 0), told.get(key, 0))
-        for key in sorted(kept.keys() | told.keys())
-        if kept.get(key, 0) != told.get(key, 0)
+        Difference(key, stored.get(key, 0), recounted.get(key, 0))
+        for key in sorted(stored.keys() | recounted.keys())
+        if stored.get(key, 0) != recounted.get(key, 0)
     ]
 
 
-def _plain(symbol: Any) -> int:
+def _number_of(symbol: Any) -> int:
     return symbol if type(symbol) is int else NO_NUMBER

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One door to the database, with named transactions."""
+"""Connection pool and named transactions: every statement of the server runs through `Database`."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -12,166 +12,172 @@ from sqlalchemy import Connection, Engine, inspect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from frankly_server.store.accounts import Accounts
-from frankly_server.store.api_keys import ApiKeys
+from frankly_server.store.accounts import AccountsTable
+from frankly_server.store.api_keys import ApiKeysTable
 from frankly_server.store.audit import AuditTrail
-from frankly_server.store.batches import Batches
-from frankly_server.store.counts import Counts
-from frankly_server.store.days import Days
-from frankly_server.store.documents import Documents
+from frankly_server.store.batches import BatchesTable
+from frankly_server.store.counts import CountsTables
+from frankly_server.store.days import DaysTable
+from frankly_server.store.documents import DocumentsTable
 from frankly_server.store.engines import check_durability, make_engine, reading
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.exporting import Exporting
-from frankly_server.store.jobs import Jobs
-from frankly_server.store.log import LogEntries
+from frankly_server.store.jobs import JobsTable
+from frankly_server.store.log import LogEntriesTable
 from frankly_server.store.partitions import Partitions
 from frankly_server.store.releases import Releases
-from frankly_server.store.reports import ReportRow, Reports, insert_pending
+from frankly_server.store.reports import ReportRow, ReportsTable, insert_pending
 from frankly_server.store.schema import SCHEMA_VERSION
-from frankly_server.store.sessions import Sessions
-from frankly_server.store.standings import Standings
-from frankly_server.store.surveys import Surveys
+from frankly_server.store.sessions import SessionsTable
+from frankly_server.store.standings import StandingsTable
+from frankly_server.store.surveys import SurveysTable
 from frankly_server.store.tables import Tables
-from frankly_server.store.tokens import Tokens
-from frankly_server.store.webhooks import Webhooks
-from frankly_server.store.whole import Whole
+from frankly_server.store.tokens import TokensTable
+from frankly_server.store.webhooks import WebhookTables
+from frankly_server.store.whole import ReleasedReports
 
 _log: Final = structlog.get_logger("frankly.store")
 
 
 class Transaction:
-    """What can be done inside one transaction: one attribute per aggregate."""
+    """One open transaction, with one attribute per table or group of tables."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     @cached_property
-    def surveys(self) -> Surveys:
-        """Drafts, by id and by name."""
-        return Surveys(self._connection)
+    def surveys(self) -> SurveysTable:
+        """Drafts of surveys, by id and by name."""
+        return SurveysTable(self._connection)
 
     @cached_property
-    def documents(self) -> Documents:
+    def documents(self) -> DocumentsTable:
         """Published, immutable documents."""
-        return Documents(self._connection)
+        return DocumentsTable(self._connection)
 
     @cached_property
-    def reports(self) -> Reports:
-        """Randomised reports, each kept once."""
-        return Reports(self._connection)
+    def reports(self) -> ReportsTable:
+        """Randomised reports, one row per survey and report id."""
+        return ReportsTable(self._connection)
 
     @cached_property
-    def counts(self) -> Counts:
+    def counts(self) -> CountsTables:
         """The sufficient statistic of every estimate."""
-        return Counts(self._connection)
+        return CountsTables(self._connection)
 
     @cached_property
     def releases(self) -> Releases:
-        """Pending reports into batches."""
+        """Releases, which turn pending reports into batches."""
         return Releases(self._connection)
 
     @cached_property
-    def batches(self) -> Batches:
-        """What was released, and when."""
-        return Batches(self._connection)
+    def batches(self) -> BatchesTable:
+        """Batches of released reports, with the time of their release."""
+        return BatchesTable(self._connection)
 
     @cached_property
-    def whole(self) -> Whole:
-        """Released reports by all that they hold."""
-        return Whole(self._connection)
+    def released_reports(self) -> ReleasedReports:
+        """Released reports, grouped by equal contents."""
+        return ReleasedReports(self._connection)
 
     @cached_property
     def exporting(self) -> Exporting:
-        """Reports by ranges of ids, a page at a time."""
+        """Released reports by ranges of ids, one page at a time."""
         return Exporting(self._connection)
 
     @cached_property
     def partitions(self) -> Partitions:
-        """Surveys whose reports are in a table of their own."""
+        """Partitions of the reports table: surveys whose reports have a table of their own."""
         return Partitions(self._connection)
 
     @cached_property
-    def days(self) -> Days:
+    def days(self) -> DaysTable:
         """Refusals per day and reason."""
-        return Days(self._connection)
+        return DaysTable(self._connection)
 
     @cached_property
-    def log(self) -> LogEntries:
-        """The transparency log: published digests in order, and witnesses' signatures."""
-        return LogEntries(self._connection)
+    def log(self) -> LogEntriesTable:
+        """Transparency log: published digests in order, and witnesses' signatures."""
+        return LogEntriesTable(self._connection)
 
     @cached_property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> TokensTable:
         """Hashes of invite tokens, spent or not."""
-        return Tokens(self._connection)
+        return TokensTable(self._connection)
 
     @cached_property
-    def api_keys(self) -> ApiKeys:
+    def api_keys(self) -> ApiKeysTable:
         """Hashed API keys."""
-        return ApiKeys(self._connection)
+        return ApiKeysTable(self._connection)
 
     @cached_property
-    def standings(self) -> Standings:
-        """Whose surveys are, and their states."""
-        return Standings(self._connection)
+    def standings(self) -> StandingsTable:
+        """Owner, state and stop rule of each survey."""
+        return StandingsTable(self._connection)
 
     @cached_property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> JobsTable:
         """Design jobs."""
-        return Jobs(self._connection)
+        return JobsTable(self._connection)
 
     @cached_property
-    def accounts(self) -> Accounts:
+    def accounts(self) -> AccountsTable:
         """People who may sign in."""
-        return Accounts(self._connection)
+        return AccountsTable(self._connection)
 
     @cached_property
-    def sessions(self) -> Sessions:
-        """Who is signed in."""
-        return Sessions(self._connection)
+    def sessions(self) -> SessionsTable:
+        """Sessions of people who are signed in."""
+        return SessionsTable(self._connection)
 
     @cached_property
     def audit(self) -> AuditTrail:
-        """What people did."""
+        """Audit trail of staff actions."""
         return AuditTrail(self._connection)
 
     @cached_property
-    def webhooks(self) -> Webhooks:
-        """Whom to tell what becomes of surveys, and what is still to be told."""
-        return Webhooks(self._connection)
+    def webhooks(self) -> WebhookTables:
+        """Webhook addresses and their outbox of events."""
+        return WebhookTables(self._connection)
 
     @cached_property
     def tables(self) -> Tables:
-        """Every table as plain rows."""
+        """Rows of every table as JSON values, for backups."""
         return Tables(self._connection)
 
 
 class Database:
     """A pool of connections to one SQLite file or one PostgreSQL database.
 
-    Safe to share between threads. Every statement runs inside a named transaction, whose name shows up in logs.
+    Safe to share between threads. Every statement runs inside a named transaction, whose name shows
+    up in logs.
     """
 
     def __init__(self, database_url: str) -> None:
         self.engine: Engine = make_engine(database_url)
-        # SQLite has one writer at a time: queueing here is fair and instant, its own busy wait sleeps and retries.
-        alone = self.engine.dialect.name == "sqlite"
-        self._writing = threading.Lock() if alone else nullcontext()
+        # SQLite has one writer at a time. Threads queue for it on this
+        # lock and wake at once; SQLite's own busy handler sleeps and
+        # retries. Writers of other processes still meet the busy handler.
+        is_sqlite = self.engine.dialect.name == "sqlite"
+        self._writing = threading.Lock() if is_sqlite else nullcontext()
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[Transaction]:
-        """Run a writing transaction: committed when the block ends, undone when it raises.
+        """Run a writing transaction: commit when the block ends, roll back when it raises.
 
-        Raises StoreUnavailable if the database cannot do it; the caller may try again.
+        Raises StoreUnavailable if the database fails; the caller may try again.
         """
         with self._writing, self._translated(name), self.engine.begin() as connection:
             yield Transaction(connection)
 
     def add_reports(self, rows: Sequence[ReportRow]) -> set[str]:
-        """Do what `Reports.add` does in one statement that is a transaction of its own: one journey, then it is kept.
+        """Insert reports as `ReportsTable.add` does, in one autocommitted statement.
 
-        Raises StoreUnavailable. Reports without tokens need no more, and the usual way costs several times as much.
+        Returns the new ids.
+
+        One round trip to the database is enough for reports without tokens. BEGIN, INSERT and
+        COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
         """
         with (
             self._writing,
@@ -181,49 +187,61 @@ class Database:
             try:
                 return insert_pending(pooled.driver_connection, self.engine.dialect, rows)
             except self._driver_error:
-                pooled.invalidate()  # it may be broken, and nothing has looked
+                # The connection itself may be broken: SQLAlchemy
+                # checks that only for its own statements.
+                pooled.invalidate()
                 raise
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
-        """Run a transaction that only reads, sees one moment, and never waits for writers. Raises StoreUnavailable."""
-        with self._translated(name), self.engine.connect() as plain:
-            connection = reading(plain)
+        """Run a read-only transaction on one snapshot of the database; it never waits for writers.
+
+        Raises StoreUnavailable.
+        """
+        with self._translated(name), self.engine.connect() as pooled:
+            connection = reading(pooled)
             with connection.begin():
                 yield Transaction(connection)
 
     def check(self, *, started: bool = False) -> None:
-        """Refuse to start on a database that may lose reports or has another schema.
+        """Raise UnsafeStore if the database may lose reports or has another schema version.
 
-        started : the program runs already. It then goes on under a newer schema: migrations keep the release before
-        working until its processes have been replaced.
-        Raises UnsafeStore, whose one line says what to do, or StoreUnavailable.
+        started : the program is running already. A newer schema is then accepted, because
+        migrations keep the previous release working until its processes have been replaced. Raises
+        UnsafeStore with one line on what to do, or StoreUnavailable.
         """
-        with self._translated("start"), self.engine.connect() as plain:
-            connection = reading(plain)
+        with self._translated("start"), self.engine.connect() as pooled:
+            connection = reading(pooled)
             check_durability(connection)
-            found = schema_version(connection)
-        if found is None:
+            version = schema_version(connection)
+        if version is None:
             raise UnsafeStore("the database has no tables yet; run `frankly migrate` once")
-        if found != SCHEMA_VERSION and not (started and _is_newer(found)):
+        if version != SCHEMA_VERSION and not (started and _is_newer(version)):
             raise UnsafeStore(
-                f"the database has schema version {found}, this program needs {SCHEMA_VERSION}; "
+                f"the database has schema version {version}, this program needs {SCHEMA_VERSION}; "
                 "run `frankly migrate` with the newest version of the two"
             )
 
     def forget_deleted(self) -> None:
-        """Take what was deleted off the disk: out of SQLite's log, out of PostgreSQL's tables of reports and tokens.
+        """Remove the bytes of deleted rows from the disk.
 
-        Raises StoreUnavailable.
+        On SQLite they are in the write-ahead log, on PostgreSQL in the tables of reports and
+        tokens. Raises StoreUnavailable.
         """
-        # Neither runs inside a transaction, which SQLAlchemy's own connections always open.
-        with self._translated("forget deleted"), closing(self.engine.raw_connection()) as connection:
+        # Checkpoint and VACUUM cannot run inside a transaction,
+        # which SQLAlchemy's own connections always open.
+        with (
+            self._translated("forget deleted"),
+            closing(self.engine.raw_connection()) as connection,
+        ):
             if self.engine.dialect.name == "sqlite":
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return
             driver: Any = connection.driver_connection
             driver.execute("SET statement_timeout = 0")
-            driver.execute("VACUUM (SKIP_LOCKED) reports, tokens")  # whoever else releases does it then
+            # SKIP_LOCKED: a process that holds a lock is
+            # releasing as well, and vacuums when it is done.
+            driver.execute("VACUUM (SKIP_LOCKED) reports, tokens")
             driver.execute("SET statement_timeout = '30s'")
 
     def close(self) -> None:
@@ -235,19 +253,22 @@ class Database:
         try:
             yield
         except (DBAPIError, PoolTimeout, self._driver_error) as error:
-            # The driver's message may quote a row: only its kind is kept.
+            # The driver's message may quote a row, so the log gets the type of the error alone.
             cause = error.orig if isinstance(error, DBAPIError) else error
             _log.warning("transaction failed", transaction=name, error=type(cause).__name__)
             raise StoreUnavailable(name, cause) from None
 
 
 def _is_newer(version: str) -> bool:
-    """Tell whether a version that this program does not know comes after its own: versions are counted."""
+    """Return True if a schema version is later than this program's.
+
+    Versions are consecutive numbers.
+    """
     return version.isascii() and version.isdigit() and int(version) > int(SCHEMA_VERSION)
 
 
 def schema_version(connection: Connection) -> str | None:
-    """Return the schema version a database carries, or None if it has no tables of ours."""
+    """Return the database's schema version, or None if it has no Frankly tables."""
     try:
         if not inspect(connection).has_table("alembic_version"):
             return None

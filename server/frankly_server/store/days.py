@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many reports were refused, by UTC day and reason. No id, no symbol, no finer time."""
+"""Daily counts of refused reports, by UTC day and reason. No id, no symbol, no finer time."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from frankly_server.store.schema import day_counts
 from frankly_server.store.upsert import add_to, driver_of
 
 
-class Days:
+class DaysTable:
     """The `day_counts` table within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
@@ -22,10 +22,12 @@ class Days:
             add_to(*driver_of(self._connection), day_counts, rows)
 
     def erase(self, survey_id: str) -> int:
-        """Delete the counters of a survey; return how many there were."""
-        return int(self._connection.execute(delete(day_counts).where(day_counts.c.survey == survey_id)).rowcount)
+        """Delete the counters of a survey; return the number of rows deleted."""
+        deletion = delete(day_counts).where(day_counts.c.survey == survey_id)
+        return int(self._connection.execute(deletion).rowcount)
 
     def of_survey(self, survey_id: str) -> dict[tuple[str, str], int]:
         """Return (day, event) -> n for one survey."""
-        found = select(day_counts.c.day, day_counts.c.event, day_counts.c.n).where(day_counts.c.survey == survey_id)
-        return {(day, event): n for day, event, n in self._connection.execute(found)}
+        columns = day_counts.c.day, day_counts.c.event, day_counts.c.n
+        query = select(*columns).where(day_counts.c.survey == survey_id)
+        return {(day, event): n for day, event, n in self._connection.execute(query)}

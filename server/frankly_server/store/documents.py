@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published documents: their bytes are written once, never changed, never deleted; signatures can be renewed."""
+"""Published documents: the payload is written once and never changed or deleted.
+
+Signatures can be renewed.
+"""
 
 from dataclasses import dataclass
 
@@ -11,7 +14,10 @@ from frankly_server.store.upsert import insert_new
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """A published version; ``envelope`` is served byte for byte, ``source`` is the digest of its definition."""
+    """A published version of a survey.
+
+    envelope : the signed bytes, served as they are. source : digest of the definition.
+    """
 
     digest: str
     survey: str
@@ -20,7 +26,7 @@ class DocumentRow:
     envelope: bytes
 
 
-class Documents:
+class DocumentsTable:
     """The `documents` table within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
@@ -28,38 +34,50 @@ class Documents:
 
     def get(self, digest: str) -> DocumentRow | None:
         """Return the document with this digest, or None."""
+        # A text that is no digest cannot be bound to the
+        # column; it is refused here, without a query.
         if not is_digest(digest):
             return None
-        found = self._connection.execute(select(documents).where(documents.c.digest == digest)).mappings().first()
-        return None if found is None else DocumentRow(**found)
+        query = select(documents).where(documents.c.digest == digest)
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else DocumentRow(**row)
 
     def latest(self, survey_id: str) -> DocumentRow | None:
         """Return the newest version of a survey, or None if nothing was published."""
         if not is_id(survey_id):
             return None
-        newest = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version.desc()).limit(1)
-        found = self._connection.execute(newest).mappings().first()
-        return None if found is None else DocumentRow(**found)
+        versions = select(documents).where(documents.c.survey == survey_id)
+        newest = versions.order_by(documents.c.version.desc()).limit(1)
+        row = self._connection.execute(newest).mappings().first()
+        return None if row is None else DocumentRow(**row)
 
     def versions(self, survey_id: str) -> list[DocumentRow]:
         """Return every published version of a survey, oldest first."""
         if not is_id(survey_id):
             return []
-        every = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version)
-        return [DocumentRow(**row) for row in self._connection.execute(every).mappings()]
+        query = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version)
+        return [DocumentRow(**row) for row in self._connection.execute(query).mappings()]
 
     def add(self, row: DocumentRow) -> bool:
-        """Insert a newly published document; False if its survey has this version by now, and nothing was inserted."""
-        new = insert_new(self._connection.dialect.name, documents, "version").values(
-            digest=row.digest, survey=row.survey, version=row.version, source=row.source, envelope=row.envelope
+        """Insert a newly published document; return False if its survey has this version already.
+
+        Two processes that publish at once compute the same next version; the second one gets False.
+        """
+        insertion = insert_new(self._connection.dialect.name, documents, "version").values(
+            digest=row.digest,
+            survey=row.survey,
+            version=row.version,
+            source=row.source,
+            envelope=row.envelope,
         )
-        return self._connection.execute(new).first() is not None
+        return self._connection.execute(insertion).first() is not None
 
     def all(self) -> list[DocumentRow]:
         """Return every published version, by survey and version."""
-        every = select(documents).order_by(documents.c.survey, documents.c.version)
-        return [DocumentRow(**row) for row in self._connection.execute(every).mappings()]
+        query = select(documents).order_by(documents.c.survey, documents.c.version)
+        return [DocumentRow(**row) for row in self._connection.execute(query).mappings()]
 
     def renew(self, digest: str, envelope: bytes) -> None:
-        """Replace a document's envelope by one with other signatures over the very same payload."""
-        self._connection.execute(update(documents).where(documents.c.digest == digest).values(envelope=envelope))
+        """Replace a document's envelope by one with other signatures over the same payload."""
+        renewal = update(documents).where(documents.c.digest == digest).values(envelope=envelope)
+        self._connection.execute(renewal)

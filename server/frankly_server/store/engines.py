@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite and PostgreSQL, each set up so that what is committed stays, and checked before anything is promised."""
+"""Database engines for SQLite and PostgreSQL: connection settings and the check of durability."""
 
 import math
 import os
@@ -13,22 +13,29 @@ from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 from frankly_server.store.errors import UnsafeStore
 
 _MODE: Final = "frankly_mode"
+# IMMEDIATE takes SQLite's write lock at once: a transaction that reads
+# before it writes would otherwise fail with SQLITE_BUSY_SNAPSHOT, which no
+# waiting cures, if another one has written in between. REPEATABLE READ gives
+# readers on PostgreSQL one snapshot, which SQLite's readers always have.
 _BEGIN: Final = {
-    "sqlite": {"write": "BEGIN IMMEDIATE", "read": "BEGIN"},  # a reader turned writer could find its snapshot stale
+    "sqlite": {"write": "BEGIN IMMEDIATE", "read": "BEGIN"},
     "postgresql": {"write": "BEGIN", "read": "BEGIN ISOLATION LEVEL REPEATABLE READ"},
 }
-"""How a transaction opens. The drivers open none, so a statement outside of one is a transaction of its own."""
+"""Statement that opens a transaction. The drivers are in autocommit mode and open none."""
 _POOL = {
     "pool_size": 16,
     "max_overflow": 0,
     "pool_timeout": 5,
     "hide_parameters": True,
-    "pool_reset_on_return": None,  # whoever begins a transaction ends it; the drivers begin none
+    # A ROLLBACK on return is not needed: `Database` ends every
+    # transaction that it begins, and the drivers begin none.
+    "pool_reset_on_return": None,
 }
 _BUSY_TIMEOUT_S: Final = 10
 _USED: Final = "frankly_used"
 _FRESH_S: Final = 1.0
-"""A pooled connection used so lately, and since the last was given up, is taken without asking if it still stands."""
+"""Seconds since its last use for which a pooled connection is reused without a ping."""
+# Server-side timeouts: a stuck peer must not hold locks, and so all of intake, for ever.
 _POSTGRESQL_SESSION: Final = (
     "SET lock_timeout = '5s'",
     "SET statement_timeout = '30s'",
@@ -39,7 +46,7 @@ _DURABLE: Final = {"fsync": "on", "full_page_writes": "on"}
 
 
 def make_engine(database_url: str) -> Engine:
-    """Return an engine for ``sqlite:///path`` or ``postgresql://…``; nothing is opened yet.
+    """Return an engine for ``sqlite:///path`` or ``postgresql://…`` without opening a connection.
 
     Raises UnsafeStore for other databases and for SQLite without a file.
     """
@@ -55,28 +62,39 @@ def make_engine(database_url: str) -> Engine:
 
 
 def reading(connection: Connection) -> Connection:
-    """Return the connection set up for a transaction that only reads and sees one moment of the database."""
+    """Return the connection with its next transactions set to read-only mode on one snapshot."""
     return connection.execution_options(**{_MODE: "read"})
 
 
 def check_durability(connection: Connection) -> None:
-    """Raise UnsafeStore unless this database keeps what it has acknowledged through a power loss."""
+    """Raise UnsafeStore unless committed transactions of this database survive a power loss."""
     if connection.dialect.name == "sqlite":
-        if int(_scalar(connection, "PRAGMA synchronous")) < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
-            raise UnsafeStore("this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk")
+        synchronous = int(_scalar(connection, "PRAGMA synchronous"))
+        # 2 is FULL. SQLite silently keeps another journal
+        # mode on file systems without shared memory.
+        if synchronous < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
+            raise UnsafeStore(
+                "this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk",
+            )
         return
-    for setting, wanted in _DURABLE.items():
-        if _scalar(connection, f"SHOW {setting}") != wanted:
-            raise UnsafeStore(f"PostgreSQL runs with {setting}=off and could lose accepted reports; turn it on")
+    for setting, required in _DURABLE.items():
+        if _scalar(connection, f"SHOW {setting}") != required:
+            raise UnsafeStore(
+                f"PostgreSQL runs with {setting}=off and could lose accepted reports; turn it on",
+            )
     if _scalar(connection, "SHOW synchronous_commit") == "off":
-        raise UnsafeStore("PostgreSQL runs with synchronous_commit=off and could lose accepted reports; turn it on")
+        raise UnsafeStore(
+            "PostgreSQL runs with synchronous_commit=off and could lose accepted reports; turn it on",
+        )
 
 
 def _parse(database_url: str) -> URL:
     try:
         url = make_url(database_url)
     except ArgumentError:
-        raise UnsafeStore("the database URL cannot be read; write sqlite:///path or postgresql://host/name") from None
+        raise UnsafeStore(
+            "the database URL cannot be read; write sqlite:///path or postgresql://host/name",
+        ) from None
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "sqlite+pysqlite"):
@@ -91,16 +109,23 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _make_private(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
-        # Made before SQLite would make it readable for everybody; its WAL takes over the mode. A file that is there is
-        # never opened: closing it would drop every lock this process has on it (POSIX), and the next process to close
-        # the database would take itself for the last one and remove the log under us.
+        # SQLite would create the file readable for all users; its write-ahead
+        # log inherits the file's mode. O_EXCL: an existing file must never be
+        # opened here. Closing it would drop every POSIX lock of this process on
+        # it. Another process that closes the database would then take itself for
+        # the last one and delete the write-ahead log while this process uses it.
         with suppress(OSError):
             os.close(os.open(arguments[0], os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions are opened above, not by the driver's guess
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+        connection.isolation_level = None  # autocommit: `_begin` opens transactions, not the driver
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "secure_delete=ON",
+        ):
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
@@ -109,7 +134,9 @@ def _sqlite(url: URL) -> Engine:
 def _postgresql(url: URL) -> Engine:
     engine = create_engine(url, connect_args={"connect_timeout": 5, "autocommit": True}, **_POOL)
 
-    @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy itself stumbles over another encoding
+    # insert=True: before SQLAlchemy's own listener, which
+    # fails on another encoding with an obscure error.
+    @event.listens_for(engine, "connect", insert=True)
     def _connect(connection: Any, _record: Any) -> None:
         if connection.info.parameter_status("server_encoding") != "UTF8":
             raise UnsafeStore(
@@ -119,30 +146,32 @@ def _postgresql(url: URL) -> Engine:
             for statement in _POSTGRESQL_SESSION:
                 cursor.execute(statement)
 
-    given_up = -math.inf
+    last_failure = -math.inf
 
     @event.listens_for(engine, "invalidate")
-    def _doubt(_connection: Any, _record: Any, _error: Any) -> None:
-        nonlocal given_up  # what ended one may have ended them all
-        given_up = time.monotonic()
+    def _note_failure(_connection: Any, _record: Any, _error: Any) -> None:
+        # A restart of the server ends all connections:
+        # after one failure every older one is pinged first.
+        nonlocal last_failure
+        last_failure = time.monotonic()
 
     @event.listens_for(engine, "checkin")
-    def _note(_connection: Any, record: Any) -> None:
+    def _note_use(_connection: Any, record: Any) -> None:
         record.info[_USED] = time.monotonic()
 
     @event.listens_for(engine, "checkout")
-    def _look(connection: Any, record: Any, _proxy: Any) -> None:
-        # A journey to the database that transactions close after each other need not pay for: one of them would notice.
+    def _ping_if_stale(connection: Any, record: Any, _proxy: Any) -> None:
+        # Instead of SQLAlchemy's pool_pre_ping, which costs every transaction one more round trip.
         now = time.monotonic()
         used = record.info.get(_USED, now)
-        if (used <= given_up or now - used >= _FRESH_S) and not _answers(engine, connection):
+        if (used <= last_failure or now - used >= _FRESH_S) and not _is_alive(engine, connection):
             raise InvalidatePoolError
 
     return engine
 
 
-def _answers(engine: Engine, connection: Any) -> bool:
-    """Tell whether the database is still at the other end."""
+def _is_alive(engine: Engine, connection: Any) -> bool:
+    """Return True if the database answers on this connection."""
     try:
         return bool(engine.dialect.do_ping(connection))
     except engine.dialect.loaded_dbapi.Error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the store says when it cannot answer; never a driver's own words, which may quote a row."""
+"""Errors of the store. They never quote a driver's message, because that may quote a row."""
 
 from typing import Final
 
@@ -15,13 +15,14 @@ _HINTS: Final = {
     "does not exist": "it knows no such user or database",
     "timeout expired": "nothing answers at its address in time",
 }
-"""What drivers say when a database cannot be opened, before any row is read -> the same in words for the operator."""
+"""Part of a driver's message, when a database cannot be opened -> hint for the operator."""
 
 
 class StoreUnavailable(FranklyError):
-    """The database is down, locked, full or out of connections: 503, and the same bytes may be sent again.
+    """The database is down, locked, full or out of connections: 503, may be sent again.
 
-    hint : why it cannot be opened, for whoever runs the server; empty if that is not known. Never sent to clients.
+    hint : for the operator, the reason why the database cannot be opened; empty if the reason is
+    not known. The hint is never sent to clients.
     """
 
     problem = Problem.UNAVAILABLE
@@ -32,13 +33,13 @@ class StoreUnavailable(FranklyError):
             code=Problem.UNAVAILABLE.code,
         )
         self.transaction = transaction
-        # Errors with a state come from within a session: their words may quote a row.
-        said = str(cause) if getattr(cause, "sqlstate", None) is None else ""
-        self.hint = next((hint for words, hint in _HINTS.items() if words in said), "")
+        # An error with an SQLSTATE comes from an open session, so its message may quote a row.
+        message = str(cause) if getattr(cause, "sqlstate", None) is None else ""
+        self.hint = next((hint for pattern, hint in _HINTS.items() if pattern in message), "")
 
 
 class UnsafeStore(FranklyError):
-    """The database may not be used as it is set up: the server refuses to start, with one line that says why."""
+    """The database is set up in an unsafe way; the server prints the reason and does not start."""
 
     problem = Problem.UNSAFE_SETTING
 

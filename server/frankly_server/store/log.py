@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transparency log's entries, in the order of publication, and what witnesses said about its heads."""
+"""Entries of the transparency log in order of publication, and witnesses' signatures on heads."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from frankly_server.store.schema import documents, is_digest, log_cosignatures, 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One logged document: where it stands, its digest, its survey and version."""
+    """One logged document: its position (from 0), digest, survey and version."""
 
     position: int
     document: str
@@ -18,40 +18,56 @@ class LogEntry:
     version: int
 
 
-class LogEntries:
-    """The tables `log_entries` and `log_cosignatures` within one transaction; entries are only ever added."""
+class LogEntriesTable:
+    """The tables `log_entries` and `log_cosignatures` within one transaction.
+
+    Entries are only ever added.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def append(self, document: str) -> int:
-        """Add a published document's digest at the end; return its position. Appending waits for other appends."""
-        if self._connection.dialect.name == "postgresql":  # SQLite has one writer at a time
+        """Append a published document's digest; return its position.
+
+        Concurrent appends wait for each other.
+        """
+        # Positions have no gaps, so two transactions must not
+        # read the same size. SQLite has one writer anyway.
+        if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql("LOCK TABLE log_entries IN EXCLUSIVE MODE")
         position = self.size()
         self._connection.execute(insert(log_entries).values(position=position, document=document))
         return position
 
     def size(self) -> int:
-        """Return how many entries there are."""
-        return int(self._connection.execute(select(func.count()).select_from(log_entries)).scalar_one())
+        """Return the number of entries."""
+        return int(
+            self._connection.execute(select(func.count()).select_from(log_entries)).scalar_one(),
+        )
 
     def position(self, document: str) -> int | None:
-        """Return where a document stands, None if it is not logged."""
+        """Return the position of a document, None if it is not logged."""
         if not is_digest(document):
             return None
-        found = select(log_entries.c.position).where(log_entries.c.document == document)
-        return self._connection.execute(found).scalar()
+        query = select(log_entries.c.position).where(log_entries.c.document == document)
+        return self._connection.execute(query).scalar()
 
     def digests(self, start: int) -> list[str]:
         """Return the digests from position `start` on."""
-        later = select(log_entries.c.document).where(log_entries.c.position >= start).order_by(log_entries.c.position)
-        return list(self._connection.execute(later).scalars())
+        position = log_entries.c.position
+        query = select(log_entries.c.document).where(position >= start).order_by(position)
+        return list(self._connection.execute(query).scalars())
 
     def entries(self, start: int, limit: int) -> list[LogEntry]:
         """Return at most `limit` entries from position `start` on."""
         joined = (
-            select(log_entries.c.position, log_entries.c.document, documents.c.survey, documents.c.version)
+            select(
+                log_entries.c.position,
+                log_entries.c.document,
+                documents.c.survey,
+                documents.c.version,
+            )
             .join(documents, documents.c.digest == log_entries.c.document)
             .where(log_entries.c.position >= start)
             .order_by(log_entries.c.position)
@@ -60,17 +76,22 @@ class LogEntries:
         return [LogEntry(**row) for row in self._connection.execute(joined).mappings()]
 
     def cosign(self, size: int, key_id: str, line: str) -> None:
-        """Keep a witness' newest signature line on the head of this size."""
+        """Store a witness' signature line on the head of this size, replacing its previous one."""
+        # One line per witness and size: a witness that signs again replaces its line.
         same = (log_cosignatures.c.size == size) & (log_cosignatures.c.key_id == key_id)
         self._connection.execute(delete(log_cosignatures).where(same))
-        self._connection.execute(insert(log_cosignatures).values(size=size, key_id=key_id, line=line))
+        self._connection.execute(
+            insert(log_cosignatures).values(size=size, key_id=key_id, line=line),
+        )
 
     def cosignatures(self, size: int) -> dict[str, str]:
         """Return key id -> signature line for the head of this size."""
-        found = select(log_cosignatures.c.key_id, log_cosignatures.c.line).where(log_cosignatures.c.size == size)
-        return {row.key_id: row.line for row in self._connection.execute(found.order_by(log_cosignatures.c.key_id))}
+        columns = log_cosignatures.c.key_id, log_cosignatures.c.line
+        query = select(*columns).where(log_cosignatures.c.size == size).order_by(columns[0])
+        return {row.key_id: row.line for row in self._connection.execute(query)}
 
     def cosigned_sizes(self, limit: int = 100) -> list[int]:
-        """Return the largest sizes that any witness has signed, largest first."""
-        sizes = select(log_cosignatures.c.size).distinct().order_by(log_cosignatures.c.size.desc()).limit(limit)
-        return list(self._connection.execute(sizes).scalars())
+        """Return the `limit` largest sizes that any witness has signed, largest first."""
+        sizes = select(log_cosignatures.c.size).distinct()
+        largest = sizes.order_by(log_cosignatures.c.size.desc()).limit(limit)
+        return list(self._connection.execute(largest).scalars())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bring a database to the schema this code needs, or back."""
+"""Schema migrations: upgrade a database to the version this program needs, or downgrade it."""
 
 import threading
 from collections.abc import Callable
@@ -16,34 +16,41 @@ from frankly_server.store.database import Database, schema_version
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 
 _HERE: Final = Path(__file__).resolve()
-# Alembic keeps its context in module globals: one run at a time in a process. Other processes wait in the database.
-_ALONE: Final = threading.Lock()
+# Alembic keeps its context in module globals, so a process may run one migration at a time.
+# Other processes wait for a lock in the database (migrations/env.py).
+_ALEMBIC_LOCK: Final = threading.Lock()
 
 
 def migrations_folder() -> Path:
-    """Return the migration scripts: inside the installed package, or at the top of the checkout."""
+    """Return the folder of the migration scripts: in the package, or at the top of a checkout."""
     packaged = _HERE.parents[1] / "migrations"
     return packaged if packaged.is_dir() else _HERE.parents[3] / "migrations"
 
 
 def migration_config(connection: Connection | None = None) -> Config:
-    """Return Alembic's configuration, without any file, for work on `connection`."""
+    """Return Alembic's configuration for `connection`; no configuration file is read."""
     config = Config()
+    # Alembic's options go through configparser, which would interpolate a % in the path.
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
 
 def upgrade(database: Database, revision: str = "head") -> str | None:
-    """Bring the schema forward to `revision`; return the version reached. Running it again changes nothing.
+    """Upgrade the schema to `revision`; return the version reached.
 
-    Raises UnsafeStore if the database carries a version these scripts do not know, StoreUnavailable if it is down.
+    Running it again changes nothing.
+
+    Raises UnsafeStore if the database has a version that these scripts do not know,
+    StoreUnavailable if it is down.
     """
     return _run(database, lambda config: command.upgrade(config, revision))
 
 
 def downgrade(database: Database, revision: str = "base") -> str | None:
-    """Take the schema back to `revision`, dropping what later versions added; return the version reached.
+    """Downgrade the schema to `revision`, dropping what later versions added.
+
+    Returns the version reached.
 
     Raises as `upgrade` does.
     """
@@ -52,7 +59,7 @@ def downgrade(database: Database, revision: str = "base") -> str | None:
 
 def _run(database: Database, step: Callable[[Config], None]) -> str | None:
     try:
-        with _ALONE, database.engine.connect() as connection:
+        with _ALEMBIC_LOCK, database.engine.connect() as connection:
             step(migration_config(connection))
             return schema_version(connection)
     except CommandError:

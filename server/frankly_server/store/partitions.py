@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey's reports in a table of their own on PostgreSQL, which goes at once when the survey is erased.
+"""Partitions of the reports table on PostgreSQL: dropping a survey's partition erases it at once.
 
-`reports` is partitioned by survey. Partitions live in a schema of their own; without one of its own a survey's reports
-are in the default partition, like those of all small surveys. SQLite has one table.
+`reports` is partitioned by survey. Partitions are in a separate schema. A survey without a
+partition of its own has its reports in the default partition, as all small surveys do. SQLite has
+one table.
 """
 
 from typing import Final
@@ -15,7 +16,9 @@ from frankly_server.store.schema import is_id
 
 SCHEMA: Final = "frankly_reports"
 DEFAULT: Final = f"{SCHEMA}.reports_default"
-_NAMES: Final = text("SELECT tablename FROM pg_tables WHERE schemaname = :schema AND tablename LIKE 'survey\\_%'")
+_NAMES: Final = text(
+    "SELECT tablename FROM pg_tables WHERE schemaname = :schema AND tablename LIKE 'survey\\_%'",
+)
 
 
 class Partitions:
@@ -26,72 +29,85 @@ class Partitions:
 
     @property
     def supported(self) -> bool:
-        """Whether this kind of database has partitions."""
+        """Return True if this kind of database has partitions."""
         return self._connection.dialect.name == "postgresql"
 
     def surveys(self) -> set[str]:
-        """Return the ids of the surveys that have a partition of their own; none on SQLite."""
+        """Return the ids of the surveys that have a partition of their own.
+
+        Returns An empty set on SQLite.
+        """
         if not self.supported:
             return set()
-        return {name.removeprefix("survey_") for name in self._connection.scalars(_NAMES, {"schema": SCHEMA})}
+        names = self._connection.scalars(_NAMES, {"schema": SCHEMA})
+        return {name.removeprefix("survey_") for name in names}
 
     def make(self, survey: str) -> bool:
-        """Give a survey (its id) a partition of its own and move its reports there; False if it has one.
+        """Make a partition for a survey (its id) and move its reports there.
 
-        Reports of any survey that come meanwhile wait: do it before a survey is large, or while it is paused.
+        Returns False if it has one.
+
+        Reports of all surveys wait meanwhile. Do this while the survey is small or paused.
         Raises InvalidInput(unsupported) on SQLite.
         """
         if not self.supported:
-            words = "only PostgreSQL has partitions; SQLite keeps everything in one file"
-            raise InvalidInput(Problem.UNSUPPORTED, words, "database_url")
+            message = "only PostgreSQL has partitions; SQLite keeps everything in one file"
+            raise InvalidInput(Problem.UNSUPPORTED, message, "database_url")
         if survey in self.surveys():
             return False
-        own = _table(survey)
+        partition = _table(survey)
+        # The lock keeps writers out between INSERT and DELETE;
+        # readers still see the reports in their old place.
         for statement in (
             "SET LOCAL statement_timeout = 0",
             "LOCK TABLE reports IN SHARE ROW EXCLUSIVE MODE",
-            f"CREATE TABLE {own} (LIKE reports INCLUDING ALL)",
-            f"INSERT INTO {own} SELECT * FROM {DEFAULT} WHERE survey = '\\x{survey}'",  # noqa: S608 - hex digits
+            f"CREATE TABLE {partition} (LIKE reports INCLUDING ALL)",
+            f"INSERT INTO {partition} SELECT * FROM {DEFAULT} WHERE survey = '\\x{survey}'",  # noqa: S608 - hex digits
             f"DELETE FROM {DEFAULT} WHERE survey = '\\x{survey}'",  # noqa: S608
-            f"ALTER TABLE reports ATTACH PARTITION {own} FOR VALUES IN ('\\x{survey}')",
+            f"ALTER TABLE reports ATTACH PARTITION {partition} FOR VALUES IN ('\\x{survey}')",
         ):
             self._connection.exec_driver_sql(statement)
         return True
 
     def hold(self, survey: str) -> None:
-        """Wait for reports that are on their way, and let none in until the transaction ends: before erasing.
+        """Wait for running inserts of reports, then block new ones until this transaction ends.
 
-        Reports of other surveys wait as well, and are refused for the moment (503, to be sent again) once they have
-        waited five seconds, unless the survey has a partition of its own, which `empty` holds by itself. On SQLite a
-        writing transaction is alone anyway.
+        Call this before erasing a survey. Reports of other surveys wait as well; after five seconds
+        (lock_timeout) they are refused with 503, to be sent again. If the survey has a partition of
+        its own nothing waits here, because `empty` locks it. On SQLite there is one writer at a
+        time anyway.
         """
         if not self.supported:
             return
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        # One at a time: a partition that is seen here is still there when it is dropped.
+        # One erasure at a time: a partition that is listed here still exists when `empty` drops it.
         self._connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('frankly erase'))")
         if survey not in self.surveys():
             self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN SHARE ROW EXCLUSIVE MODE")
 
     def empty(self, survey: str) -> int | None:
-        """Remove all reports of a survey with its partition; return how many there were, None without a partition.
+        """Drop a survey's partition; return the number of its reports, None if it has no partition.
 
-        Dropping takes no longer for a billion reports than for one; counting them first does, and keeps nobody waiting:
-        reports that come meanwhile go too, uncounted. Later ones are kept in the default partition.
+        The time to drop it does not depend on the number of reports. The time to count them does,
+        but counting blocks no one; reports that arrive meanwhile are deleted too and not counted.
+        Reports that arrive later are stored in the default partition.
         """
         if survey not in self.surveys():
             return None
-        own = _table(survey)
+        partition = _table(survey)
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        n = int(self._connection.exec_driver_sql(f"SELECT count(*) FROM {own}").scalar_one())  # noqa: S608
-        # The parent first, as readers and writers do: the other way round they would wait for each other for ever.
+        count = f"SELECT count(*) FROM {partition}"  # noqa: S608 - hex digits
+        n = int(self._connection.exec_driver_sql(count).scalar_one())
+        # Lock the parent first, as readers and writers do:
+        # the opposite order could deadlock with them.
         self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN ACCESS EXCLUSIVE MODE")
-        self._connection.exec_driver_sql(f"DROP TABLE {own}")
+        self._connection.exec_driver_sql(f"DROP TABLE {partition}")
         return n
 
 
 def _table(survey: str) -> str:
-    """Return the name of a survey's partition; the id becomes a part of statements, so it must be hex digits."""
+    """Return the name of a survey's partition."""
+    # The id becomes part of SQL statements, so anything but hex digits is refused.
     if not is_id(survey):
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "a survey id is 32 hexadecimal digits", "survey")
     return f"{SCHEMA}.survey_{survey}"

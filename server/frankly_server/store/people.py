@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables behind the admin pages: accounts, sessions, audit trail, jobs, and what surveys and keys belong to.
+"""Tables of the admin pages: accounts, sessions, audit trail, jobs, owners of surveys and keys.
 
-None of them holds anything about a respondent. They stand beside the older tables and change none of them, so that the
-release before this one keeps working on the same database. A survey or key without a row here is the main
-organisation's.
+None of them holds anything about a respondent. A survey or an API key without a row here belongs to
+the main organisation: these tables came later than `surveys` and `api_keys` and do not change them,
+so that the previous release keeps working on the same database.
 """
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Integer, String, Table, Text, UniqueConstraint

@@ -1,33 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Releases: pending reports become batches, and only then are they counted (ADR 0020).
 
-A batch is all pending reports of one cell (document × stratum) at the moment of a release, at least `step` of them. It
-never changes, and no later report joins it. Whatever the server tells of reports is a sum over whole batches.
+A batch is all pending reports of one cell (document × stratum) at the moment of a release, at least
+`step` of them. It never changes, and no later report joins it. Every figure that the server
+publishes about reports is a sum over complete batches.
 """
 
 from typing import Any, Final
 
 from sqlalchemy import Connection, func, select, text
 
-from frankly_server.store.batches import Batches
-from frankly_server.store.counts import Counts
+from frankly_server.store.batches import BatchesTable
+from frankly_server.store.counts import CountsTables
 
-NOT_TOLD: Final = ""
-"""Stratum of the reports that were too few in their own cells when their document closed."""
+WITHHELD_STRATUM: Final = ""
+"""Stratum of reports that were too few in their own cells when their document closed."""
 
 _PENDING: Final = "survey = :survey AND document = :document AND release IS NULL"
 _FULL_CELL: Final = "SELECT strata FROM {} GROUP BY strata HAVING count(*) >= :step"
-_REST: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDING})"  # noqa: S608 - parts of ours
-# PostgreSQL keeps rows in the order in which they were written, each with the number of its transaction. All pending
-# rows, released or not, and all tokens spent since are therefore written anew in an order that tells nothing. One
-# statement: a cell is judged by the rows that were moved. SQLite keeps rows in the order of their keys.
+_REMAINDER: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDING})"  # noqa: S608 - constants only
+# PostgreSQL stores rows in the order in which they were written, each with its transaction number
+# (xmin). That would reveal the order of arrival. So all pending rows, released or not, and all
+# tokens spent since the last release are deleted and inserted again in the order of their random
+# keys. One statement does both, so that a cell's size is taken from exactly the rows that are
+# moved. SQLite stores rows in the order of their keys.
 _RELEASE: Final = {
     "postgresql": f"""
         WITH moved AS (DELETE FROM reports WHERE {_PENDING} RETURNING id, symbols, strata)
         INSERT INTO reports (survey, id, document, symbols, strata, release)
         SELECT :survey, id, :document, symbols, strata,
                CASE WHEN strata IN ({_FULL_CELL.format("moved")}) THEN CAST(:release AS integer) END
-        FROM moved ORDER BY id""",  # noqa: S608 - parts of ours; values travel as parameters
+        FROM moved ORDER BY id""",  # noqa: S608 - constants only; values are parameters
     "sqlite": f"""
         UPDATE reports SET release = :release
         WHERE {_PENDING} AND strata IN ({_FULL_CELL.format(f"reports WHERE {_PENDING}")})""",  # noqa: S608
@@ -47,35 +50,49 @@ class Releases:
         self._connection = connection
 
     def release(self, survey: str, digest: str, step: int, released: str, *, is_over: bool) -> int:
-        """Release the pending reports of a document; return how many, 0 also if another process is doing so.
+        """Release the pending reports of a document; return how many were released.
 
-        is_over : no report can come any more, so that what is left is released without its stratum, or deleted
-        uncounted if it is less than a step altogether. released : the time, UTC, RFC 3339.
+        Returns 0 if another process is releasing this document. is_over : no report can arrive any
+        more. The remaining reports are then released without their stratum, or deleted uncounted if
+        there are fewer than `step` of them in all cells together. released : the time, UTC, RFC
+        3339.
         """
-        dialect, batches = self._connection.dialect.name, Batches(self._connection)
+        dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
         if dialect == "postgresql" and not self._locked(digest):
             return 0
-        document, release = bytes.fromhex(digest.removeprefix("sha256:")), batches.newest(digest) + 1
-        values = {"survey": bytes.fromhex(survey), "document": document, "release": release, "step": step}
+        document = bytes.fromhex(digest.removeprefix("sha256:"))
+        release = batches.newest(digest) + 1
+        values = {
+            "survey": bytes.fromhex(survey),
+            "document": document,
+            "release": release,
+            "step": step,
+        }
         self._run(_RELEASE[dialect], values)
         if is_over:
-            self._release_rest(values)
+            self._release_remainder(values)
         self._run(_SETTLE[dialect], values)
-        numbers = Counts(self._connection).add(survey, digest, release, released[:10])
+        numbers = CountsTables(self._connection).add(survey, digest, release, released[:10])
         batches.add(digest, release, released, numbers)
         return sum(numbers.values())
 
     def _locked(self, digest: str) -> bool:
-        """Tell whether nobody else releases this document; on SQLite, whoever writes is alone."""
+        """Return True if no other transaction is releasing this document.
+
+        SQLite has one writer anyway.
+        """
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        locked = select(func.pg_try_advisory_xact_lock(func.hashtextextended(f"release {digest}", 0)))
+        locked = select(
+            func.pg_try_advisory_xact_lock(func.hashtextextended(f"release {digest}", 0)),
+        )
         return bool(self._connection.scalar(locked))
 
-    def _release_rest(self, values: dict[str, Any]) -> None:
-        # Each statement counts what it changes: a report that is stored in between stays for the next release.
-        self._run(f"DELETE FROM reports WHERE {_REST} < :step", values)  # noqa: S608
-        told = values | {"stratum": NOT_TOLD}
-        self._run(f"UPDATE reports SET release = :release, strata = :stratum WHERE {_REST} >= :step", told)  # noqa: S608
+    def _release_remainder(self, values: dict[str, Any]) -> None:
+        # Each statement counts the rows that it changes itself. A report stored between the two
+        # waits for the next release.
+        self._run(f"DELETE FROM reports WHERE {_REMAINDER} < :step", values)  # noqa: S608
+        withheld = f"UPDATE reports SET release = :release, strata = :stratum WHERE {_REMAINDER} >= :step"  # noqa: S608
+        self._run(withheld, values | {"stratum": WITHHELD_STRATUM})
 
     def _run(self, statement: str, values: dict[str, Any]) -> Any:
         return self._connection.execute(text(statement), values)

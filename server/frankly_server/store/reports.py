@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised reports: one row per (survey, id), the first one kept; pending until a release counts it."""
+"""Randomised reports: one row per (survey, id), never overwritten.
+
+Pending until a release counts it.
+"""
 
 import json
 from collections.abc import Sequence
@@ -15,15 +18,17 @@ from frankly_server.store.schema import reports
 from frankly_server.store.upsert import add_new, driver_of
 
 _COLUMNS = (reports.c.survey, reports.c.id, reports.c.document, reports.c.symbols, reports.c.strata)
-# One statement, so that no report is stored after the transaction that closes its survey.
+# Checked in the statement that inserts: a separate SELECT could see an open survey that another
+# transaction closes before the INSERT.
 _OPEN = "NOT EXISTS (SELECT 1 FROM survey_standings WHERE survey_standings.survey = x.survey AND state <> 'open')"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """All that is kept of a report, but for its release.
+    """The stored contents of a report, without its release.
 
-    symbols : one per block, as they travelled. strata : canonical JSON, empty if the survey has none.
+    symbols : one per block, in the JSON form of the report. strata : canonical JSON, empty if the
+    survey has no public questions.
     """
 
     survey: str
@@ -36,49 +41,56 @@ class ReportRow:
         return "ReportRow(…)"  # symbols stay out of logs and tracebacks
 
 
-class Reports:
+class ReportsTable:
     """The `reports` table within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, rows: Sequence[ReportRow]) -> set[str]:
-        """Insert reports with distinct ids as pending; return the ids that were new, of surveys that are open."""
+        """Insert reports with distinct ids as pending; return the ids that were inserted.
+
+        A report is not inserted if its id is taken or its survey is not open.
+        """
         return insert_pending(*driver_of(self._connection), rows)
 
     def take_back(self, survey_id: str, ids: Sequence[str]) -> None:
         """Delete reports that this transaction inserted."""
         if ids:
-            self._connection.execute(delete(reports).where(reports.c.survey == survey_id, reports.c.id.in_(ids)))
+            inserted = (reports.c.survey == survey_id) & reports.c.id.in_(ids)
+            self._connection.execute(delete(reports).where(inserted))
 
     def get_many(self, survey_id: str, ids: Sequence[str]) -> dict[str, ReportRow]:
         """Return the stored reports with these ids, pending or released."""
         if not ids:
             return {}
-        found = select(*_COLUMNS).where(reports.c.survey == survey_id, reports.c.id.in_(ids))
-        return {row.id: _row(*row) for row in self._connection.execute(found)}
+        query = select(*_COLUMNS).where(reports.c.survey == survey_id, reports.c.id.in_(ids))
+        return {row.id: _row(*row) for row in self._connection.execute(query)}
 
     def accepted(self, survey_id: str) -> int:
-        """Return how many reports a survey has, pending ones included: never tell it but in bands."""
-        found = select(func.count()).select_from(reports).where(reports.c.survey == survey_id)
-        return int(self._connection.execute(found).scalar_one())
+        """Return the number of a survey's reports, pending or not: publish it only in bands."""
+        query = select(func.count()).select_from(reports).where(reports.c.survey == survey_id)
+        return int(self._connection.execute(query).scalar_one())
 
     def erase(self, survey_id: str) -> int:
-        """Delete every report of a survey; return how many there were."""
+        """Delete every report of a survey; return their number."""
         if (dropped := Partitions(self._connection).empty(survey_id)) is not None:
             return dropped
-        return int(self._connection.execute(delete(reports).where(reports.c.survey == survey_id)).rowcount)
+        deletion = delete(reports).where(reports.c.survey == survey_id)
+        return int(self._connection.execute(deletion).rowcount)
 
 
 def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> set[str]:
-    """Insert reports as `Reports.add` does, on a connection of the database's driver."""
-    # Sorted: two overlapping batches then take their locks in one order and cannot deadlock.
+    """Insert reports as `ReportsTable.add` does, on a connection of the database's driver."""
+    # Sorted: two requests with overlapping ids then take
+    # their locks in one order and cannot deadlock.
     values = [_values(row) for row in sorted(rows, key=attrgetter("id"))]
     return set(add_new(driver, dialect, reports, values, "id", where=_OPEN))
 
 
 def symbols_text(symbols: Sequence[SymbolJson]) -> str:
-    """Return symbols as they are stored: canonical JSON without its brackets. They hold whole numbers and hex alone."""
+    """Return symbols as they are stored: canonical JSON without the outer brackets."""
+    # Symbols hold integers and hex digits only, so no text needs escaping.
     return ",".join(
         str(y) if type(y) is int else f'"{y}"' if isinstance(y, str) else f"[{symbols_text(y)}]"  # type: ignore[arg-type]
         for y in symbols
@@ -86,8 +98,13 @@ def symbols_text(symbols: Sequence[SymbolJson]) -> str:
 
 
 def _values(row: ReportRow) -> dict[str, str]:
-    symbols = symbols_text(row.symbols)
-    return {"survey": row.survey, "id": row.id, "document": row.document, "symbols": symbols, "strata": row.strata}
+    return {
+        "survey": row.survey,
+        "id": row.id,
+        "document": row.document,
+        "symbols": symbols_text(row.symbols),
+        "strata": row.strata,
+    }
 
 
 def _row(survey: str, report_id: str, document: str, symbols: str, strata: str) -> ReportRow:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables, once. What is not a column here is not kept: no time, address, order or agent beside a report.
+"""Tables of surveys, documents, reports and counts.
 
-Constraint names follow one convention, so that migrations can name what they drop.
+No column holds a report's time, address, order or agent.
+
+Constraint names follow one convention, so that migrations can name the constraints they drop.
 """
 
 import re
@@ -27,9 +29,12 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 
 SCHEMA_VERSION: Final = "0009"
-"""The migration this code was written for; the server starts on no other."""
+"""The migration that this program needs; the server starts on no other version."""
 SUPERSEDED: Final = frozenset({"counts", "pair_counts", "counts_by_day"})
-"""Tables of the release before, for its servers during an upgrade: always empty. The next migration drops them."""
+"""Tables of the previous release, for its servers during an upgrade: always empty.
+
+The next migration drops them.
+"""
 
 metadata = MetaData(
     naming_convention={
@@ -48,22 +53,22 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
 def is_id(text: str) -> bool:
-    """Tell whether `text` can name a survey or report; anything else matches no row and is not asked for."""
+    """Return True if `text` has the form of a survey's or report's id; other texts match no row."""
     return _ID.fullmatch(text) is not None
 
 
 def is_name(text: str) -> bool:
-    """Tell whether `text` can be a survey's name."""
+    """Return True if `text` has the form of a survey's name."""
     return _NAME.fullmatch(text) is not None
 
 
 def is_digest(text: str) -> bool:
-    """Tell whether `text` can name a document."""
+    """Return True if `text` has the form of a document's digest."""
     return _DIGEST.fullmatch(text) is not None
 
 
 class HexBytes(TypeDecorator[str]):
-    """Lower-case hex in Python, raw bytes on disk: half the size of every key of the largest table."""
+    """Lower-case hex in Python, raw bytes on disk, which halves every key of the largest table."""
 
     impl = LargeBinary
     cache_ok = True
@@ -131,8 +136,9 @@ log_cosignatures = Table(
     CheckConstraint("size >= 0", name="size"),
 )
 
-# No foreign keys below: they would lock the one documents row that every reporter shares. Documents are never deleted,
-# and intake has just read the row; `recount` finds anything that does not belong.
+# No foreign keys below: on PostgreSQL every insert of a report would lock the one `documents` row
+# that all reports of a survey share. Documents are never deleted, intake has read the row before it
+# inserts, and `recount` finds rows that do not belong.
 reports = Table(
     "reports",
     metadata,

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is signed in: hashes of tokens, never the tokens."""
+"""Sessions of people who are signed in: hashes of the cookies' tokens, never the tokens."""
 
 from sqlalchemy import Connection, delete, insert, select
 
 from frankly_server.store.people import sessions
 
 
-class Sessions:
-    """The `sessions` table within one transaction. Times are RFC 3339 texts, which sort as times do."""
+class SessionsTable:
+    """The `sessions` table within one transaction.
+
+    Times are RFC 3339 texts, which sort as times do.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def add(self, token_hash: str, account_id: str, expires: str) -> None:
         """Insert a new session."""
-        self._connection.execute(insert(sessions).values(hash=token_hash, account=account_id, expires=expires))
+        values = {"hash": token_hash, "account": account_id, "expires": expires}
+        self._connection.execute(insert(sessions).values(values))
 
     def account(self, token_hash: str, now: str) -> str | None:
-        """Return whose session this is, or None if there is none or it has expired."""
-        wanted = (sessions.c.hash == token_hash) & (sessions.c.expires > now)
-        return self._connection.execute(select(sessions.c.account).where(wanted)).scalar()
+        """Return the account id of a session, or None if the session is unknown or has expired."""
+        # Compared as texts: RFC 3339 in UTC with equal precision sorts as time does.
+        valid = (sessions.c.hash == token_hash) & (sessions.c.expires > now)
+        return self._connection.execute(select(sessions.c.account).where(valid)).scalar()
 
     def end(self, token_hash: str) -> None:
         """Delete one session."""
@@ -30,5 +35,5 @@ class Sessions:
         self._connection.execute(delete(sessions).where(sessions.c.account == account_id))
 
     def forget(self, now: str) -> None:
-        """Delete what has expired."""
+        """Delete expired sessions."""
         self._connection.execute(delete(sessions).where(sessions.c.expires <= now))

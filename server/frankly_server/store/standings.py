@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a survey is, and what its admin has said of it since it was published."""
+"""Owner, state (open, paused, closed, archived) and stop rule of each survey."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,12 +9,17 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from frankly_server.store.people import standings
 
 MAIN: Final = "main"
-"""The organisation of everything that was made without naming one."""
+"""The organisation that owns every survey and API key made without naming one."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandingRow:
-    """organisation : its name. state : open, paused, closed or archived. stop_reports : close at so many, or None."""
+    """Standing of a survey.
+
+    organisation : name of its owner. state : open, paused, closed or archived. stop_reports :
+    number of released reports at which the survey closes, or None. stop_margin : the margin from
+    which that number was computed, as a decimal text, or None.
+    """
 
     organisation: str = MAIN
     state: str = "open"
@@ -22,38 +27,42 @@ class StandingRow:
     stop_margin: str | None = None
 
 
-# Written once: every transaction that keeps reports asks it.
+# Built once, because SQLAlchemy would otherwise construct
+# it anew in every transaction that reads a standing.
 _OF_SURVEY: Final = select(*(standings.c[name] for name in StandingRow.__slots__)).where(
-    standings.c.survey == bindparam("wanted")
+    standings.c.survey == bindparam("survey_id")
 )
 
 
-class Standings:
-    """The `survey_standings` table within one transaction; a survey without a row is the main organisation's, open."""
+class StandingsTable:
+    """The `survey_standings` table within one transaction.
+
+    A survey without a row is open and belongs to the main organisation.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def get(self, survey_id: str) -> StandingRow:
         """Return a survey's standing."""
-        found = self._connection.execute(_OF_SURVEY, {"wanted": survey_id}).first()
-        return StandingRow() if found is None else StandingRow(*found)
+        row = self._connection.execute(_OF_SURVEY, {"survey_id": survey_id}).first()
+        return StandingRow() if row is None else StandingRow(*row)
 
     def every(self, survey_id: str | None = None) -> dict[str, StandingRow]:
-        """Return standings by survey id, of one survey or of all that have a row."""
-        wanted = select(standings)
+        """Return standings by survey id: of one survey, or of all surveys that have a row."""
+        query = select(standings)
         if survey_id is not None:
-            wanted = wanted.where(standings.c.survey == survey_id)
-        found = {}
-        for row in self._connection.execute(wanted).mappings():
+            query = query.where(standings.c.survey == survey_id)
+        rows_by_survey = {}
+        for row in self._connection.execute(query).mappings():
             values = dict(row)
             name = values.pop("survey")
-            found[name] = StandingRow(**values)
-        return found
+            rows_by_survey[name] = StandingRow(**values)
+        return rows_by_survey
 
     def put(self, survey_id: str, row: StandingRow) -> None:
         """Set a survey's standing."""
         values = {name: getattr(row, name) for name in StandingRow.__slots__}
-        changed = self._connection.execute(update(standings).where(standings.c.survey == survey_id).values(values))
-        if changed.rowcount == 0:
+        change = update(standings).where(standings.c.survey == survey_id).values(values)
+        if self._connection.execute(change).rowcount == 0:
             self._connection.execute(insert(standings).values(survey=survey_id, **values))

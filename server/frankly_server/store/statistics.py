@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is counted of a report, by its document alone: all that estimates and two-way tables need, merging by addition.
+"""Counts that a report adds to (sufficient statistics), decided by its document alone.
 
-- A table's symbol, a product's as one number (row-major), a small set's (unary, subset) as its bit mask: once.
-- A larger set's members: every pair of positions it holds, a position with itself included.
-- Two blocks of tables or products: their pair of symbols, for cross-tabs.
+They merge by addition.
 
-A report writes at most one row a block, MOST_SET_ROWS for its sets, and MOST_PAIRS for pairs of blocks. What lies
-beyond is not counted, for the document as a whole and known beforehand: it is read from the reports instead.
+- One number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
+  small set (unary, subset).
+- Of a larger set: every pair of positions that it holds, a position paired with itself included.
+- Of two blocks that are tables or products: their pair of symbols, for cross-tabs.
+
+A report adds to at most one count per block, MOST_SET_ROWS for its sets, and MOST_PAIRS for pairs
+of blocks. Blocks and pairs beyond these limits are not counted at all; estimates of them read the
+reports instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,33 +24,40 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism
 
 NO_NUMBER: Final = -1
-"""Stands for all the symbols together of a block whose symbols are no numbers."""
+"""Symbol of the one count of a block whose symbols have no numbers: all its symbols together."""
 
-# What is stored follows from these: changing one needs a migration that counts again.
+# The stored counts follow from these limits: changing one needs a migration that counts again.
 MOST_MASKED: Final = 10
-"""Answers of which the sets themselves are counted, 2^10 at most: the likeliest shares need them whole."""
+"""Largest number of answers of a set that is counted by its bit mask (2^10 counts).
+
+The maximum-likelihood shares need these counts; pairs of positions do not suffice.
+"""
 MOST_SET_ROWS: Final = 64 * 65 // 2
-"""Pairs of positions a report's sets hold at most: one unary question of 64 choices, the most a question has."""
+"""Largest number of pairs in all sets of one report: one unary question of 64 choices."""
 MOST_PAIRS: Final = 16 * 15 // 2
-"""Pairs of blocks: all pairs of the first 16."""
+"""Largest number of pairs of blocks that are counted: all pairs of 16 blocks."""
 MOST_CELLS: Final = 64 * 64
-"""Symbols of one block times symbols of the other: two questions of 64 choices."""
+"""Largest product of the numbers of symbols of two counted blocks: two questions of 64 choices."""
 MOST_SYMBOLS: Final = 1 << 20
-"""Symbols of a product; estimates of larger ones are refused anyway (`estimate.decoder.MAX_CELLS`)."""
+"""Largest number of symbols of a counted product.
+
+`estimate.decoder.MAX_CELLS` refuses larger ones.
+"""
 
 Symbols = Sequence[Any]
 Blocks = tuple[int, int]
-"""(block, later block), or twice the block of a set."""
+"""(block, later block), or (block, block) for the positions of a set."""
 Pair = tuple[int, int]
-"""Symbols of the two blocks; two positions in a set, the smaller first."""
+"""Symbols of the two blocks, or two positions in a set with the smaller first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What is counted of one document's reports.
+    """Counts that one document's reports add to.
 
-    radices : per block the sizes of a number's parts (one unless it is a product), empty if its symbols are no
-    numbers. sets : blocks whose pairs of positions are counted. pairs : pairs of blocks (i < j) whose symbols are.
+    radices : per block, the sizes of the digits of its numbers (one digit unless the block is a
+    product); empty if its symbols have no numbers. sets : blocks whose pairs of positions are
+    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted.
     """
 
     radices: tuple[tuple[int, ...], ...]
@@ -58,15 +69,16 @@ class Layout:
         """Return the layout of a document."""
         mechanisms = [block.mechanism for block in document.blocks]
         radices = tuple(_radices(mechanism) for mechanism in mechanisms)
-        sets, left = [], MOST_SET_ROWS
+        sets, remaining_rows = [], MOST_SET_ROWS
         for i, mechanism in enumerate(mechanisms):
-            if not radices[i] and is_set(mechanism) and (rows := _most_pairs(mechanism)) <= left:
+            if not radices[i] and is_set(mechanism) and (rows := _pairs_held(mechanism)) <= remaining_rows:
                 sets.append(i)
-                left -= rows
-        numbers = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]
-        # By the later block: what is counted of the first blocks does not depend on how many follow.
-        every = sorted(combinations(numbers, 2), key=lambda pair: (pair[1], pair[0]))
-        small = [(i, j) for i, j in every if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
+                remaining_rows -= rows
+        numbered = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]
+        # Sorted by the later block: which pairs of the first blocks are counted does not depend on
+        # the number of blocks after them.
+        pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
+        small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
         return cls(radices, tuple(sets), tuple(small[:MOST_PAIRS]))
 
     @classmethod
@@ -75,25 +87,35 @@ class Layout:
         return cls.of(SurveyDocument.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload))
 
     def covers(self, blocks: Sequence[int]) -> bool:
-        """Tell whether what estimates over these blocks together need is counted."""
+        """Return True if joint estimates of these blocks can be computed from counts alone."""
         if len(blocks) == 1:
             return bool(self.radices[blocks[0]]) or blocks[0] in self.sets
         return tuple(blocks) in self.pairs
 
     def numbers(self, symbols: Symbols) -> list[int]:
-        """Return one number per block for symbols in their JSON form; NO_NUMBER where there is none."""
+        """Return one number per block for symbols in JSON form.
+
+        NO_NUMBER for a block without numbers.
+        """
         return [_number(sizes, symbol) for sizes, symbol in zip(self.radices, symbols, strict=True)]
 
     def parts(self, block: int, number: int) -> tuple[int, ...]:
-        """Return the parts that a number of this block was made of: one per factor of a product, else itself."""
-        found = []
+        """Return the digits of a block's number: one per factor of a product, else itself."""
+        digits = []
         for size in reversed(self.radices[block]):
-            number, part = divmod(number, size)
-            found.append(part)
-        return tuple(reversed(found))
+            number, digit = divmod(number, size)
+            digits.append(digit)
+        return tuple(reversed(digits))
 
-    def pairs_of(self, symbols: Symbols, numbers: Sequence[int]) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
-        """Yield (block, other block) and every pair in them that these symbols, of these `numbers`, add one to."""
+    def pairs_of(
+        self,
+        symbols: Symbols,
+        numbers: Sequence[int],
+    ) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
+        """Yield the pairs that one report counts in, by (block, other block).
+
+        `numbers` are its symbols' numbers.
+        """
         for i in self.sets:
             yield (i, i), combinations_with_replacement(members(symbols[i]), 2)
         for i, j in self.pairs:
@@ -101,23 +123,23 @@ class Layout:
 
 
 def is_set(mechanism: Mechanism) -> bool:
-    """Tell whether a symbol of this mechanism is a set of answers."""
+    """Return True if a symbol of this mechanism is a set of answers."""
     return not isinstance(mechanism, DenseMechanism | ProductMechanism)
 
 
 def is_masked(mechanism: Mechanism) -> bool:
-    """Tell whether a symbol is a set of so few answers that it is counted whole, by its bit mask."""
+    """Return True if a symbol is a set of at most MOST_MASKED answers, counted by its bit mask."""
     return is_set(mechanism) and mechanism.answers <= MOST_MASKED
 
 
 def members(symbol: str) -> list[int]:
-    """Return the positions a set in its JSON form holds, the least first."""
-    mask, found = int(symbol, 16), []
+    """Return the positions that a set in JSON form holds, in increasing order."""
+    mask, positions = int(symbol, 16), []
     while mask:
-        lowest = mask & -mask
-        found.append(lowest.bit_length() - 1)
+        lowest = mask & -mask  # the lowest set bit
+        positions.append(lowest.bit_length() - 1)
         mask ^= lowest
-    return found
+    return positions
 
 
 def _radices(mechanism: Mechanism) -> tuple[int, ...]:
@@ -130,9 +152,13 @@ def _radices(mechanism: Mechanism) -> tuple[int, ...]:
     return ()
 
 
-def _most_pairs(mechanism: Mechanism) -> int:
-    most = mechanism.size if isinstance(mechanism, SubsetMechanism) else mechanism.answers
-    return most * (most + 1) // 2
+def _pairs_held(mechanism: Mechanism) -> int:
+    """Return the largest number of pairs of positions in one set.
+
+    All sets of a subset mechanism have one size.
+    """
+    size = mechanism.size if isinstance(mechanism, SubsetMechanism) else mechanism.answers
+    return size * (size + 1) // 2
 
 
 def _number(sizes: Sequence[int], symbol: Any) -> int:
@@ -142,7 +168,8 @@ def _number(sizes: Sequence[int], symbol: Any) -> int:
         return symbol
     if isinstance(symbol, str):
         return int(symbol, 16)
+    # Mixed radix, the first factor most significant: the row-major order of `ProductMechanism`.
     number = 0
-    for size, part in zip(sizes, symbol, strict=True):
-        number = number * size + int(part)
+    for size, digit in zip(sizes, symbol, strict=True):
+        number = number * size + int(digit)
     return number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drafts of surveys."""
+"""Drafts of surveys: the definition that the next version is published from."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class SurveyRow:
     definition: str
 
 
-class Surveys:
+class SurveysTable:
     """The `surveys` table within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
@@ -25,15 +25,18 @@ class Surveys:
 
     def get(self, survey_id: str) -> SurveyRow | None:
         """Return the survey with this id (32 hex digits), or None."""
+        # Ids come from URLs: a text that is not hex could not be bound to the column.
         if not is_id(survey_id):
             return None
-        return _row(self._connection.execute(select(surveys).where(surveys.c.id == survey_id)).mappings().first())
+        query = select(surveys).where(surveys.c.id == survey_id)
+        return _row(self._connection.execute(query).mappings().first())
 
     def by_name(self, name: str) -> SurveyRow | None:
         """Return the survey with this name, or None."""
         if not is_name(name):
             return None
-        return _row(self._connection.execute(select(surveys).where(surveys.c.name == name)).mappings().first())
+        query = select(surveys).where(surveys.c.name == name)
+        return _row(self._connection.execute(query).mappings().first())
 
     def all(self) -> list[SurveyRow]:
         """Return every survey, by name."""
@@ -42,12 +45,14 @@ class Surveys:
 
     def add(self, row: SurveyRow) -> None:
         """Insert a new survey."""
-        self._connection.execute(insert(surveys).values(id=row.id, name=row.name, definition=row.definition))
+        values = {"id": row.id, "name": row.name, "definition": row.definition}
+        self._connection.execute(insert(surveys).values(values))
 
     def redefine(self, survey_id: str, definition: str) -> None:
-        """Replace the draft; published documents are not touched."""
-        self._connection.execute(update(surveys).where(surveys.c.id == survey_id).values(definition=definition))
+        """Replace the draft; published documents do not change."""
+        change = update(surveys).where(surveys.c.id == survey_id).values(definition=definition)
+        self._connection.execute(change)
 
 
-def _row(found: RowMapping | None) -> SurveyRow | None:
-    return None if found is None else SurveyRow(**found)
+def _row(row: RowMapping | None) -> SurveyRow | None:
+    return None if row is None else SurveyRow(**row)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every table as plain rows, in the order of their keys: for backups, which must not depend on the kind of database."""
+"""Rows of every table as JSON values, sorted by key, for backups of SQLite and PostgreSQL."""
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from frankly_server.store.schema import metadata
 
 _CHUNK: Final = 1000
 TABLES: Final[Mapping[str, Table]] = {table.name: table for table in metadata.sorted_tables}
-"""By name; a table comes after those its foreign keys name."""
+"""Tables by name; a table comes after the tables that its foreign keys name."""
 
 Row = dict[str, Any]
 
@@ -24,26 +24,36 @@ class Tables:
         self._connection = connection
 
     def rows(self, name: str) -> Iterator[Row]:
-        """Yield every row of a table as JSON values, by key: the order of arrival is not told."""
+        """Yield every row of a table as JSON values, in the order of the primary key.
+
+        Random keys hide the order of arrival, which the order of storage could reveal.
+        """
         table = TABLES[name]
-        every = select(table).order_by(*table.primary_key.columns).execution_options(yield_per=_CHUNK)
-        for row in self._connection.execute(every).mappings():
-            yield {key: _plain(value) for key, value in row.items()}
+        query = select(table).order_by(*table.primary_key.columns)
+        rows = self._connection.execute(query.execution_options(yield_per=_CHUNK))
+        for row in rows.mappings():
+            yield {key: _to_json(value) for key, value in row.items()}
 
     def fill(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Insert rows that `rows` gave; SQLAlchemy's own errors pass where they do not fit."""
-        left = iter(rows)
-        while chunk := [{key: _stored(value) for key, value in row.items()} for row in islice(left, _CHUNK)]:
+        """Insert rows as `rows` yields them.
+
+        SQLAlchemy's errors pass through if a row does not fit.
+        """
+        values = ({key: _from_json(value) for key, value in row.items()} for row in rows)
+        while chunk := list(islice(values, _CHUNK)):
             self._connection.execute(insert(TABLES[name]), chunk)
 
     def is_empty(self) -> bool:
-        """Tell whether no table holds a row."""
-        return not any(self._connection.scalar(select(func.count()).select_from(table)) for table in TABLES.values())
+        """Return True if no table holds a row."""
+        counts = (select(func.count()).select_from(table) for table in TABLES.values())
+        return not any(self._connection.scalar(count) for count in counts)
 
 
-def _plain(value: Any) -> Any:
-    return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes | memoryview) else value
+def _to_json(value: Any) -> Any:
+    if isinstance(value, bytes | memoryview):
+        return {"base64": base64.b64encode(value).decode()}
+    return value
 
 
-def _stored(value: Any) -> Any:
+def _from_json(value: Any) -> Any:
     return base64.b64decode(value["base64"], validate=True) if isinstance(value, dict) else value

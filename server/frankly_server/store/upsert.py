@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``INSERT … ON CONFLICT`` in the two dialects that have it, in the driver's own words: what every report runs.
+"""``INSERT … ON CONFLICT`` for SQLite and PostgreSQL, run directly on the driver.
 
-SQLAlchemy's core compiles, types and wraps each execution, which costs several times what a database takes for one
-row. Statements are made of names of ours alone; values travel as parameters, and errors are translated as ever.
+Every report passes here. SQLAlchemy's core compiles, types and wraps each execution, which costs
+several times what a database takes for one row. Statements consist of our own table and column
+names. Values are always parameters. `Database` translates the driver's errors as it does
+SQLAlchemy's.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,65 +16,88 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 Row = Mapping[str, Any]
 _CHUNK: Final = 1000
-"""Rows of one statement on SQLite, which takes a limited number of values."""
+"""Rows of one statement on SQLite, which limits the number of parameters."""
 
 
 @cache
 def insert_new(dialect: str, table: Table, returning: str) -> Any:
-    """Return an insert of SQLAlchemy's core that leaves an existing row as it is, and returns a column of a new one."""
+    """Return an INSERT that skips existing keys and returns one column of each new row."""
     insert: Any = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return insert(table).on_conflict_do_nothing().returning(table.c[returning])
 
 
 def driver_of(connection: Connection) -> tuple[Any, Dialect]:
-    """Return what `add_new` and `add_to` work on."""
+    """Return the driver's connection and the dialect, as `add_new` and `add_to` take them."""
     return connection.connection.driver_connection, connection.dialect
 
 
 def add_new(
-    driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row], returning: str, where: str = "true"
+    driver: Any,
+    dialect: Dialect,
+    table: Table,
+    rows: Sequence[Row],
+    returning: str,
+    where: str = "true",
 ) -> list[Any]:
-    """Insert rows, leaving existing keys as they are; return one column, as it is in Python, of each row that was new.
+    """Insert rows and skip existing keys; return one column of each new row, converted to Python.
 
-    The rows have the same columns. They should be in the order of their keys: transactions that meet then cannot
-    deadlock. where : a condition on each row, called x.
+    The rows have the same columns and should be sorted by key: concurrent transactions then cannot
+    deadlock. where : a condition in SQL on each row, which is called x.
     """
     tail = f" WHERE {where} ON CONFLICT DO NOTHING RETURNING {returning}"
-    back = _back(dialect, table, returning)
-    return [back(value) for done in _insert(driver, dialect, table, rows, tail) for (value,) in done.fetchall()]
+    to_python = _result_converter(dialect, table, returning)
+    cursors = _insert(driver, dialect, table, rows, tail)
+    return [to_python(value) for cursor in cursors for (value,) in cursor.fetchall()]
 
 
 def add_to(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row]) -> None:
-    """Insert rows in their order; where a key exists, add the new ``n`` to the old."""
+    """Insert rows in their order; where a key exists, add the new ``n`` to the stored one."""
     keys = ", ".join(column.name for column in table.primary_key.columns)
+    # WHERE true: after a SELECT without WHERE, SQLite's parser takes ON for a join condition.
     tail = f" WHERE true ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
     for _ in _insert(driver, dialect, table, rows, tail):
         pass
 
 
-def _insert(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row], tail: str) -> Iterator[Any]:
-    """Run one insert on PostgreSQL, one for every _CHUNK rows on SQLite; yield the driver's cursors."""
-    names, sqlite = tuple(rows[0]) if rows else (), dialect.name == "sqlite"
-    size = _CHUNK if sqlite else len(rows) or 1
-    binds = _binds(dialect, table, names)
+def _insert(
+    driver: Any,
+    dialect: Dialect,
+    table: Table,
+    rows: Sequence[Row],
+    tail: str,
+) -> Iterator[Any]:
+    """Run one INSERT on PostgreSQL, one for every _CHUNK rows on SQLite.
+
+    Yields the driver's cursors.
+    """
+    names, is_sqlite = tuple(rows[0]) if rows else (), dialect.name == "sqlite"
+    size = _CHUNK if is_sqlite else len(rows) or 1
+    converters = _bind_converters(dialect, table, names)
     for start in range(0, len(rows), size):
-        part = rows[start : start + size]
-        columns = [[bind(row[name]) for row in part] for name, bind in binds]
-        if sqlite:
+        chunk = rows[start : start + size]
+        columns = [[convert(row[name]) for row in chunk] for name, convert in converters]
+        if is_sqlite:
             values = tuple(value for row in zip(*columns, strict=True) for value in row)
-            head = _marks(table, names, len(part))
+            head = _values_clause(table, names, len(chunk))
         else:
-            values, head = tuple(map(array, columns)), _arrays(table, names)
+            # One array per column: the text of the statement does not depend on the number of rows,
+            # so it can be prepared once.
+            values, head = tuple(map(array, columns)), _unnest_clause(table, names)
         yield driver.execute(head + tail, values)
 
 
 @cache
-def _binds(dialect: Dialect, table: Table, names: tuple[str, ...]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Return each name with what makes of its values what the driver takes."""
-    kinds = ((name, table.columns[name].type) for name in names)
+def _bind_converters(
+    dialect: Dialect, table: Table, names: tuple[str, ...]
+) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Return (name, conversion from Python to the driver) for each column."""
+    types = ((name, table.columns[name].type) for name in names)
     return tuple(
-        (name, partial(kind.process_bind_param, dialect=dialect) if isinstance(kind, TypeDecorator) else _same)
-        for name, kind in kinds
+        (
+            name,
+            partial(kind.process_bind_param, dialect=dialect) if isinstance(kind, TypeDecorator) else _same,
+        )
+        for name, kind in types
     )
 
 
@@ -81,7 +106,10 @@ def _same(value: Any) -> Any:
 
 
 def array(values: Sequence[Any]) -> str:
-    """Return values of one type as an array; texts are quoted, so that nothing in them is taken for a sign."""
+    """Return values of one type as the text of a PostgreSQL array.
+
+    Bytes and texts are quoted and escaped.
+    """
     if values and isinstance(values[0], bytes):
         return '{"\\\\x' + '","\\\\x'.join(map(bytes.hex, values)) + '"}'
     if values and isinstance(values[0], str):
@@ -91,24 +119,25 @@ def array(values: Sequence[Any]) -> str:
 
 
 @cache
-def _back(dialect: Dialect, table: Table, name: str) -> Callable[[Any], Any]:
-    """Return what makes a value of Python's of the driver's."""
+def _result_converter(dialect: Dialect, table: Table, name: str) -> Callable[[Any], Any]:
+    """Return the conversion of a column's values from the driver to Python."""
     kind = table.columns[name].type
     return partial(kind.process_result_value, dialect=dialect) if isinstance(kind, TypeDecorator) else _same
 
 
 @cache
-def _marks(table: Table, names: tuple[str, ...], rows: int) -> str:
+def _values_clause(table: Table, names: tuple[str, ...], rows: int) -> str:
     named = ", ".join(f"column{i} AS {name}" for i, name in enumerate(names, 1))
     row = f"({', '.join('?' for _ in names)})"
     return f"{_into(table, names)} (SELECT {named} FROM (VALUES {', '.join([row] * rows)})) AS x"  # noqa: S608
 
 
 @cache
-def _arrays(table: Table, names: tuple[str, ...]) -> str:
+def _unnest_clause(table: Table, names: tuple[str, ...]) -> str:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy has no types there
     columns = (table.columns[name] for name in names)
-    # Text without its length: a cast would cut what is too long, where the column refuses it.
+    # TEXT instead of VARCHAR(n): a cast to VARCHAR(n) silently
+    # cuts a text that is too long; the column refuses it.
     kinds = ("TEXT" if isinstance(c.type, String) else c.type.compile(dialect) for c in columns)
     unnest = ", ".join(f"%s::{kind}[]" for kind in kinds)
     return f"{_into(table, names)} unnest({unnest}) AS x({', '.join(names)})"

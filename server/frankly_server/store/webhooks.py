@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where to tell what becomes of a survey, and what is still to be told: an outbox, each event in it once."""
+"""Webhook addresses and their outbox of events; each event is in the outbox at most once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,16 +48,16 @@ deliveries = Table(
 
 @dataclass(frozen=True, slots=True)
 class WebhookRow:
-    """Where to tell; the secret stays out of reprs."""
+    """Address and signing key of a survey's webhook."""
 
     survey: str
     url: str
-    secret: str = field(repr=False)
+    secret: str = field(repr=False)  # stays out of logs and tracebacks
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
-    """One event to be told, and how far that is; `due` is RFC 3339."""
+    """One event and the state of its delivery; `due` is RFC 3339."""
 
     survey: str
     event: str
@@ -69,16 +69,17 @@ class DeliveryRow:
     detail: str
 
 
-class Webhooks:
-    """Both tables within one transaction."""
+class WebhookTables:
+    """The tables `webhooks` and `webhook_deliveries` within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def get(self, survey: str) -> WebhookRow | None:
         """Return a survey's webhook, or None."""
-        found = self._connection.execute(select(webhooks).where(webhooks.c.survey == survey)).mappings().first()
-        return None if found is None else WebhookRow(**found)
+        query = select(webhooks).where(webhooks.c.survey == survey)
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else WebhookRow(**row)
 
     def all(self) -> Sequence[WebhookRow]:
         """Return every webhook."""
@@ -87,39 +88,47 @@ class Webhooks:
     def put(self, row: WebhookRow) -> None:
         """Set a survey's webhook."""
         self._connection.execute(delete(webhooks).where(webhooks.c.survey == row.survey))
-        self._connection.execute(insert(webhooks).values({name: getattr(row, name) for name in WebhookRow.__slots__}))
+        values = {name: getattr(row, name) for name in WebhookRow.__slots__}
+        self._connection.execute(insert(webhooks).values(values))
 
     def remove(self, survey: str) -> None:
-        """Forget a survey's webhook, and what was still to be told."""
+        """Delete a survey's webhook and its waiting events; events of the past stay listed."""
         self._connection.execute(delete(webhooks).where(webhooks.c.survey == survey))
+        # A waiting event would otherwise be sent to the next address that is set.
         waiting = (deliveries.c.survey == survey) & (deliveries.c.state == "waiting")
         self._connection.execute(delete(deliveries).where(waiting))
 
     def add(self, row: DeliveryRow) -> bool:
-        """Put an event into the outbox; tell whether it was not there before."""
+        """Put an event into the outbox; return False if it is there already."""
         statement = insert_new(self._connection.dialect.name, deliveries, "event")
         values = {name: getattr(row, name) for name in DeliveryRow.__slots__}
         return self._connection.execute(statement, [values]).first() is not None
 
     def due(self, now: str) -> Sequence[DeliveryRow]:
-        """Return what is waiting and due at `now`, longest due first."""
-        wanted = (deliveries.c.state == "waiting") & (deliveries.c.due <= now)
-        found = self._connection.execute(select(deliveries).where(wanted).order_by(deliveries.c.due)).mappings()
-        return [DeliveryRow(**row) for row in found]
+        """Return the waiting events that are due at `now`, the longest due first."""
+        is_due = (deliveries.c.state == "waiting") & (deliveries.c.due <= now)
+        query = select(deliveries).where(is_due).order_by(deliveries.c.due)
+        return [DeliveryRow(**row) for row in self._connection.execute(query).mappings()]
 
     def claim(self, row: DeliveryRow, due: str) -> bool:
-        """Count one more try and put off the next; False if another process was first."""
-        mine = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
-        mine &= (deliveries.c.tries == row.tries) & (deliveries.c.state == "waiting")
-        changed = self._connection.execute(update(deliveries).where(mine).values(tries=row.tries + 1, due=due))
-        return changed.rowcount == 1
+        """Count one more try and postpone the next.
+
+        Returns False if another process claimed it first.
+        """
+        # Compare and set: `tries` is the version of the
+        # row, so that one process alone sends each try.
+        unchanged = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
+        unchanged &= (deliveries.c.tries == row.tries) & (deliveries.c.state == "waiting")
+        claim = update(deliveries).where(unchanged).values(tries=row.tries + 1, due=due)
+        return self._connection.execute(claim).rowcount == 1
 
     def settle(self, row: DeliveryRow, state: str, detail: str) -> None:
-        """Write down what a try met."""
-        mine = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
-        self._connection.execute(update(deliveries).where(mine).values(state=state, detail=detail[:200]))
+        """Record the result of a try; `detail` is cut to the 200 characters of its column."""
+        same = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
+        change = update(deliveries).where(same).values(state=state, detail=detail[:200])
+        self._connection.execute(change)
 
     def of_survey(self, survey: str) -> Sequence[DeliveryRow]:
-        """Return everything told or to be told of a survey."""
-        wanted = select(deliveries).where(deliveries.c.survey == survey).order_by(deliveries.c.event)
-        return [DeliveryRow(**row) for row in self._connection.execute(wanted).mappings()]
+        """Return all events of a survey, delivered or not."""
+        query = select(deliveries).where(deliveries.c.survey == survey).order_by(deliveries.c.event)
+        return [DeliveryRow(**row) for row in self._connection.execute(query).mappings()]

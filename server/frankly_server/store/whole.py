@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released reports counted by all that they hold: for releases, for checks, and for tables that no count can tell.
+"""Released reports grouped by equal contents: for releases, checks and tables without counts.
 
-This reads every report of a document, unlike everything else that estimates need.
+Estimates read counts wherever they can, because this query reads every report of a document.
 """
 
 import json
@@ -13,8 +13,8 @@ from sqlalchemy import Connection, func, select
 from frankly_server.store.schema import reports
 
 
-class Alike(NamedTuple):
-    """Reports of one release that say the same: symbols in JSON form, one per block; n of them."""
+class IdenticalReports(NamedTuple):
+    """`n` reports of one release with equal contents. symbols : in JSON form, one per block."""
 
     release: int
     symbols: list[Any]
@@ -22,17 +22,28 @@ class Alike(NamedTuple):
     n: int
 
 
-class Whole:
+class ReleasedReports:
     """The released rows of the `reports` table within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def of_document(self, survey: str, digest: str, only: int | None = None) -> Iterator[Alike]:
-        """Yield the reports of one document, of all releases or of one, in no order."""
+    def of_document(
+        self,
+        survey: str,
+        digest: str,
+        only: int | None = None,
+    ) -> Iterator[IdenticalReports]:
+        """Yield the reports of one document in no particular order.
+
+        only : a release, None for all.
+        """
         keys = (reports.c.release, reports.c.symbols, reports.c.strata)
-        wanted = (reports.c.survey == survey) & (reports.c.document == digest)
-        wanted &= reports.c.release.is_not(None) if only is None else reports.c.release == only
-        found = select(*keys, func.count()).where(wanted).group_by(*keys).execution_options(yield_per=1000)
-        for release, symbols, stratum, n in self._connection.execute(found):
-            yield Alike(release, json.loads(f"[{symbols}]"), stratum, int(n))
+        condition = (reports.c.survey == survey) & (reports.c.document == digest)
+        condition &= reports.c.release.is_not(None) if only is None else reports.c.release == only
+        query = select(*keys, func.count()).where(condition).group_by(*keys)
+        # yield_per: if most contents differ, the groups are as
+        # many as the reports and must not all be in memory.
+        groups = self._connection.execute(query.execution_options(yield_per=1000))
+        for release, symbols, stratum, n in groups:
+            yield IdenticalReports(release, json.loads(f"[{symbols}]"), stratum, int(n))

@@ -63,7 +63,7 @@ def test_the_envelope_is_the_linear_programme() -> None:
             if score.law is None or np.ptp(v) == 0:
                 continue
             tilts = np.array([-3.0, 0.1, 2.0]) / np.ptp(v)
-            found = chernoff.Moments.of(score.law, w, score.mean, tilts)
+            found = chernoff.MixedMoments.of(score.law, w, score.mean, tilts)
             for theta in rng.uniform(w.min(), w.max()), float(w.max()):
                 for tilt, row, shift in zip(tilts, found.envelope, found.shift, strict=True):
                     wanted = worst_moment(Q @ np.exp(tilt * v), w, theta)
@@ -338,7 +338,7 @@ def test_distances_that_were_cut_would_not_hold_for_a_sum() -> None:
 def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
     law = ScoreLaw(np.array([0.0, 1.0, 3.0]), np.array([0.25, 1.0, 3.5]), np.array([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]))
     for tilt, worse in ((-2.0, law.low), (2.0, law.high)):
-        found = chernoff.Moments.of(law, np.array([0.0, 1.0]), 1.0, np.array([tilt]))
+        found = chernoff.MixedMoments.of(law, np.array([0.0, 1.0]), 1.0, np.array([tilt]))
         wanted = law.chances @ np.exp(tilt * (worse - 1.0))
         assert found.envelope[0] * np.exp(found.shift[0]) == pytest.approx(wanted)
 
@@ -376,8 +376,8 @@ def test_an_interval_from_a_single_bit_holds_the_estimate_that_is_shown(
 ) -> None:
     w = np.array([0.0, 1.0, 0.0])
     of_bit, whole = (Score(mean, (-2.0, 3.0), of_bit=flag) for flag in (True, False))
-    assert chernoff.shown(ends, [(of_bit, w)]) == wanted
-    assert chernoff.shown(ends, [(whole, w)]) == (max(ends[0], 0.0), ends[1])
+    assert chernoff.displayed(ends, [(of_bit, w)]) == wanted
+    assert chernoff.displayed(ends, [(whole, w)]) == (max(ends[0], 0.0), ends[1])
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode
 from frankly_server.analysis.result import READ
-from frankly_server.scale import Counted, DuckDB, ExportBroken, Manifest, columns, count, export
+from frankly_server.scale import DuckDB, ExportBroken, ExportCounts, Manifest, columns, count, export
 from frankly_server.store import Database
 
 from tests.frankly_server.samples import SURVEY, stored
@@ -53,10 +53,10 @@ def test_tables_that_counts_cannot_tell_are_the_databases(sqlite: Database, tmp_
     assert sorted_whole(found, documents[0].digest) == stored_whole(sqlite, documents[0].digest)
 
 
-def sorted_whole(found: Counted, digest: str) -> list[tuple[str, int]]:
+def sorted_whole(found: ExportCounts, digest: str) -> list[tuple[str, int]]:
     """Of every kind of mechanism: what whole reports hold, as JSON, and how many do."""
     total: Counter[str] = Counter()
-    for _, symbols, stratum, n in found.analysis()._database.whole.of_document(SURVEY, digest):  # type: ignore[attr-defined]
+    for _, symbols, stratum, n in found.analysis()._database.released_reports.of_document(SURVEY, digest):  # type: ignore[attr-defined]
         total[json.dumps([symbols, stratum])] += n
     return sorted(total.items())
 
@@ -167,11 +167,11 @@ def test_one_id_under_two_documents_is_refused(sqlite: Database, tmp_path: Path)
 
 def test_what_is_not_installed_is_named() -> None:
     with pytest.raises(InvalidInput, match=r"install frankly-server\[spark\]"):
-        columns.needed("a_module_that_is_nowhere", "spark")
+        columns.optional_module("a_module_that_is_nowhere", "spark")
 
 
 def test_edited_numbers_of_rows_do_not_change_counts(sqlite: Database, tmp_path: Path) -> None:
     folder = ready(sqlite, tmp_path)
     right = count([folder], DuckDB())
     edited(folder, rows=3 * 10**7)
-    assert count([folder], DuckDB()).found == right.found
+    assert count([folder], DuckDB()).by_digest == right.by_digest

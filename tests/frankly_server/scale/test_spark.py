@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from frankly_server.analysis import Analysis, encode
-from frankly_server.scale import Counted, DuckDB, ExportBroken, Spark, count, export
+from frankly_server.scale import DuckDB, ExportBroken, ExportCounts, Spark, count, export
 from frankly_server.store import Database, upgrade
 
 from tests.frankly_server.samples import SURVEY, published
@@ -74,7 +74,7 @@ def test_many_reports_and_a_worker_that_dies(
         kept, pairs = dict(tx.counts.of_document(row.digest)), dict(tx.counts.pairs(row.digest, 0, 1))
     answer = from_export(Analysis(database).estimates(SURVEY))
 
-    def check(found: Counted) -> None:
+    def check(found: ExportCounts) -> None:
         assert (found.reports, found.rows) == (REPORTS, REPORTS + copies)
         assert (found.singles(row.digest), found.pairs(row.digest)) == (kept, pairs)
         assert encode(found.analysis().estimates(SURVEY)) == answer

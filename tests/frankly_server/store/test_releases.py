@@ -15,7 +15,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.intake.admission import Admitted
 from frankly_server.intake.intake import store
 from frankly_server.intake.tokens import Spend
-from frankly_server.store import NOT_TOLD, Batch, Database, ReportRow
+from frankly_server.store import WITHHELD_STRATUM, Database, ReleasedBatch, ReportRow
 from frankly_server.store.schema import reports, tokens
 from sqlalchemy import select
 
@@ -67,7 +67,7 @@ def test_full_cells_are_released_and_counted_and_the_others_wait(database: Datab
     assert release(database, document, at=AT, step=STEP) == 40 + STEP
     assert by_release(database) == {row.id: 1 for row in [*north, *south]} | {row.id: None for row in west}
     with database.reading("look") as tx:
-        batches = [Batch(1, '{"region":"north"}', AT, 40), Batch(1, '{"region":"south"}', AT, STEP)]
+        batches = [ReleasedBatch(1, '{"region":"north"}', AT, 40), ReleasedBatch(1, '{"region":"south"}', AT, STEP)]
         assert tx.batches.of_document(document.digest) == batches
         assert tx.batches.number(SURVEY) == 40 + STEP
         told = [*north, *south]
@@ -77,7 +77,7 @@ def test_full_cells_are_released_and_counted_and_the_others_wait(database: Datab
         assert tx.counts.recount(SURVEY) == []
         # What is pending is read for comparisons with copies alone.
         assert tx.reports.get_many(SURVEY, [row.id for row in west]) == {row.id: row for row in west}
-        assert sum(alike.n for alike in tx.whole.of_document(SURVEY, document.digest)) == len(told)
+        assert sum(alike.n for alike in tx.released_reports.of_document(SURVEY, document.digest)) == len(told)
         assert tx.exporting.number(SURVEY, document.digest, "", "f" * 32) == len(told)
 
 
@@ -92,7 +92,7 @@ def test_batches_never_change_and_later_reports_make_new_ones(database: Database
     assert release(database, document, at="2026-06-04T00:00:00Z", step=STEP) == 3
     with database.reading("look") as tx:
         after = tx.batches.of_document(document.digest)
-        assert after == [*before, Batch(2, '{"region":"south"}', "2026-06-04T00:00:00Z", 3)]
+        assert after == [*before, ReleasedBatch(2, '{"region":"south"}', "2026-06-04T00:00:00Z", 3)]
         assert tx.counts.recount(SURVEY) == []
         assert tx.counts.by_day(document.digest, since="2026-06-03").keys() <= {
             key for key in tx.counts.by_day(document.digest) if key.day == "2026-06-04"
@@ -114,7 +114,7 @@ def test_what_is_left_at_the_end_is_released_without_its_stratum_or_deleted(
     rest = [row for row in rows if row.strata != full[0].strata]
     told = [*full, *(row for row in rows if row.strata == full[0].strata)]
     if len(rest) >= STEP:
-        told += [replace(row, strata=NOT_TOLD) for row in rest]
+        told += [replace(row, strata=WITHHELD_STRATUM) for row in rest]
     assert (n, set(by_release(database))) == (len(told), {row.id for row in told})
     with database.reading("look") as tx:
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, told), pairs(drawn, told))

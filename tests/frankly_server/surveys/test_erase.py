@@ -12,8 +12,8 @@ from frankly_server.intake import Intake
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database
-from frankly_server.store.counts import Counts
-from frankly_server.store.reports import Reports
+from frankly_server.store.counts import CountsTables
+from frankly_server.store.reports import ReportsTable
 from frankly_server.surveys import Surveys
 
 from tests.frankly_protocol.samples import NOW
@@ -63,8 +63,8 @@ def test_reports_that_come_between_its_steps_stay_whole(
 
         return run
 
-    monkeypatch.setattr(Reports, "erase", beside(Reports.erase))
-    monkeypatch.setattr(Counts, "erase", beside(Counts.erase))
+    monkeypatch.setattr(ReportsTable, "erase", beside(ReportsTable.erase))
+    monkeypatch.setattr(CountsTables, "erase", beside(CountsTables.erase))
     erased = surveys_of(database, tmp_path).erase(SURVEY)
     for one in sent:
         one.join(30)

@@ -169,18 +169,18 @@ def test_a_job_that_ends_while_it_is_to_be_stopped_has_ended(
     from frankly_server.store import jobs as stored
 
     published(postgres_database)
-    job, looks, get = "cd" * 16, [0], stored.Jobs.get
+    job, looks, get = "cd" * 16, [0], stored.JobsTable.get
     with postgres_database.transaction("test") as tx:
         tx.jobs.add(stored.JobRow(job, SURVEY, "running", 0, 1, "", "2026-06-01T12:00:00Z"))
 
-    def get_and_let_it_end(self: stored.Jobs, job_id: str) -> stored.JobRow | None:
+    def get_and_let_it_end(self: stored.JobsTable, job_id: str) -> stored.JobRow | None:
         found, looks[0] = get(self, job_id), looks[0] + 1
         if looks[0] == 2:
             with postgres_database.transaction("elsewhere") as tx:
                 tx.jobs.change(job_id, state="done", detail="sha256:1")
         return found
 
-    monkeypatch.setattr(stored.Jobs, "get", get_and_let_it_end)
+    monkeypatch.setattr(stored.JobsTable, "get", get_and_let_it_end)
     jobs = Jobs(postgres_database, _Slow(), FixedClock(NOW))  # type: ignore[arg-type]
     assert not jobs.cancel(SURVEY, job)
     assert looks == [2]
