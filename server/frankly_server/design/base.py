@@ -15,11 +15,11 @@ from functools import cached_property
 
 import numpy as np
 from frankly_protocol.audit import Claim
-from scipy import sparse
 
 from frankly_server.design.cones import Cone, rows_of
 from frankly_server.design.linear import FloatArray, Polytope, Support
 from frankly_server.design.prior import Prior
+from frankly_server.lazy import sparse
 
 # σ = p would make rare answers smaller than the solver's absolute tolerances.
 _MIN_SCALE = 1e-6

@@ -8,10 +8,10 @@ optimum uses extreme rays only (docs/maths/generation.md, claim 1).
 from typing import Protocol
 
 import numpy as np
-from scipy.special import xlogy
 
 from frankly_server.design.base import ConeBase
 from frankly_server.design.linear import FloatArray
+from frankly_server.lazy import special
 
 
 class Gain(Protocol):
@@ -46,11 +46,11 @@ class Information:
 
     def terms(self, t: FloatArray) -> FloatArray:
         """Return the gain answer by answer, the same shape as t."""
-        return np.asarray(self.weight * xlogy(t, t / self.scale), dtype=np.float64)
+        return np.asarray(self.weight * special.xlogy(t, t / self.scale), dtype=np.float64)
 
     def values(self, T: FloatArray) -> FloatArray:
         """Return the gain of each column, shape (n, a) → (n,)."""
-        return np.asarray(xlogy(T, T / self.scale) @ self.weight, dtype=np.float64)
+        return np.asarray(special.xlogy(T, T / self.scale) @ self.weight, dtype=np.float64)
 
     def slope(self, t: FloatArray) -> FloatArray:
         """Return the gradient, with a very negative but finite value where t = 0."""

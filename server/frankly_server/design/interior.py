@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from frankly_server.design.linear import FloatArray
+from frankly_server.lazy import linalg
 
 _TOLERANCE = 1e-10
 # Where float precision ends the search early, a point this close is still used; the caller's proof
@@ -149,14 +149,14 @@ class _ByColumns(_Newton):
         self._root = np.sqrt(self._scale)
         M = 2 * (whitened @ whitened.T) * (at.UZ @ at.UZ.T) * self._root[:, None] * self._root
         M[np.arange(len(M)), np.arange(len(M))] += 1.0
-        self._factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+        self._factor = linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
         self._CM = self._inverse(self._C.T)
         self._system = self._C @ self._CM
 
     def _inverse(self, r: FloatArray) -> FloatArray:
         root = self._root if r.ndim == 1 else self._root[:, None]
         return np.asarray(
-            root * cho_solve(self._factor, root * r, check_finite=False),
+            root * linalg.cho_solve(self._factor, root * r, check_finite=False),
             dtype=np.float64,
         )
 

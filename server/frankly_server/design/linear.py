@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
-from scipy import sparse
+
+from frankly_server.lazy import highspy, sparse
 
 FloatArray = NDArray[np.float64]
 
@@ -19,7 +19,6 @@ TIME_LIMIT_S = 60.0
 _MAX_DENSE_ENTRIES = 20_000
 # Largest violation of a row by a returned vertex; the mixing in `quantise` has to make up for it.
 _ROW_TOLERANCE = 1e-8
-_FINAL_STATUSES = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Support:
     reduced: FloatArray
 
 
-def _solver() -> highspy.Highs:
+def _solver() -> "highspy.Highs":
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     # One thread: the same request has to give the same design in every run.
@@ -57,7 +56,7 @@ def _solver() -> highspy.Highs:
     return solver
 
 
-def _run(solver: highspy.Highs) -> highspy.HighsModelStatus:
+def _run(solver: "highspy.Highs") -> "highspy.HighsModelStatus":
     """Solve within TIME_LIMIT_S seconds; the solver's clock runs on, so the limit is shifted."""
     solver.setOptionValue("time_limit", solver.getRunTime() + TIME_LIMIT_S)
     solver.run()
@@ -65,10 +64,10 @@ def _run(solver: highspy.Highs) -> highspy.HighsModelStatus:
 
 
 def _model(
-    matrix: sparse.csc_array,
+    matrix: "sparse.csc_array",
     cost: FloatArray,
     rows: tuple[FloatArray, FloatArray],
-) -> highspy.HighsLp:
+) -> "highspy.HighsLp":
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.col_cost_ = cost
@@ -90,7 +89,7 @@ class Polytope:
 
     def __init__(
         self,
-        matrix: sparse.csc_array,
+        matrix: "sparse.csc_array",
         row_low: FloatArray,
         row_high: FloatArray,
         low: FloatArray,
@@ -162,7 +161,7 @@ class Polytope:
             self._solver_bounds = (low, high)
         status = _run(self._solver)
         # Numerical trouble: a start without the old basis often helps.
-        if status not in _FINAL_STATUSES:
+        if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible):
             self._solver.clearSolver()
             status = _run(self._solver)
         return bool(status != highspy.HighsModelStatus.kInfeasible)

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 from frankly_protocol.audit import Claim
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from frankly_server.design.linear import FloatArray
+from frankly_server.lazy import special
 
 # Corners are computed by dividing by f, and columns by dividing by their mass: below these sizes
 # the float errors would exceed the safety margin of the bounds.
@@ -140,7 +140,7 @@ class Corners:
         """Take points of every turn as not the last, then as the last; shape (2·turns, n, k)."""
         shape = (2, len(points) // 2, points.shape[1])
         points, present = points.reshape(*shape, -1), present.reshape(shape)
-        return cls(points, present, xlogy(points, points) @ prior, points @ prior)
+        return cls(points, present, special.xlogy(points, points) @ prior, points @ prior)
 
     @property
     def reach(self) -> tuple[float, float]:

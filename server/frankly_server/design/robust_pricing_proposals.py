@@ -8,12 +8,12 @@ no bound.
 
 import numpy as np
 from frankly_protocol.audit import Claim
-from scipy.special import xlogy
 
 from frankly_server.design.cones import Cone
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.robust_pricing import RobustPricing
 from frankly_server.design.robust_pricing_blocks import Corners, SecretBlock, blocks_of
+from frankly_server.lazy import special
 
 # Turns, slopes and values of m that are tried for every secret.
 _TURNS = 12
@@ -57,7 +57,9 @@ class Proposals:
         M = m + ((upper_side - lower_side) / block.free)[:, None]
         # Slopes β = −1 − ln z for scales z from 1 to E².
         slopes = -1 - np.log(self._ratio) * np.linspace(0.0, 2.0, _SLOPES)
-        worth = (p * (xlogy(M, M) - xlogy(m, m))[..., None])[:, :, None]  # roles and turns, m, slopes, values
+        worth = (p * (special.xlogy(M, M) - special.xlogy(m, m))[..., None])[
+            :, :, None
+        ]  # roles and turns, m, slopes, values
         worth = worth - (prices - slopes[:, None] * p) * (M - m)[..., None, None]
         order = np.argsort(-worth / (block.lower + _TINY), axis=-1, kind="stable")
         rank = np.argsort(order, axis=-1, kind="stable").reshape(len(lower_side), -1, 1, len(p))

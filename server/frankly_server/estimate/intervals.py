@@ -16,11 +16,11 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
 
 from frankly_server.estimate.chernoff import Ends, scaled
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.scores import TwoValues
+from frankly_server.lazy import optimize, special, stats
 
 _CACHED = 4096  # intervals in the cache: the answers of one question often have the same few counts
 

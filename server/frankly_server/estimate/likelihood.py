@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
 from frankly_server.estimate.kronecker import Kronecker, Law
 from frankly_server.estimate.projection import onto_simplex
+from frankly_server.lazy import optimize, stats
 
 FloatArray = NDArray[np.float64]
 

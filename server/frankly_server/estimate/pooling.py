@@ -7,11 +7,11 @@ from math import fsum, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from frankly_server.estimate import chernoff
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
+from frankly_server.lazy import stats
 
 FloatArray = NDArray[np.float64]
 

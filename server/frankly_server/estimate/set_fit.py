@@ -16,9 +16,9 @@ from math import erfc, sqrt
 import numpy as np
 from frankly_protocol.mechanisms import SubsetMechanism
 from numpy.typing import NDArray
-from scipy import stats
 
 from frankly_server.estimate.set_law import SetMechanism, chances, held_together
+from frankly_server.lazy import stats
 
 FloatArray = NDArray[np.float64]
 

@@ -4,16 +4,23 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.util.exc import CommandError
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from frankly_server.lazy import LazyModule
 from frankly_server.store.database import Database, schema_version
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+
+if TYPE_CHECKING:
+    import alembic.command as alembic_command
+    import alembic.config as alembic_config
+    import alembic.util.exc as alembic_errors
+else:
+    alembic_command, alembic_config, alembic_errors = map(
+        LazyModule, ("alembic.command", "alembic.config", "alembic.util.exc")
+    )
 
 _HERE: Final = Path(__file__).resolve()
 # Alembic keeps its context in module globals, so a process may run one migration at a time.
@@ -27,9 +34,9 @@ def migrations_folder() -> Path:
     return packaged if packaged.is_dir() else _HERE.parents[3] / "migrations"
 
 
-def migration_config(connection: Connection | None = None) -> Config:
+def migration_config(connection: Connection | None = None) -> "alembic_config.Config":
     """Return Alembic's configuration for `connection`; no configuration file is read."""
-    config = Config()
+    config = alembic_config.Config()
     # Alembic's options go through configparser, which would interpolate a % in the path.
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
@@ -44,7 +51,7 @@ def upgrade(database: Database, revision: str = "head") -> str | None:
     Raises UnsafeStore if the database has a version that these scripts do not know,
     StoreUnavailable if it is down.
     """
-    return _run(database, lambda config: command.upgrade(config, revision))
+    return _run(database, lambda config: alembic_command.upgrade(config, revision))
 
 
 def downgrade(database: Database, revision: str = "base") -> str | None:
@@ -54,15 +61,15 @@ def downgrade(database: Database, revision: str = "base") -> str | None:
 
     Raises as `upgrade` does.
     """
-    return _run(database, lambda config: command.downgrade(config, revision))
+    return _run(database, lambda config: alembic_command.downgrade(config, revision))
 
 
-def _run(database: Database, step: Callable[[Config], None]) -> str | None:
+def _run(database: Database, step: "Callable[[alembic_config.Config], None]") -> str | None:
     try:
         with _ALEMBIC_LOCK, database.engine.connect() as connection:
             step(migration_config(connection))
             return schema_version(connection)
-    except CommandError:
+    except alembic_errors.CommandError:
         raise UnsafeStore(
             "the database has a schema version this program does not know; use the version that made it"
         ) from None

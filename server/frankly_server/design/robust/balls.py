@@ -16,10 +16,10 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from frankly_server.design.robust.asked import Counts, read_beta, read_counts, read_order, read_size
 from frankly_server.design.robust.quantile import chi_square_quantile
+from frankly_server.lazy import optimize
 
 # Every secret with at most 20 values is exact; 2^20 sums take 8 MB.
 MAX_SUBSETS = 2**20
@@ -111,7 +111,7 @@ class Ball:
         # D is jointly quasi-convex, so the gain is concave in σ: the best σ of a set is a neighbour
         # of the unrestricted maximiser.
         peak = float(
-            minimize_scalar(
+            optimize.minimize_scalar(
                 lambda v: -float(gain(np.array([v]))[0]),
                 bounds=(float(p[p > 0].min()), 1 - float(p.min())),
                 method="bounded",

@@ -16,11 +16,11 @@ from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from frankly_server.design.quantise import Quantised, quantise
 from frankly_server.design.robust.balls import Ball
 from frankly_server.design.robust.bounds import Bounds
+from frankly_server.lazy import optimize
 
 # The objective has several maxima: the grid finds their neighbourhoods, and the best five are
 # refined.
@@ -213,5 +213,7 @@ def _entropy(q: Matrix) -> float:
 
 
 def _refined(value: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    optimum = minimize_scalar(lambda v: -value(v), bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+    optimum = optimize.minimize_scalar(
+        lambda v: -value(v), bounds=(low, high), method="bounded", options={"xatol": 1e-12}
+    )
     return -float(optimum.fun), float(optimum.x)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 from frankly_protocol.audit.ratios import robust_ratios
-from scipy.optimize import brentq, minimize_scalar
 
 from frankly_server.design.measures import leakage, nats
 from frankly_server.design.prior import Prior
 from frankly_server.design.promises import pairs
 from frankly_server.design.robust.balls import Ball, Vector
 from frankly_server.design.robust.bounds import Bounds
+from frankly_server.lazy import optimize
 
 # Search range of ln(gap): the multiplier κ lies between e^−80 and e^80 spreads of w above the
 # largest w.
@@ -115,7 +115,7 @@ class _Extremes:
         # An infinite ratio at an end is the answer; the search below needs finite values.
         if math.isinf(loss_at_ends):
             return -loss_at_ends
-        optimum = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
+        optimum = optimize.minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
         return -min(loss_at_ends, float(optimum.fun))
 
     def _sup(self, s: int, y: int, share: float) -> float:
@@ -161,7 +161,7 @@ def support(p: Vector, w: Vector, radius: float, order: Fraction) -> float:
         return float((1 - moved) * (np.exp(optimum(-_RANGE)) @ w_positive) + moved * top)
     if excess(_RANGE) >= 0:
         return float(p @ w)
-    return float(np.exp(optimum(brentq(excess, -_RANGE, _RANGE, xtol=1e-12, rtol=1e-13))) @ w_positive)
+    return float(np.exp(optimum(optimize.brentq(excess, -_RANGE, _RANGE, xtol=1e-12, rtol=1e-13))) @ w_positive)
 
 
 def _divergence(log_p: Vector, log_r: Vector, order: float) -> float:

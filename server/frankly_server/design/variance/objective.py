@@ -4,9 +4,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlogy
 
 from frankly_server.design.linear import FloatArray
+from frankly_server.lazy import special
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Objective:
         if not self.informative:
             return np.zeros(len(V))
         U = np.maximum(V + looser, 0.0)
-        return np.asarray(xlogy(U, U) @ self.prior - xlogy(looser, looser), dtype=np.float64)
+        return np.asarray(special.xlogy(U, U) @ self.prior - special.xlogy(looser, looser), dtype=np.float64)
 
     def constant(self) -> float:
         """Return |W p|², by which tr(W A⁻¹ Wᵀ) exceeds the variance of the estimates at n = 1."""

@@ -4,10 +4,10 @@
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import xlogy
 
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance.objective import Prices
+from frankly_server.lazy import special
 
 # The number of patterns doubles with each answer; 2^22 are four million.
 MOST_ANSWERS = 22
@@ -46,7 +46,7 @@ def blocks(prices: Prices, ratio: float) -> Iterator[tuple[FloatArray, FloatArra
         if prices.objective.informative:
             # Σ p v ln v over entries E/total and 1/total; high_mass is the prior of the entries E.
             high_mass = (total - 1) / (ratio - 1) if ratio > 1 else np.zeros_like(total)
-            worth += high_mass * ratio * np.log(ratio) / total - xlogy(1.0, total)
+            worth += high_mass * ratio * np.log(ratio) / total - special.xlogy(1.0, total)
         best = np.argmax(worth, axis=1)
         rows = np.arange(len(batch))
         yield worth[rows, best], np.hstack([inner[best], batch]) / total[rows, best][:, None]

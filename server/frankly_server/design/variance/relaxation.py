@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import xlogy
 
 from frankly_server.design.linear import FloatArray
+from frankly_server.lazy import linalg, special
 
 # Primal-dual steps in all.
 _STEPS = 80
@@ -58,7 +57,7 @@ class _Curves:
     def at(self, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (α, β, γ), each of shape (a,), for second moments s > 1."""
         low, c = self.low, self.touching(s)
-        at_low = np.asarray(xlogy(low, low), dtype=np.float64)
+        at_low = np.asarray(special.xlogy(low, low), dtype=np.float64)
         chord = (c * np.log(c) - at_low) / (c - low)
         gamma = (np.log(c) + 1 - chord) / (c - low)
         # Newton's form: φ(l) + chord·(v − l) + γ·(v − l)(v − c)
@@ -213,11 +212,11 @@ def _step(
     H, C = moments.H, moments.C
     gradient, hessian = moments.derivatives(x)
     try:
-        factor = cho_factor(hessian + (H.T * (y / s)) @ H, lower=True, check_finite=False)
+        factor = linalg.cho_factor(hessian + (H.T * (y / s)) @ H, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
         return None
     r = -gradient - C.T @ dual + H.T @ (kappa / s)
-    MC, Mr = cho_solve(factor, C.T, check_finite=False), cho_solve(factor, r, check_finite=False)
+    MC, Mr = linalg.cho_solve(factor, C.T, check_finite=False), linalg.cho_solve(factor, r, check_finite=False)
     d_dual = np.linalg.solve(C @ MC, C @ Mr)
     dx = Mr - MC @ d_dual
     ds = H @ dx

@@ -2,9 +2,9 @@
 """Evenly spread directions from a Kronecker sequence, the same in every run."""
 
 import numpy as np
-from scipy.special import ndtri
 
 from frankly_server.design.linear import FloatArray
+from frankly_server.lazy import special
 
 
 def fractions(first: int, count: int, dimensions: int) -> FloatArray:
@@ -26,4 +26,4 @@ def fractions(first: int, count: int, dimensions: int) -> FloatArray:
 
 def directions(first: int, count: int, dimensions: int) -> FloatArray:
     """Return normally distributed directions, shape (count, dimensions), from index `first` on."""
-    return np.asarray(ndtri(fractions(first, count, dimensions)), dtype=np.float64)
+    return np.asarray(special.ndtri(fractions(first, count, dimensions)), dtype=np.float64)

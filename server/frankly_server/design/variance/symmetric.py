@@ -10,7 +10,6 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from scipy.optimize import nnls
 
 from frankly_server.design.linear import FloatArray
 from frankly_server.design.variance.base import ColumnBase
@@ -18,6 +17,7 @@ from frankly_server.design.variance.generation import VarianceOptimum, inverse_t
 from frankly_server.design.variance.objective import Objective, Prices
 from frankly_server.design.variance.proof import VarianceCertificate
 from frankly_server.design.variance.spread import fractions
+from frankly_server.lazy import optimize
 
 # Each subset is a report; beyond this number, shifts of a few subsets need fewer reports.
 _MAX_SUBSETS = 1000
@@ -116,7 +116,7 @@ def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
         pair_counts = np.array([[np.sum(s & np.roll(s, d)) for d in range(1, a // 2 + 1)] for s in seeds]).T
         system = np.vstack([pair_counts / k, np.ones(count)])
         target = np.append(np.full(a // 2, (k - 1) / (a - 1)), 1.0)
-        weights, residual = nnls(system, target)
+        weights, residual = optimize.nnls(system, target)
         if residual < _EQUAL * count:
             break
         # Too few seeds to cover all distances alike: take more of the sequence.

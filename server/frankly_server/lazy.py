@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heavy libraries, imported at first use: commands that design or estimate nothing start without them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+
+class LazyModule:
+    """A module that is imported when an attribute is first read. Safe to share between threads, as `import` is."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, value)  # later reads do not come here: some functions run millions of times
+        return value
+
+
+if TYPE_CHECKING:
+    import highspy
+    from scipy import linalg, optimize, sparse, special, stats
+else:
+    highspy = LazyModule("highspy")
+    linalg = LazyModule("scipy.linalg")
+    optimize = LazyModule("scipy.optimize")
+    sparse = LazyModule("scipy.sparse")
+    special = LazyModule("scipy.special")
+    stats = LazyModule("scipy.stats")
+
+__all__ = ["LazyModule", "highspy", "linalg", "optimize", "sparse", "special", "stats"]
