@@ -89,6 +89,7 @@ def require(**arguments: object) -> None:
 
 def time_of(clock: Clock) -> datetime:
     """Return the clock's time; InvalidInput unless it is an aware datetime."""
+    # A naive datetime would be compared as local time or raise deep inside the checks.
     now: object = clock.now()
     if not isinstance(now, datetime) or now.tzinfo is None:
         raise InvalidInput(

@@ -209,6 +209,7 @@ def _set_up(db: sqlite3.Connection) -> None:
 def _overwrite(handle: int) -> None:
     """Overwrite every chunk that is not all zeros, in place, and sync if there was one."""
     offset, is_clean = 0, True
+    # In chunks, so that a large journal does not fill the memory.
     while chunk := os.pread(handle, _CHUNK, offset):
         if _has_bytes(chunk):
             is_clean = False

@@ -101,6 +101,7 @@ class _Socket:
 
     def makefile(self, mode: str = "rb", *_args: Any, **_options: Any) -> io.BufferedReader:
         """Return the buffered file that http.client reads from; it never asks for another mode."""
+        # http.client asks for no other mode; a new one would escape the allowance.
         if mode != "rb":
             raise ValueError("only for reading bytes")
         return io.BufferedReader(_Reader(self._inner, self._allowance))

@@ -57,6 +57,7 @@ class LogRule:
         try:
             data = self.fetch(f"/v1/log/proof/{digest}", MAX_PROOF_BYTES, "text/plain")
         except NetworkError:
+            # Offline the stored proof counts while its cosignatures are recent.
             if stored_proof is None or not self._still_good(stored_proof, digest):
                 raise
             return

@@ -116,6 +116,7 @@ class Opening:
             return _Trusted(accept_keys(known_keys.envelope, self.now), known_keys.chain)
         proven = prove_chain(chain, known_keys, self.now)
         newest = KnownKeys(proven.newest, proven.first_root)
+        # Unchanged keys need no write lock, which other processes may hold.
         if self.store.alias_keys(alias) != newest:
             with self.store.transaction():
                 # Read again: another process may have trusted keys of this origin since.
@@ -194,7 +195,7 @@ class Opening:
         return True
 
     def _envelope(self, remembered: Remembered | None, trusted: _Trusted) -> bytes:
-        """Return the document's envelope: the stored one if pinned or if the server is unreachable."""
+        """Return the document's envelope, the stored one if pinned or the server is unreachable."""
         if remembered is not None and self._is_cached(remembered, trusted):
             return remembered.envelope
         try:

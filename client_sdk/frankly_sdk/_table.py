@@ -53,6 +53,7 @@ def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[R
 def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -> Sequence[str]:
     key_columns = [columns.key] if document.token is None else [columns.key, columns.token]
     expected = sorted([*key_columns, *document.questions, *(question.id for question in document.strata)])
+    # A question could have the name of the key column.
     if len(set(expected)) < len(expected):
         detail = "respondents and tokens need columns that are no questions: name them by --respondent and --token"
         raise _bad(1, detail)
@@ -79,6 +80,7 @@ def _rows(
         token = None if document.token is None else row.pop(columns.token)
         public = {name: row.pop(name) for name in strata}
         truth = Answer(row)
+        # Only `truth` may hold the answers from here on: a traceback shows local variables.
         del cells, row
         fault = truth.fault(document.questions) or Answer(public).fault(strata)
         if fault is not None:

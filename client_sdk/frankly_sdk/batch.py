@@ -63,6 +63,7 @@ def randomise(sealing: Sealing, source: Iterator[Respondent], announce: OnEvent)
                 )
             )
             todo += [row] if is_new else []
+        # Every row of the batch has been checked by now, so a fault seals none of them.
         results = iter(sealing.many(todo))
         for i, (key, repeated) in enumerate(keys, first):
             if repeated is not None and repeated.respelled:

@@ -50,6 +50,7 @@ class Budget:
 
 def nats_left(cap: str, spent: Charge) -> str:
     """Return the nats that are left of a cap, rounded down."""
+    # Infinite odds use up any cap.
     if spent.odds is None:
         return "0.0000"
     with localcontext() as context:

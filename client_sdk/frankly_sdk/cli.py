@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--collect-host", action="append", default=[], metavar="HOST", help=collect_help)
     batch = commands.add_parser("randomise", parents=[common], help="seal a table of answers, write what may leave")
     batch.add_argument("input", help="CSV: a column of respondent keys, one for each question; - is standard input")
-    batch.add_argument("output", type=Path, help="one report a line, in an order that tells nothing")
+    batch.add_argument("output", type=Path, help="one report per line, sorted, so independent of the input's order")
     batch.add_argument("--respondent", default="respondent", metavar="COLUMN", help="the column of keys")
     batch.add_argument(
         "--token",
@@ -97,8 +97,8 @@ def _parser() -> argparse.ArgumentParser:
     batch.add_argument("--force", action="store_true", help="replace the output if it is there")
     flush = commands.add_parser("flush", parents=[common], help="send every sealed report of the store")
     flush.add_argument("--seconds", type=float, default=60.0, help="about how long to try")
-    explain = commands.add_parser("explain", parents=[common], help="what is asked, what leaves, what it can tell")
-    budget = commands.add_parser("budget", parents=[common], help="what it costs, what is left before and after")
+    explain = commands.add_parser("explain", parents=[common], help="show questions, report and privacy bounds")
+    budget = commands.add_parser("budget", parents=[common], help="show the cost and the rest before and after")
     for command in (explain, budget):
         command.add_argument("--respondent", metavar="KEY", help="of whom; the one the store belongs to if left out")
     return parser

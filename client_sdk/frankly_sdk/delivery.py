@@ -115,6 +115,7 @@ class Delivery:
 
     def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
         """Send once; return the receipt and the seconds that the server asks to wait."""
+        # Another process may have delivered and erased it in the meantime.
         if sealed.body is None:
             return Receipt("refused", "erased", "there is nothing left to send"), 0.0
         try:
@@ -135,6 +136,7 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
     body = _body(answer)
     if answer.status in (200, 201) and body.get("id") == report_id and body.get("status") in _ACKNOWLEDGED:
         return Receipt("sent", str(body["status"]), "the server has stored the randomised answer")
+    # A captive portal answers 200 with its own page: nothing may be erased for that.
     if answer.status < 300:
         return _queued("no_receipt", _STRANGER)
     problem = Problem.from_code(str(body.get("code")))

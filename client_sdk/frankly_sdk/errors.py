@@ -25,7 +25,7 @@ from frankly_sdk.receipt import Receipt
 
 
 class LinkError(FranklyError):
-    """An address cannot be used; `detail` shows its form. ``field`` is link, relay or collect_url."""
+    """An address cannot be used; `detail` shows its form, ``field`` is link, relay or collect_url."""
 
     def __init__(self, detail: str, code: str = "link", field: str = "link") -> None:
         super().__init__(detail, code=code, field=field)
@@ -57,7 +57,7 @@ class BudgetExceeded(PolicyRefused):
 
 
 class UnknownChoice(FranklyError):
-    """An answer is missing, surplus or no valid choice; `valid` lists them, not the answer itself."""
+    """An answer is missing, surplus or no valid choice; `valid` lists the choices."""
 
     def __init__(self, question: str | None, valid: Sequence[str], detail: str) -> None:
         super().__init__(f"{detail}; valid: {', '.join(valid)}", code="unknown_choice", field=question)
@@ -80,7 +80,7 @@ class Disabled(FranklyError):
 
 
 class SurveyClosed(FranklyError):
-    """The survey is closed; nothing was drawn. If only a server says so, the receipt has this code."""
+    """The survey is closed and nothing was drawn; a later refusal is in the receipt instead."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code=Problem.CLOSED.code, field="closes")

@@ -24,10 +24,11 @@ from frankly_sdk._promised import block_promises, cost, whole_report
 from frankly_sdk.budget import Budget
 
 LIMITS = (
-    "What this cannot protect: your network address is visible to whoever runs the server unless you use a relay; a "
-    "device or operating system in strange hands sees everything; nobody can stop somebody from making you answer, and "
-    "nobody can check that an answer is true. Once sent, an answer cannot be withdrawn. If this app's memory is erased "
-    "it no longer knows that you have answered; answering again then would tell more about you."
+    "What this cannot protect: your network address is visible to whoever runs the server unless "
+    "you use a relay; a device or operating system in strange hands sees everything; nobody can "
+    "stop somebody from making you answer, and nobody can check that an answer is true. Once "
+    "sent, an answer cannot be withdrawn. If this app's memory is erased it no longer knows that "
+    "you have answered; answering again then would tell more about you."
 )
 _TOKENS = {
     "invite": "Your invitation leaves with that as it is: whoever handed it out can tell by it which random result is "
@@ -166,6 +167,7 @@ def _same(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
         return Fraction(1), Fraction(1)
     if not isinstance(mechanism, DenseMechanism) or mechanism.reports != mechanism.answers:
         return None
+    # A symbol names an answer only if it is more likely under it than under any other.
     for y, column in enumerate(zip(*mechanism.weights, strict=True)):
         if any(w >= column[y] for x, w in enumerate(column) if x != y):
             return None

@@ -89,6 +89,7 @@ def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> Non
     host, link_host = str(_split(url, "collect_url").hostname), str(_split(origin, "link").hostname)
     if _is_loopback(host) and not _is_loopback(link_host):
         raise InsecureTransport("reports for a survey on the network do not go to this machine itself", "collect_url")
+    # All names of this machine count as one host, as 127.0.0.1 and localhost are.
     if host == link_host or host in allowed or (_is_loopback(host) and _is_loopback(link_host)):
         return
     detail = f"reports would go to {host}, the link names {link_host}: an app allows that by Policy(collect_hosts=…)"

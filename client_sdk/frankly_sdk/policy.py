@@ -110,6 +110,7 @@ class Policy:
 
         Raises PolicyRefused or BudgetExceeded unless it may be answered.
         """
+        # Refusals by the document alone come first; those by the ledger change from day to day.
         self._check_ceilings(document, pinned)
         if self.require_log and not logged:
             raise PolicyRefused(
@@ -160,12 +161,13 @@ class Policy:
     def _has_room(self, survey: str, charge: Charge, before: Charge) -> bool:
         """Return True if a charge fits on top of `before`, or may use up the budget for ever."""
         if self._exceeds(charge.odds):
+            # Such a survey takes the whole budget, so only an untouched one has room for it.
             return survey in self.final_surveys and before == _NOTHING
         together = total_charge([before, charge])
         return not self._exceeds(together.odds) and together.delta <= Fraction(self.delta_cap)
 
     def _check_secrets(self, document: SurveyDocument, level: ReportLevel) -> None:
-        """Refuse a report whose odds exceed the cap, for any secret or, without secrets, the answers."""
+        """Refuse a report whose odds exceed the cap, for a secret or else for the answers."""
         bounds: list[tuple[str | None, Fraction | None]] = [(name, s.odds) for name, s in level.secrets.items()]
         for secret, odds in bounds or [(None, level.answers.odds)]:
             if self._exceeds(odds):
@@ -177,7 +179,7 @@ class Policy:
                 raise PolicyRefused("cap", f"{detail}: ask for smaller levels, or allow more", "blocks")
 
     def _check_cost(self, document: SurveyDocument, level: ReportLevel) -> None:
-        """Refuse a report that would use up the whole budget, unless final_surveys names its survey."""
+        """Refuse a report that uses up the whole budget, unless it is in final_surveys."""
         if self._exceeds(level.cost.odds) and document.survey not in self.final_surveys:
             detail = f"it costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
             way_out = "publish it with lower ceilings, or let the app name this survey in final_surveys"

@@ -202,6 +202,7 @@ class Store:
         `name` bears both costs.
         """
         query = "SELECT chain, survey, cost, delta FROM answers WHERE respondent = ?"
+        # Read before the transaction: the usual case takes no write lock.
         if not self._database.rows(query, old):
             return
         with self.transaction():

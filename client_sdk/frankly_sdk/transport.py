@@ -115,6 +115,7 @@ class HttpTransport:
 
 
 def _answer(response: "requests.Response", limit: int) -> Reply:
+    # A redirect could lead to plain http or to a host that the document does not name.
     if 300 <= response.status_code < 400:
         raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":

@@ -112,6 +112,7 @@ class Block:
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Block":
         """Read a block; checks parameters and ceiling, but not privacy (acceptance step 9)."""
         kind = value.get("kind") if isinstance(value, dict) else None
+        # Checked before the fields: an old app reports a new kind as such, not as unknown fields.
         if isinstance(value, dict) and "kind" in value and not (isinstance(kind, str) and kind in KINDS):
             raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
         params = KINDS[kind].PARAMS if isinstance(kind, str) and kind in KINDS else ()

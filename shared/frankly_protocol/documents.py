@@ -85,6 +85,7 @@ class SurveyDocument:
         """
         data = canonical.loads(payload)
         kind = data.get("type") if isinstance(data, dict) else None
+        # Checked before the fields: an old app reports a new format as such, not as unknown fields.
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
         schema.record(data, None, _KEYS)
@@ -152,6 +153,7 @@ class SurveyDocument:
         strata = {q.id: max((c.id for c in q.choices), key=len) for q in self.strata}
         token = "0" * MAX_TOKEN if self.token else None
         symbols = tuple(block.mechanism.longest_symbol_json() for block in self.blocks)
+        # The longest id, choice, token and symbol, so that every report fits.
         widest = Report(self.digest, "0" * 32, symbols, strata, token)
         return len(widest.to_bytes(0))
 
@@ -184,6 +186,7 @@ class SurveyDocument:
         Raises DocumentRejected, reason privacy or work_limit. Promises that together would take too
         long to verify are refused before any work is done.
         """
+        # Before the exact check, which could keep a device busy for long.
         require_affordable(self.blocks)
         promises = [
             (f"blocks[{i}].claims[{c}]", block.mechanism, promise)

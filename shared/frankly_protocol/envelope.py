@@ -152,6 +152,7 @@ class Envelope:
         if body["payloadType"] != payload_type:
             raise DocumentRejected("type", f"expected {payload_type}", "payloadType")
         payload = _base64(body["payload"], "payload")
+        # The envelope's limit leaves room for signatures, which a larger payload could use.
         if len(payload) > MAX_BYTES:
             raise DocumentRejected("size", f"the payload is larger than {MAX_BYTES} bytes", "payload")
         return cls(payload_type, payload, _signatures(body["signatures"]))

@@ -161,6 +161,7 @@ class Promise:
         """
         notion = value.get("notion") if isinstance(value, dict) else None
         is_notion = isinstance(notion, str) and notion in NOTIONS
+        # Checked before the fields: an old app reports a new notion as such, not as unknown fields.
         if isinstance(value, dict) and "notion" in value and not is_notion:
             raise UnsupportedDocument("unknown notion: update the app", field)
         names = _FIELDS[str(notion)] if is_notion else ()

@@ -29,6 +29,7 @@ class Question:
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # The dataclass is frozen, so the index is set around it.
         object.__setattr__(self, "_positions", {choice.id: i for i, choice in enumerate(self.choices)})
 
     def index(self, choice: str) -> int | None:

@@ -87,6 +87,7 @@ class Report:
                 else f"a report has exactly the fields {', '.join(sorted(_KEYS))}",
                 key if is_missing else None,
             )
+        # True equals 1, but is not a version.
         if type(body["v"]) is not int or body["v"] != 1:
             raise InvalidInput(Problem.FIELD_TYPE, "this server reads reports of version 1", "v")
         for name, pattern in (("doc", _DIGEST), ("id", _HEX128)):

@@ -74,7 +74,7 @@ def exp_upper(r: Fraction, bits: int = 128) -> Fraction:
 
 
 def level_for(epsilon: Fraction) -> tuple[int, int]:
-    """Return the tightest [p, q] with p/q ≤ e^epsilon, p below 2^53 and q a power of 2 up to 2^48."""
+    """Return the largest p/q ≤ e^epsilon with p below 2^53 and q a power of 2 up to 2^48."""
     bound = exp_lower(epsilon)
     # A larger denominator is tighter, but for large levels p would exceed 2^53.
     for bits in range(MAX_LEVEL_BITS, -1, -1):

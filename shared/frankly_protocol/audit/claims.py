@@ -83,6 +83,7 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
     """
     carries = _CARRIES[claim.notion]
     # A parameter that the notion ignores would read as a promise, but no check would cover it.
+    # The first two fields, notion and level, belong to every notion.
     for field in fields(Claim)[2:]:
         if getattr(claim, field.name) is not field.default and field.name not in carries:
             yield (

@@ -80,6 +80,7 @@ def require_private(mechanism: Mechanism, *claims: Claim) -> None:
     that is broken or malformed, and for no claims at all; UnsupportedDocument for an unknown
     notion.
     """
+    # An empty list would otherwise pass, since there is no claim to break.
     if not claims:
         raise DocumentRejected("privacy", "nothing is promised", "notion")
     for claim in claims:
@@ -140,6 +141,7 @@ def stated_ceiling(mechanism: Mechanism) -> Fraction | None:
     # Documents hold integers below 2^53 only, because JavaScript reads no larger ones exactly.
     if max(exact.as_integer_ratio()) <= MAX_INT:
         return exact
+    # As many fraction bits as keep the rounded numerator within 53 bits.
     bits = 53 - (exact.numerator // exact.denominator).bit_length()
     return Fraction(-((-exact.numerator << bits) // exact.denominator), 1 << bits)
 

@@ -32,7 +32,7 @@ def columns(mechanism: ProductMechanism) -> Iterator[Sequence[int]]:
 
 
 def answer_ratios(mechanism: ProductMechanism) -> Iterator[Candidate]:
-    """Yield max_x Q(y|x) / min_x Q(y|x) of the worst report, the tuple of each factor's worst report."""
+    """Yield max_x Q(y|x) / min_x Q(y|x) of the worst report, the worst in every factor."""
     worst = []
     for factor in mechanism.factors:
         best = Candidate(1, 1, 0, (0, 0))
@@ -67,13 +67,14 @@ def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]
 def likelihoods(factor: DenseMechanism) -> dict[Likelihoods, tuple[int, int]]:
     """Return the distinct likelihoods over pairs of a factor's answers, each with one such pair."""
     pairs: dict[Likelihoods, tuple[int, int]] = {}
+    # Ordered pairs: (ε, δ) is not symmetric in the two answers.
     for i, j in permutations(range(factor.answers), 2):
         pairs.setdefault(_merged(zip(factor.weights[i], factor.weights[j], strict=True)), (i, j))
     return pairs
 
 
 def pairs_of(mechanism: ProductMechanism) -> dict[Likelihoods, Pair]:
-    """Return the distinct likelihoods over pairs of answers that differ in every part, each with a pair."""
+    """Return the distinct likelihoods over answers that differ in every part, with a pair."""
     pairs: dict[Likelihoods, Pair] = {((1, 1),): ((), ())}
     for factor in mechanism.factors:
         factor_pairs = likelihoods(factor)

@@ -200,7 +200,7 @@ class ReportLevel:
         return largest([secret.odds for secret in self.secrets.values()] or [self.answers.odds])
 
     def charge(self, delta_left: Fraction) -> Charge:
-        """Return the ledger's charge: the cost if its δ fits into `delta_left`, otherwise the ceilings."""
+        """Return the charge: the cost if its δ fits into `delta_left`, else the ceilings."""
         return self.cost if self.cost.delta <= delta_left else Charge(self.ceiling)
 
 
@@ -227,17 +227,12 @@ def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> 
 def total_charge(charges: Iterable[Charge]) -> Charge:
     """Return what several answered surveys cost together."""
     charge_list = list(charges)
-    return Charge(
-        product(charge.odds for charge in charge_list),
-        sum((charge.delta for charge in charge_list), Fraction(0)),
-    )
+    delta = sum((charge.delta for charge in charge_list), Fraction(0))
+    return Charge(product(charge.odds for charge in charge_list), delta)
 
 
 def lift_bound(claim: Claim) -> Fraction | None:
-    """Return E with P(y|s) / P(y) within [1/E, E] under the claim.
-
-    None if it promises no such thing.
-    """
+    """Return E with P(y|s) / P(y) within [1/E, E] under the claim, or None if there is none."""
     if claim.notion == "alip":
         sides = [Fraction(*side) for side in (claim.level, claim.low_level) if side is not None]
         return max(sides) if len(sides) == 2 else None
@@ -245,7 +240,7 @@ def lift_bound(claim: Claim) -> Fraction | None:
 
 
 def odds_bound(claim: Claim) -> Fraction | None:
-    """Return E with P(y|s) / P(y|t) ≤ E under the claim; None if it promises no such thing."""
+    """Return E with P(y|s) / P(y|t) ≤ E under the claim, or None if there is none."""
     if claim.notion == "alip" and claim.level is not None and claim.low_level is not None:
         return Fraction(*claim.level) * Fraction(*claim.low_level)
     bound = lift_bound(claim)
@@ -283,7 +278,7 @@ def _charges(blocks: Sequence[LevelBlock], delta_cap: Fraction) -> tuple[BlockCh
 def _approximate(
     blocks: Sequence[LevelBlock],
 ) -> Iterable[tuple[tuple[bool, Fraction], int, Fraction]]:
-    """Yield the (ε, δ) claims below their block's ceiling: ((the ceiling is finite, δ), position, E)."""
+    """Yield ((ceiling is finite, δ), position, E) of each (ε, δ) claim below its ceiling."""
     for i, block in enumerate(blocks):
         for claim in (promise.claim for promise in block.promises):
             if claim.notion == "dp" and claim.level is not None and claim.delta is not None:
@@ -326,6 +321,7 @@ def _bounds(
     promises of one says nothing of the other.
     """
     values = [{_values(promise) for promise in promises} for promises in about.values()]
+    # The same name for different values means different secrets, so bounds must not be combined.
     if len(about) > 1 and any(None in named or named != values[0] for named in values):
         return {}
     block_bounds = {}
@@ -336,6 +332,7 @@ def _bounds(
             tables = None if promise.prior is None else tuple(promise.prior.by_stratum)
             prior_bounds = under.setdefault((tables, promise.claim.joint, promise.claim.lower_bounds), [])
             prior_bounds.extend([] if bound is None else [bound])
+        # Without a bound under some prior, that prior may be the true one.
         if all(under.values()):
             block_bounds[i] = max(map(min, under.values()))
     return block_bounds
@@ -374,7 +371,7 @@ def _strata_bounds(promises: Sequence[LevelPromise]) -> tuple[Fraction | None, F
 
 
 def _bounds_from_masses(masses: Sequence[Sequence[int]]) -> tuple[Fraction | None, Fraction | None]:
-    """Return max P(s|z)/P(s) or inverse, and max (P(s|z)/P(t|z)) / (P(s)/P(t)), of counts [z][s]."""
+    """Return max P(s|z)/P(s) or inverse and max (P(s|z)/P(t|z)) / (P(s)/P(t)) of [z][s]."""
     totals = [sum(column) for column in zip(*masses, strict=True)]
     # A secret that cannot occur in one stratum changes its odds without bound there.
     if any(0 in row for row in masses):

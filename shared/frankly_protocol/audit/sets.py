@@ -63,6 +63,7 @@ class Sets:
         else:
             size, i = mechanism.size, mechanism.inside
             on, off, scale = i * (a - size), (D - i) * size, D * (a - 1)
+        # The wanted shape has high ≥ low; otherwise the complement of B plays the part of H.
         if on >= off:
             return cls(a, on, off, size, False, scale)
         return cls(a, off, on, None if size is None else a - size, True, scale)
@@ -108,6 +109,7 @@ class _Search:
         low, g = self.sets.low, self.sets.high - self.sets.low
         while self.d:  # nothing is beyond infinity
             self.steps -= 1
+            # The limit that `work` charged for: an adversarial prior must not run longer.
             if self.steps < 0:
                 raise DocumentRejected("work_limit", "this prior takes too long to verify", "prior")
             H = self._best_set(cells, A, C)
@@ -164,7 +166,7 @@ def average_ratios(sets: Sets, joint: Joint) -> Iterator[Candidate]:
 
 
 def side_channel_ratios(sets: Sets, joint: Joint, attributes: Sequence[int]) -> Iterator[Candidate]:
-    """Yield the ratios of `average_ratios` given x_J, for every attribute subset J and possible x_J."""
+    """Yield the ratios of `average_ratios` given x_J, for every attribute subset J and x_J."""
     searches = len(joint) * prod(size + 1 for size in attributes)
     upper, lower = (_Search(sets, search_steps(searches)) for _ in range(2))
     strides = [prod(attributes[j + 1 :]) for j in range(len(attributes))]
@@ -260,10 +262,10 @@ def _places(row: Sequence[int], s: int, count: int, *, largest: bool) -> list[in
 
 
 def _most(row: Sequence[int], scale: int, count: int) -> int:
-    """Return `scale` times the largest mass of `count` places under a distribution above the bounds."""
+    """Return scale · largest mass of `count` places, over distributions above the bounds."""
     return sum(sorted(row, reverse=True)[:count]) + (scale - sum(row) if count else 0)
 
 
 def _least(row: Sequence[int], scale: int, count: int) -> int:
-    """Return `scale` times the least mass of `count` places under a distribution above the bounds."""
+    """Return scale · least mass of `count` places, over distributions above the bounds."""
     return scale if count == len(row) else sum(sorted(row)[:count])

@@ -102,7 +102,7 @@ class DenseMechanism:
 
     @property
     def guess(self) -> Fraction:
-        """Chance that the best guess from a report is right, under a uniform prior: Σ_y max_x Q(y|x) / a."""
+        """Chance of the best guess from a report under a uniform prior: Σ_y max_x Q(y|x) / a."""
         best = sum(max(column) for column in zip(*self.weights, strict=True))
         return Fraction(best, self.denominator * self.answers)
 

@@ -61,7 +61,7 @@ class Fields:
 
     @classmethod
     def of(cls, bits: int, k: int, own: int, other: int) -> Self:
-        """Prepare a row for each number: threshold `own` for it, `other` for all others, 0 to 2^bits."""
+        """Prepare a row per number: threshold `own` for it, `other` for the others, 0 to 2^bits."""
         width, pairs = 2 * bits, -(-k // 2)
         ones = sum(1 << width * i for i in range(pairs))
         common, extra = ones * other, [(own - other) << width * i for i in range(pairs)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product kind: an answer of several parts, each through a table of its own (Robust §6, Funnel §V)."""
+"""The product kind: parts of an answer, one table each (Robust §6, Funnel §V)."""
 
 import secrets
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ MAX_FACTORS = 16
 
 @dataclass(frozen=True, slots=True)
 class ProductMechanism:
-    """Q(y|x) = Π_j Q_j(y_j|x_j): the parts of the answer (x_1, x_2, …) are randomised independently.
+    """Q(y|x) = Π_j Q_j(y_j|x_j): independent parts of the answer (x_1, x_2, …).
 
     Parameters
     ----------
@@ -54,6 +54,7 @@ class ProductMechanism:
         if not 2 <= len(self.factors) <= MAX_FACTORS:
             raise invalid(f"a product has 2 to {MAX_FACTORS} factors", "factors")
         for j, factor in enumerate(self.factors):
+            # Equal bits give all probabilities the one denominator that the verifier uses.
             if factor.bits != self.factors[0].bits:
                 raise invalid("every factor is a table, all of the same bits", f"factors[{j}]")
         if self.answers > MAX_SET_ANSWERS:
@@ -86,7 +87,7 @@ class ProductMechanism:
 
     @property
     def guess(self) -> Fraction:
-        """Chance that the best guess from a report is right, under a uniform prior: all parts are."""
+        """Chance of the best guess from a report under a uniform prior: all parts are right."""
         return prod((factor.guess for factor in self.factors), start=Fraction(1))
 
     def parts(self, truth: int) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ from frankly_protocol.mechanisms.base import (
 
 @dataclass(frozen=True, slots=True)
 class SubsetMechanism(SetSymbols):
-    """A uniform set of `size` answers, with the truth in it with chance inside/2^bits, else without.
+    """A uniform set of `size` answers; the truth is in it with chance inside/2^bits.
 
     Parameters
     ----------
@@ -99,6 +99,7 @@ class SubsetMechanism(SetSymbols):
             self._rows.append(tuple(tuple(masks[:x] + masks[x + 1 :] + [masks[x]]) for x in range(self.answers)))
         last = self.answers - 1
         inside = draw(self.bits, randbits) < self.inside
+        # Places instead of answers: the same steps run whichever answer is true.
         places = list(range(last))
         for i in range(self.size):
             j = i + draw_below(last - i, randbits)

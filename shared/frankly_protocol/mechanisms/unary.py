@@ -86,6 +86,7 @@ class UnaryMechanism(SetSymbols):
         below flip, the same with 0 for 1.
         """
         D, a = self.denominator, self.answers
+        # Exchanging 0 and 1 in every bit turns keep < flip into the other case.
         k, f = (self.keep, self.flip) if self.keep > self.flip else (D - self.keep, D - self.flip)
         right_if_set: Fraction = Fraction(k, f) * (D**a - (D - f) ** a) if f else Fraction(k * a * D ** (a - 1))
         right_if_empty: int = (D - k) * (D - f) ** (a - 1)

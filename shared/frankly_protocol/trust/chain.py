@@ -66,6 +66,7 @@ class Proven:
         if known.chain not in (None, self.first_root):
             detail = "these keys do not descend from those known here: another server answers, or it has begun anew"
             raise KeyChainError(detail, "chain")
+        # Payloads are compared, not envelopes: signatures are no part of a version.
         payload = Envelope.from_bytes(known.envelope, KEYS_TYPE).payload
         version = KeysDocument.parse(payload).version
         if version > len(self.payloads):

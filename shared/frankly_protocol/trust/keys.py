@@ -206,7 +206,7 @@ class SignedKeys:
 
 
 def accept_keys(data: bytes, now: datetime) -> KeysDocument:
-    """Return the keys in the envelope `data` if their own root signed them and `now` is in their window.
+    """Return the keys in `data` if their own root signed them and `now` is in their window.
 
     Raises ClockError, or DocumentRejected for anything malformed or badly signed.
     """

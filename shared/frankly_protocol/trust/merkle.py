@@ -75,7 +75,7 @@ class Tree:
         return self._span(0, size) if size else EMPTY_ROOT
 
     def inclusion(self, index: int, size: int) -> list[bytes]:
-        """Return the path from leaf `index` to the root of the first `size` leaves, sibling first."""
+        """Return the path from leaf `index` to the root of `size` leaves, sibling first."""
         if not 0 <= index < self._require_size(size):
             raise LogError("the tree of this size has no such leaf", "index")
         path, start, end = [], 0, size
@@ -157,7 +157,7 @@ def require_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes],
 
 
 def require_consistency(old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]) -> None:
-    """Raise LogError unless `proof` shows that the tree of size `old` is a prefix of that of size `new`.
+    """Raise LogError unless `proof` shows that the tree of size `new` extends that of `old`.
 
     An empty old tree is a beginning of every tree; trees of one size are the same tree. Source: RFC
     6962 §2.1.2; the loop is that of RFC 9162 §2.1.4.2.
@@ -171,6 +171,7 @@ def require_consistency(old: int, old_root: bytes, new: int, new_root: bytes, pr
             raise LogError("two trees of one size have different roots: the log has forked", "root")
         return
     path = _hashes(proof)
+    # RFC 9162 omits the old root from the path where it is a complete subtree of the new tree.
     if old & (old - 1) == 0:
         path = [old_root, *path]
     if not path:

@@ -104,6 +104,7 @@ class SignedCheckpoint:
     @classmethod
     def from_bytes(cls, data: bytes) -> "SignedCheckpoint":
         """Read a note; raises LogError for anything that is not exactly one."""
+        # Checked before decoding, so that a server cannot make the device work on a huge note.
         if len(data) > MAX_NOTE_BYTES:
             raise LogError(f"a checkpoint has at most {MAX_NOTE_BYTES} bytes", "checkpoint")
         try:

@@ -81,6 +81,7 @@ class RsaPssVerifier:
         raw = _decoded(token)
         if len(raw) != PREFIX_BYTES + NONCE_BYTES + self._public.key_size // 8:
             raise _invalid()
+        # RFC 9474 (Randomized): the random prefix is part of the signed message.
         prefix, nonce = raw[:PREFIX_BYTES], raw[PREFIX_BYTES : PREFIX_BYTES + NONCE_BYTES]
         message = prefix + token_message(survey, nonce)
         pss = padding.PSS(padding.MGF1(hashes.SHA384()), _SALT)
@@ -111,7 +112,7 @@ def token_verifier(rule: TokenRule) -> TokenVerifier:
 
 
 def token_message(survey: str, nonce: bytes) -> bytes:
-    """Return the message to be blinded and signed: a fixed context, the survey's id and the nonce."""
+    """Return the message to blind and sign: a fixed context, the survey's id and the nonce."""
     return _CONTEXT + bytes.fromhex(survey) + nonce
 
 
