@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frankly on a respondent's device: verify what is asked, randomise exactly, seal, then send one noisy report."""
+"""Client library for a respondent's device: verify a survey, randomise, seal, send one report."""
 
 from frankly_protocol import __version__
 from frankly_protocol.errors import (

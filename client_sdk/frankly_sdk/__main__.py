@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m frankly_sdk is frankly-sdk."""
+"""Entry point: ``python -m frankly_sdk`` runs the command frankly-sdk."""
 
 import sys
 

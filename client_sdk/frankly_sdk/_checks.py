@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an app passes, judged where it comes in: before anything is fetched, drawn or sealed.
+"""Argument checks for the public API, before anything is fetched, drawn or sealed.
 
-Every fault is an InvalidInput that names the argument and the way out; none repeats what was passed.
+Every fault is an InvalidInput that names the argument and the way out; none repeats what was
+passed.
 """
 
 import os
@@ -17,7 +18,7 @@ from frankly_protocol.problems import Problem
 from frankly_sdk.policy import Policy
 
 LONGEST_S: Final = MAX_VALIDITY.total_seconds()
-"""Seconds: as long as a document can be valid. Whoever waits longer waits for a survey that takes nothing any more."""
+"""Upper limit of all waiting times, in seconds: the longest validity of a document."""
 
 _Row = TypeVar("_Row")
 _SECONDS = (
@@ -31,7 +32,7 @@ _KEY = "a respondent's key is a text that is not blank; without one, answer() is
 
 
 def _is_seconds(value: object) -> bool:
-    # The comparison is false for what is not a number; a truth value is a number to Python, and a mistake here.
+    # NaN fails the comparison. bool is a subclass of int in Python, but a mistake here.
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S
 
 
@@ -54,10 +55,16 @@ def _offers(*methods: str) -> Callable[[object], bool]:
 _RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "store": (_is_path, "expected the path of this install's store file"),
     "policy": (_or_none(Policy), 'expected a Policy, such as Policy(cap="3")'),
-    "keys": (_or_none(bytes), "expected the bytes of the keys document; read its file in binary mode"),
+    "keys": (
+        _or_none(bytes),
+        "expected the bytes of the keys document; read its file in binary mode",
+    ),
     "enabled": (_is_switch, _SWITCH),
     "debug": (_is_switch, _SWITCH),
-    "on_event": (lambda value: value is None or callable(value), "expected a function that is told of each Event"),
+    "on_event": (
+        lambda value: value is None or callable(value),
+        "expected a function that takes an Event",
+    ),
     "spread_s": (_is_seconds, _SECONDS),
     "patience_s": (_is_seconds, _SECONDS),
     "timeout_s": (_is_seconds, _SECONDS),
@@ -69,26 +76,34 @@ _RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 }
 
 
-def require(**given: object) -> None:
-    """Raise InvalidInput(field_type) unless each argument is what it should be; the names are those of `Client`."""
-    for field, value in given.items():
-        is_right, words = _RULES[field]
+def require(**arguments: object) -> None:
+    """Raise InvalidInput(field_type) unless each argument passes its check.
+
+    Names as in `Client`.
+    """
+    for field, value in arguments.items():
+        is_right, detail = _RULES[field]
         if not is_right(value):
-            raise InvalidInput(Problem.FIELD_TYPE, words, field)
+            raise InvalidInput(Problem.FIELD_TYPE, detail, field)
 
 
 def time_of(clock: Clock) -> datetime:
     """Return the clock's time; InvalidInput unless it is an aware datetime."""
+    # A naive datetime would be compared as local time or raise deep inside the checks.
     now: object = clock.now()
     if not isinstance(now, datetime) or now.tzinfo is None:
-        raise InvalidInput(Problem.FIELD_TYPE, "now() returns an aware datetime, such as datetime.now(UTC)", "clock")
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "now() returns an aware datetime, such as datetime.now(UTC)",
+            "clock",
+        )
     return now
 
 
 def key_fault(key: object) -> InvalidInput | None:
-    """Return what is wrong with a respondent's key, None if nothing is.
+    """Return the fault of a respondent's key, None if there is none.
 
-    A blank key names nobody: it must never stand for the person the install belongs to.
+    A blank key is refused: it must never stand for the person the install belongs to.
     """
     if not isinstance(key, str):
         return InvalidInput(Problem.FIELD_TYPE, _KEY, "respondent")
@@ -96,9 +111,12 @@ def key_fault(key: object) -> InvalidInput | None:
 
 
 def each(rows: Iterable[_Row]) -> Iterator[_Row]:
-    """Return an iterator of the rows, which shows none of them in a traceback; InvalidInput if they are no rows."""
+    """Return an iterator of the rows, whose repr shows none of them.
+
+    Raises InvalidInput if not iterable.
+    """
     try:
         return iter(rows)
     except TypeError:
-        words = "expected rows, each a tuple of key, choices, strata and, if the survey asks for one, the token"
-        raise InvalidInput(Problem.FIELD_TYPE, words, "rows") from None
+        detail = "expected rows, each a tuple of key, choices, strata and, if the survey asks for one, the token"
+        raise InvalidInput(Problem.FIELD_TYPE, detail, "rows") from None

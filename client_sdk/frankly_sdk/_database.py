@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite with full sync: what is sealed stays sealed through a power cut, and what is erased is overwritten.
+"""SQLite with full sync: commits survive a power cut, and erased data is overwritten.
 
-A rollback journal is used, not a write-ahead log: erased symbols would live on in a log. The journal is
-overwritten too: it holds the pages as they were before a transaction, so that of an erasing one holds what is erased.
+A rollback journal is used, not a write-ahead log: erased symbols would live on in a log. The
+journal is overwritten too: it holds the pages as they were before a transaction, so that of an
+erasing one holds what is erased.
 
-- journal_mode=PERSIST: a commit zeroes the journal's header and, with synchronous=FULL, syncs that, so a commit cannot
-  be undone later. A journal that is deleted instead may come back after a power cut; one that is deleted or truncated
-  leaves its blocks to the file system as they are.
-- locking_mode=EXCLUSIVE until the mode is set: setting it reads the file, and a journal that a killed process left
-  behind is then rolled back in the mode of a fresh connection, which would delete it.
+- journal_mode=PERSIST: a commit zeroes the journal's header and, with synchronous=FULL, syncs that,
+  so a commit cannot be undone later. A journal that is deleted instead may come back after a power
+  cut; one that is deleted or truncated leaves its blocks to the file system as they are.
+- locking_mode=EXCLUSIVE until the mode is set: setting it reads the file, and a journal that a
+  killed process left behind is then rolled back in the mode of a fresh connection, which would
+  delete it.
 - temp_store=MEMORY: no copy of a page goes to a temporary file.
 """
 
@@ -28,15 +30,19 @@ _BUSY_S = 15.0
 _PRAGMAS = ("synchronous=FULL", "secure_delete=ON", "fullfsync=ON", "temp_store=MEMORY")
 _CHUNK = 64 * 2**10
 
-# Held through every transaction and every fork: a fork in the middle of one would leave a child that believes it holds
-# the lock, and whose exit would roll the parent's transaction back. It also covers the making of new files.
+# Held through every transaction and every fork: a fork in the middle of one would leave a child
+# that believes it holds the lock, and whose exit would roll the parent's transaction back. It also
+# covers the making of new files.
 _GATE = threading.RLock()
 os.register_at_fork(before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release)
 
 
 @dataclass(slots=True)
 class _Connection:
-    """SQLite's handle, with the process it belongs to; the lock keeps other threads out of a transaction."""
+    """SQLite's handle, with the process it belongs to.
+
+    The lock keeps other threads out of a transaction.
+    """
 
     db: sqlite3.Connection
     pid: int
@@ -45,7 +51,9 @@ class _Connection:
 
 
 class Database:
-    """One file. Safe to use from several threads and after a fork; several processes may open the same file.
+    """One file.
+
+    Safe to use from several threads and after a fork; several processes may open the same file.
 
     Raises StoreError, from every method, if the file cannot be read or written.
     """
@@ -64,59 +72,65 @@ class Database:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """Hold the write lock of this file; commit durably at the end, roll back on any error."""
-        own = self._own()
-        with own.lock, _GATE:
+        connection = self._connection()
+        with connection.lock, _GATE:
             self.run("BEGIN IMMEDIATE")
             try:
                 self._create()
                 yield
                 self.run("COMMIT")
             except BaseException:
-                own.ready = False  # what was created here is undone as well
+                connection.ready = False  # what was created here is undone as well
                 with contextlib.suppress(sqlite3.Error):
-                    own.db.execute("ROLLBACK")
+                    connection.db.execute("ROLLBACK")
                 raise
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query; none if the store is empty."""
-        own = self._own()
-        # The gate too: a child forked in the middle of a read would inherit a lock that nobody lets go of.
-        with own.lock, _GATE, _translated(self._path):
-            return own.db.execute(statement, values).fetchall() if self._is_readable() else []
+        connection = self._connection()
+        # The gate too: a child forked in the middle of a read would inherit a lock that is never
+        # released.
+        with connection.lock, _GATE, _translated(self._path):
+            return connection.db.execute(statement, values).fetchall() if self._is_readable() else []
 
     def run(self, statement: str, *values: object) -> None:
         """Run a statement; inside `transaction`, unless it begins or ends one."""
         with _translated(self._path):
-            self._own().db.execute(statement, values)
+            self._connection().db.execute(statement, values)
 
     def overwrite_journal(self) -> None:
-        """Overwrite with zeros whatever the journal still holds of earlier transactions, and sync.
+        """Overwrite the journal's remains of earlier transactions with zeros, and sync.
 
-        The exclusive lock keeps every other connection from using the journal meanwhile; a transaction that a killed
-        process left unfinished has been rolled back by whoever gets this lock. A process killed before the end leaves
-        it to the next `Database` of this file.
+        The exclusive lock keeps every other connection from using the journal meanwhile; a
+        transaction that a killed process left unfinished is rolled back before this lock is
+        granted. A process killed before the end leaves it to the next `Database` of this file.
         """
-        own = self._own()
-        with own.lock, _GATE, _translated(self._path):
-            own.db.execute("BEGIN EXCLUSIVE")
+        connection = self._connection()
+        with connection.lock, _GATE, _translated(self._path):
+            connection.db.execute("BEGIN EXCLUSIVE")
             try:
-                # This file may be opened and closed here: SQLite has its locks on the database, not on the journal.
-                with contextlib.suppress(FileNotFoundError), self._journal.open("r+b", buffering=0) as file:
+                # This file may be opened and closed here: SQLite has its locks on the database, not
+                # on the journal.
+                with (
+                    contextlib.suppress(FileNotFoundError),
+                    self._journal.open("r+b", buffering=0) as file,
+                ):
                     _overwrite(file.fileno())
             finally:
-                own.db.execute("ROLLBACK")
+                connection.db.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the file."""
-        own = self._current
-        if own.pid == os.getpid():
-            with own.lock, contextlib.suppress(sqlite3.Error):
-                own.db.close()
+        connection = self._current
+        if connection.pid == os.getpid():
+            with connection.lock, contextlib.suppress(sqlite3.Error):
+                connection.db.close()
 
     def _finish_overwriting(self) -> None:
-        """Overwrite what an earlier process left in the journal, unless another process is at work in the file now.
+        """Overwrite an earlier process' journal, unless another process uses the file now.
 
-        That one overwrites the journal after its next erasure, and the next to open the file looks again.
+        That one overwrites the journal after its next erasure, and the next to open the file looks
+        again.
         """
         with _translated(self._path):
             if self._journal.exists() and any(map(_has_bytes, _chunks(self._journal))):
@@ -125,24 +139,28 @@ class Database:
                     self.overwrite_journal()
                 self.run(f"PRAGMA busy_timeout = {round(1000 * _BUSY_S)}")
 
-    def _own(self) -> _Connection:
-        """Return this process's connection: SQLite's handles must not be used on the other side of a fork."""
+    def _connection(self) -> _Connection:
+        """Return this process's connection; SQLite handles must not be used across a fork."""
         if self._current.pid != os.getpid():
             self._current = self._connect()
         return self._current
 
     def _connect(self) -> _Connection:
         with _translated(self._path), _GATE:
-            # Made by us with mode 0600 before SQLite opens it: nobody else may read what this install has answered. A
-            # file that exists is never opened here, for closing it would drop every lock this process has on it.
+            # Created with mode 0600 before SQLite opens it: no other user may read the answers of
+            # this install. A file that exists is never opened here, for closing it would drop every
+            # lock this process has on it.
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             if not self._path.is_file():
                 raise StoreError(f"{self._path} is no file; name one for this install's store")
+            # isolation_level=None: no implicit BEGIN, as `transaction` writes its own. Threads are
+            # kept apart by the lock of `_Connection`.
             db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 _set_up(db)
-                if self._path.stat().st_mode & 0o077:  # only now: it is a database, and not somebody's other file
+                # after _set_up, which fails for any file that is not a database
+                if self._path.stat().st_mode & 0o077:
                     self._path.chmod(0o600)
             except BaseException:
                 db.close()
@@ -150,28 +168,28 @@ class Database:
             return _Connection(db, os.getpid())
 
     def _is_ready(self) -> bool:
-        """Tell whether the tables are there; a store is made with the first thing it has to remember."""
-        own = self._own()
-        with own.lock, _GATE, _translated(self._path):
-            if not own.ready:
-                (version,) = own.db.execute("PRAGMA user_version").fetchone()
+        """Return True if the tables exist; the first write creates them."""
+        connection = self._connection()
+        with connection.lock, _GATE, _translated(self._path):
+            if not connection.ready:
+                (version,) = connection.db.execute("PRAGMA user_version").fetchone()
                 if not is_known(version):
                     raise StoreError("the store was written by a newer version of the app; update the app")
-                own.ready = version == VERSION
-            return own.ready
+                connection.ready = version == VERSION
+            return connection.ready
 
     def _create(self) -> None:
         if not self._is_ready():
             with _translated(self._path):
-                (version,) = self._own().db.execute("PRAGMA user_version").fetchone()
+                (version,) = self._connection().db.execute("PRAGMA user_version").fetchone()
             for statement in steps_from(version):
                 self.run(statement)
 
     def _is_readable(self) -> bool:
-        """Tell whether there is anything to read; a store of a version before is brought up to date first."""
+        """Return True if there are tables to read; migrates a store of an earlier version first."""
         if self._is_ready():
             return True
-        (version,) = self._own().db.execute("PRAGMA user_version").fetchone()
+        (version,) = self._connection().db.execute("PRAGMA user_version").fetchone()
         if version:
             with self.transaction():
                 pass
@@ -191,6 +209,7 @@ def _set_up(db: sqlite3.Connection) -> None:
 def _overwrite(handle: int) -> None:
     """Overwrite every chunk that is not all zeros, in place, and sync if there was one."""
     offset, is_clean = 0, True
+    # In chunks, so that a large journal does not fill the memory.
     while chunk := os.pread(handle, _CHUNK, offset):
         if _has_bytes(chunk):
             is_clean = False
@@ -216,5 +235,5 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, ValueError) as error:  # ValueError: a path with a NUL
-        # SQLite's own words name tables and conditions, never values.
+        # SQLite's messages name tables and conditions, never values, so they may be shown.
         raise StoreError(f"the store {path} cannot be used: {error}; nothing was sent") from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares and ratios as people read them: bounds are rounded up, so that none is shown smaller than it is."""
+"""Shares and ratios as text; bounds are rounded up, so that none is understated."""
 
 from fractions import Fraction
 

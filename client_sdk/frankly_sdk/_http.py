@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""requests, from below its session: an adapter alone keeps no cookies, reads no environment and follows no redirect.
+"""A bare requests adapter: without a session there are no cookies, environment or redirects.
 
-Below the adapter, every read from a socket is charged to one allowance of seconds and bytes, so that endless headers,
-chunk sizes or bodies, fast or slow, end the same way.
+Below the adapter, every read from a socket is charged to one allowance of seconds and bytes, so
+that endless headers, chunk sizes or bodies, fast or slow, end the same way.
 """
 
 import io
@@ -18,13 +18,16 @@ POOLS = 2  # the server of the link and the one that collects, one connection ea
 
 
 class AllowanceSpent(OSError):
-    """What the other side sent took too long or was too much."""
+    """The response was too large or too slow."""
 
 
 class Allowance(threading.local):
-    """What one request may still cost; each thread has its own, because it reads what it asked for.
+    """Remaining seconds and bytes of one request.
 
-    timer : seconds from a clock that never runs backwards. patience_s : the longest wait for a single read.
+    Thread-local, as each thread reads its own response.
+
+    timer : seconds from a clock that never runs backwards. patience_s : the longest wait for a
+        single read.
     """
 
     def __init__(self, timer: Callable[[], float], patience_s: float) -> None:
@@ -65,6 +68,7 @@ class Adapter(HTTPAdapter):
     def __init__(self, allowance: Allowance, trusted: bool | str) -> None:
         self._allowance = allowance
         self._trusted = trusted
+        # No retries here: `Delivery` decides about them, and keeps to the person's patience.
         super().__init__(pool_connections=POOLS, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
@@ -73,7 +77,12 @@ class Adapter(HTTPAdapter):
         _bound(self.poolmanager, self._allowance)
 
     def exchange(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: tuple[float, float]
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout: tuple[float, float],
     ) -> requests.Response:
         """Send one request and return its response, the body unread."""
         prepared = requests.Request(method, url, headers=dict(headers), data=body).prepare()
@@ -92,6 +101,7 @@ class _Socket:
 
     def makefile(self, mode: str = "rb", *_args: Any, **_options: Any) -> io.BufferedReader:
         """Return the buffered file that http.client reads from; it never asks for another mode."""
+        # http.client asks for no other mode; a new one would escape the allowance.
         if mode != "rb":
             raise ValueError("only for reading bytes")
         return io.BufferedReader(_Reader(self._inner, self._allowance))
@@ -109,11 +119,12 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        # Set before every read: the remaining time shrinks with each.
         self._inner.settimeout(self._allowance.wait_s())
         try:
             size = self._raw.readinto(buffer)
         except TimeoutError:
-            self._allowance.wait_s()  # if it was the request's whole time that ran out, this says so
+            self._allowance.wait_s()  # raises AllowanceSpent if the whole request is out of time
             raise
         self._allowance.charge(size or 0)
         return size
@@ -134,6 +145,10 @@ def _bound(manager: Any, allowance: Allowance) -> None:
             base.connect(self)
             self.sock = _Socket(self.sock, allowance)
 
-        return type(pool.__name__, (pool,), {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})})
+        return type(
+            pool.__name__,
+            (pool,),
+            {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})},
+        )
 
     manager.pool_classes_by_scheme = {name: bounded(pool) for name, pool in manager.pool_classes_by_scheme.items()}

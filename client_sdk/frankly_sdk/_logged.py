@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log rule (step 8 of docs/protocol.md §4): the document is in a log that witnesses watch and that only grows.
+"""The log rule (docs/protocol.md §4, step 8): the document is in a witnessed, append-only log.
 
-Nothing that a device remembers is in its requests: it asks for a proof of the document, and for all leaf hashes of the
-head it was shown. Asking for a proof "since the head I saw last" would name that head, and a server could show every
-device a head of its own to know it again.
+Nothing that a device remembers is in its requests: it asks for a proof of the document, and for all
+leaf hashes of the head it was shown. Asking for a proof "since the head I saw last" would name that
+head, and a server could show every device a head of its own to know it again.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,10 @@ Fetch = Callable[[str, int, str], bytes]
 
 @dataclass(frozen=True, slots=True)
 class LogRule:
-    """Checks documents against the log that the keys name, and remembers the newest head seen of each log.
+    """Checks documents against the log that the keys name, and stores the newest head of each log.
 
-    chain : of the keys that name the log. renamed : is told the old name when the keys name the log otherwise.
+    chain : of the keys that name the log. renamed : called with the old name if the log has a new
+        one.
     """
 
     role: LogRole
@@ -42,21 +43,22 @@ class LogRule:
     renamed: Callable[[str], None]
 
     def require(self, digest: str, *, prefer_kept: bool) -> None:
-        """Raise unless the document is logged; what was checked is remembered in one transaction.
+        """Raise unless the document is logged; stores proof and head in one transaction.
 
-        prefer_kept : a proof kept from before will do while its witnesses' word lasts; otherwise it counts only while
-        the server is out of reach.
+        prefer_kept : use the stored proof while its cosignatures are recent; otherwise it is used
+        only if the server is unreachable.
 
-        Raises LogError, RollbackDetected for a head smaller than one seen before, Equivocation for a fork (both heads
-        are kept as evidence), NetworkError.
+        Raises LogError, RollbackDetected for a head smaller than one seen before, Equivocation for
+        a fork (both heads are kept as evidence), NetworkError.
         """
-        kept = self.store.proof(self.chain, digest)
-        if prefer_kept and kept is not None and self._still_good(kept, digest):
+        stored_proof = self.store.proof(self.chain, digest)
+        if prefer_kept and stored_proof is not None and self._still_good(stored_proof, digest):
             return
         try:
             data = self.fetch(f"/v1/log/proof/{digest}", MAX_PROOF_BYTES, "text/plain")
         except NetworkError:
-            if kept is None or not self._still_good(kept, digest):
+            # Offline the stored proof counts while its cosignatures are recent.
+            if stored_proof is None or not self._still_good(stored_proof, digest):
                 raise
             return
         proof = LogProof.from_bytes(data)
@@ -67,9 +69,9 @@ class LogRule:
         if old_name is not None:
             self.renamed(old_name)
 
-    def _still_good(self, kept: bytes, digest: str) -> bool:
+    def _still_good(self, stored_proof: bytes, digest: str) -> bool:
         try:
-            LogProof.from_bytes(kept).require(digest, self.role, self.now)
+            LogProof.from_bytes(stored_proof).require(digest, self.role, self.now)
         except DocumentRejected:
             return False
         return True
@@ -84,6 +86,7 @@ class LogRule:
             raise RollbackDetected(f"the log shows {head.size} entries, {last.size} have been seen before", "log")
         if head == last:
             return
+        # Recomputed from all leaves: a consistency proof would name the head seen last.
         if head.size > last.size:
             tree = self._tree(head)
             if tree.root(last.size) == last.root:
@@ -92,7 +95,10 @@ class LogRule:
         raise Equivocation("the log has forked: it shows another past than before", "log")
 
     def _last_head(self) -> bytes | None:
-        """Return the newest head seen of this log; one of an unknown chain if the log's present key signed it."""
+        """Return the newest head seen of this log.
+
+        One of an unknown chain if the log's present key signed it.
+        """
         name = self.role.log.name
         inherited = self.store.checkpoint(UNKNOWN_CHAIN, name)
         if inherited is not None:
@@ -104,7 +110,10 @@ class LogRule:
 
     def _tree(self, head: Checkpoint) -> Tree:
         if head.size > MAX_ENTRIES:
-            raise LogError(f"a log of more than {MAX_ENTRIES} entries cannot be checked here: update the app", "size")
+            raise LogError(
+                f"a log of more than {MAX_ENTRIES} entries cannot be checked here: update the app",
+                "size",
+            )
         size = head.size * HASH_BYTES
         data = self.fetch(f"/v1/log/leaves?size={head.size}", size, "application/octet-stream")
         if len(data) != size:

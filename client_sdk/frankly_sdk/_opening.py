@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Getting a survey: from memory if this install has it, otherwise from the server, always through every check."""
+"""Retrieval of a survey, from the store or the server, always through every check."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,9 +27,10 @@ _UNPUBLISHED = "the server does not know this survey, or not this version of it:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An accepted survey, the ids of the keys that signed it, whether the link pinned it, and whether it is logged.
+    """An accepted survey with its signers.
 
-    chain : of those keys, as in `frankly_protocol.trust.Proven`.
+    signed_by : ids of the keys that signed it. pinned : the link named its digest.
+    logged : a witnessed log holds it. chain : of those keys, as in `frankly_protocol.trust.Proven`.
     """
 
     document: SurveyDocument
@@ -51,8 +52,8 @@ class _Trusted:
 class Opening:
     """One attempt to get the survey that `link` names, at the time `now`.
 
-    log : ask the log for a proof, if the keys name a log that somebody watches. collect_hosts : hosts that may collect
-    reports besides the one of the link.
+    log : ask the log for a proof, if the keys name a log with witnesses. collect_hosts : hosts that
+    may collect reports besides the one of the link.
     """
 
     link: SurveyLink
@@ -66,75 +67,88 @@ class Opening:
     def survey(self, shipped: bytes | None) -> Opened:
         """Return the survey; `shipped` is the keys document that came with the app, if any.
 
-        A pinned survey that this install has accepted before needs no network, unless the keys at hand have expired or
-        did not sign it. Whenever a document is fetched the keys are too, so that a withdrawn publisher is noticed; they
-        must follow from the ones at hand, and count from then on, whatever becomes of the survey.
+        A pinned survey that this install has accepted before needs no network, unless the keys at
+        hand have expired or did not sign it. Whenever a document is fetched the keys are too, so
+        that a withdrawn publisher is noticed; they must follow from the ones at hand, and are
+        stored even if the survey is then refused.
 
         Raises DocumentRejected and its kinds, InsecureTransport, NetworkError, StoreError.
         """
         alias = self._alias(shipped)
-        known = self._known(alias, shipped)
-        if known is not None and known.chain is not None:
-            trusted = self._still_good(known.envelope, known.chain)
+        known_keys = self._known_keys(alias, shipped)
+        if known_keys is not None and known_keys.chain is not None:
+            trusted = self._still_good(known_keys.envelope, known_keys.chain)
             if trusted is not None and self._is_cached(self._remembered(trusted), trusted):
                 return self._with_keys(trusted)
-        return self._with_keys(self._newest(alias, known))
+        return self._with_keys(self._newest(alias, known_keys))
 
     def _alias(self, shipped: bytes | None) -> str:
-        """Return the name under which a chain is remembered: its keys all follow from those the app ships, if any.
+        """Return the alias of a chain, whose keys all follow from those the app ships, if any.
 
-        An app that ships another document has an alias of its own: what was trusted on first use, or followed from
-        older keys, says nothing about the new ones. Both may turn out to be of one chain.
+        An app that ships another document has an alias of its own: what was trusted on first use,
+        or followed from older keys, says nothing about the new ones. Both may turn out to be of one
+        chain.
         """
         return self.link.origin if shipped is None else f"{self.link.origin}#{digest_of(shipped)}"
 
-    def _known(self, alias: str, shipped: bytes | None) -> KnownKeys | None:
-        """Return the newest keys known of the alias' chain, otherwise the ones shipped; None on first use."""
+    def _known_keys(self, alias: str, shipped: bytes | None) -> KnownKeys | None:
+        """Return the newest keys known of the alias' chain, otherwise the ones shipped.
+
+        None on first use.
+        """
         remembered = self.store.alias_keys(alias)
         if remembered is not None or shipped is None:
             return remembered
-        own = KnownKeys.shipped(shipped)
-        return own if own.chain is None else self.store.keys(own.chain) or own
+        shipped_keys = KnownKeys.shipped(shipped)
+        return shipped_keys if shipped_keys.chain is None else self.store.keys(shipped_keys.chain) or shipped_keys
 
-    def _newest(self, alias: str, known: KnownKeys | None) -> _Trusted:
-        """Return the newest keys, of a chain that holds those known: of this alias, and of the chain by any alias.
+    def _newest(self, alias: str, known_keys: KnownKeys | None) -> _Trusted:
+        """Return the newest keys, of a chain that contains the stored keys of this alias and chain.
 
-        All versions are fetched, always: to ask for some would tell which ones are known here, or that none is.
+        All versions are always fetched: a request for some would reveal which ones this device has.
         """
         try:
             chain = read_chain(self._fetch(self.link.chain_url, MAX_CHAIN_BYTES))
         except NetworkError:
-            if known is None or known.chain is None:
+            if known_keys is None or known_keys.chain is None:
                 raise
-            return _Trusted(accept_keys(known.envelope, self.now), known.chain)  # they count as long as they last
-        proven = prove_chain(chain, known, self.now)
+            # stored keys stay usable until they expire
+            return _Trusted(accept_keys(known_keys.envelope, self.now), known_keys.chain)
+        proven = prove_chain(chain, known_keys, self.now)
         newest = KnownKeys(proven.newest, proven.first_root)
+        # Unchanged keys need no write lock, which other processes may hold.
         if self.store.alias_keys(alias) != newest:
             with self.store.transaction():
                 # Read again: another process may have trusted keys of this origin since.
-                for kept in (self.store.alias_keys(alias), self.store.keys(proven.first_root)):
-                    if kept is not None:
-                        proven.require_contains(kept)
+                for stored_keys in (
+                    self.store.alias_keys(alias),
+                    self.store.keys(proven.first_root),
+                ):
+                    if stored_keys is not None:
+                        proven.require_contains(stored_keys)
                 self.store.remember_keys(alias, newest)
         return _Trusted(proven.keys, proven.first_root)
 
     def _remembered(self, trusted: _Trusted) -> Remembered | None:
-        """Return the document accepted last; one of an unknown chain if the publisher's present keys signed it."""
-        own = self.store.survey(trusted.chain, self.link.survey)
-        if own is not None:
-            return own
+        """Return the document accepted last.
+
+        One of an unknown chain if the publisher's present keys signed it.
+        """
+        remembered = self.store.survey(trusted.chain, self.link.survey)
+        if remembered is not None:
+            return remembered
         inherited = self.store.survey(UNKNOWN_CHAIN, self.link.survey)
         return inherited if inherited is not None and stands(inherited, trusted.keys.publisher) else None
 
     def _is_cached(self, remembered: Remembered | None, trusted: _Trusted) -> bool:
-        """Tell whether the pinned document is here, signed by keys that are still trusted."""
+        """Return True if the pinned document is stored and its signers are still trusted."""
         if remembered is None or remembered.digest != self.link.digest:
             return False
         return stands(remembered, trusted.keys.publisher)
 
-    def _still_good(self, known: bytes, chain: str) -> _Trusted | None:
+    def _still_good(self, envelope: bytes, chain: str) -> _Trusted | None:
         try:
-            return _Trusted(accept_keys(known, self.now), chain)
+            return _Trusted(accept_keys(envelope, self.now), chain)
         except DocumentRejected:
             return None
 
@@ -143,19 +157,28 @@ class Opening:
         data = self._envelope(remembered, trusted)
         publisher, check = trusted.keys.publisher, partial(self._is_logged, trusted)
         try:
-            found = accept_survey(data, self.link, publisher, remembered, self.now, check, self.collect_hosts)
+            accepted = accept_survey(data, self.link, publisher, remembered, self.now, check, self.collect_hosts)
         except Equivocation:
             self._keep_evidence(trusted.chain, remembered, data)
             raise
-        document = Remembered(found.document.version, found.document.digest, data)
-        if found.withdrawn is not None and found.withdrawn != document.digest:
+        document = Remembered(accepted.document.version, accepted.document.digest, data)
+        if accepted.withdrawn is not None and accepted.withdrawn != document.digest:
             self._keep_evidence(trusted.chain, remembered, data)
         if remembered is None or remembered.envelope != data:
-            self.store.remember(trusted.chain, self.link.survey, document, found.withdrawn)
-        return Opened(found.document, found.signed_by, trusted.chain, self.link.digest is not None, found.logged)
+            self.store.remember(trusted.chain, self.link.survey, document, accepted.withdrawn)
+        return Opened(
+            accepted.document,
+            accepted.signed_by,
+            trusted.chain,
+            self.link.digest is not None,
+            accepted.logged,
+        )
 
     def _is_logged(self, trusted: _Trusted, digest: str) -> bool:
-        """Tell whether a watched log vouches for the document; raises if the app wants it and the log does not."""
+        """Return True if a witnessed log holds the document, False if none is consulted.
+
+        Raises if it does not.
+        """
         role = trusted.keys.log
         if not self.log or role is None or not role.witnesses:
             return False
@@ -164,15 +187,15 @@ class Opening:
             return self._fetch(self.link.origin + path, limit, kind)
 
         def renamed(old_name: str) -> None:
-            words = f"the log is called {role.log.name} now, it was {old_name}: its old head is kept as evidence"
-            self.announce(Event("log_renamed", self.link.survey, "log_renamed", words))
+            detail = f"the log is called {role.log.name} now, it was {old_name}: its old head is kept as evidence"
+            self.announce(Event("log_renamed", self.link.survey, "log_renamed", detail))
 
         rule = LogRule(role, trusted.chain, self.store, fetch, self.now, renamed)
         rule.require(digest, prefer_kept=digest == self.link.digest)
         return True
 
     def _envelope(self, remembered: Remembered | None, trusted: _Trusted) -> bytes:
-        """Return the document's envelope: the remembered one if the link pins it, or if the server is out of reach."""
+        """Return the document's envelope, the stored one if pinned or the server is unreachable."""
         if remembered is not None and self._is_cached(remembered, trusted):
             return remembered.envelope
         try:
@@ -185,16 +208,19 @@ class Opening:
 
     def _keep_evidence(self, chain: str, remembered: Remembered | None, data: bytes) -> None:
         if remembered is not None:
-            other = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
-            if other != remembered.digest:  # otherwise it is the log that contradicts itself
-                self.store.keep_evidence(chain, {remembered.digest: remembered.envelope, other: data})
+            other_digest = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
+            if other_digest != remembered.digest:  # otherwise it is the log that contradicts itself
+                self.store.keep_evidence(chain, {remembered.digest: remembered.envelope, other_digest: data})
 
     def _fetch(self, url: str, limit: int, kind: str = "application/json", unknown: str = _UNKNOWN) -> bytes:
-        answer = self.transport.get(url, limit)
-        if answer.status == 404:
+        reply = self.transport.get(url, limit)
+        if reply.status == 404:
             raise NetworkError(unknown, "not_found")
-        if answer.status != 200:
-            raise NetworkError(f"the server answered with status {answer.status}; try again later", "status")
-        if answer.content_type != kind:
-            raise NetworkError("what answered was not the survey's server: check the network's log-in page", "not_json")
-        return answer.body
+        if reply.status != 200:
+            raise NetworkError(f"the server answered with status {reply.status}; try again later", "status")
+        if reply.content_type != kind:
+            raise NetworkError(
+                "what answered was not the survey's server: check the network's log-in page",
+                "not_json",
+            )
+        return reply.body

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences about what is promised: of one block alone, and of everything that leaves together.
+"""Sentences about the promises: of one block alone, and of the whole report.
 
-"Nobody's odds change by more than ×E" is said of bounds without δ only: under (ε, δ) a ratio may be larger on a set of
-results whose chance is more than δ, and what holds is P(result | a) ≤ E·P(result | b) + δ.
+A bound on odds is stated only for promises without δ: under (ε, δ) a ratio may be larger on a set
+of results whose chance is more than δ, and the bound is P(result | a) ≤ E·P(result | b) + δ.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from frankly_sdk.budget import Budget
 
 
 def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
-    """Say what a block promises by itself, and what holds if a table is not true."""
+    """Yield the promises of a block by itself, and the bound that holds if a table is not true."""
     for promise in block.promises:
         yield _block_promise(promise, has_strata)
     if not block.rests_on_prior:
@@ -37,38 +37,38 @@ def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
 
 
 def whole_report(document: SurveyDocument, level: ReportLevel) -> Iterator[str]:
-    """Say what everything that leaves together can tell, secret by secret, and about the answers themselves."""
-    everything = "By everything that leaves together"
+    """Yield the bounds of the whole report: for each secret, then for the answers themselves."""
+    subject = "By everything that leaves together"
     if document.strata:
-        everything = "Given your public answers, by everything else that leaves"
+        subject = "Given your public answers, by everything else that leaves"
         yield (
             "“Given your public answers” means: compared with what is believed of people who have the same public "
             "answers."
         )
     for name, secret in level.secrets.items():
-        yield f"{everything}, {_secret(name, secret, level)}"
+        yield f"{subject}, {_secret(name, secret, level)}"
         if document.strata:
             yield _public_answers(name, secret)
     for promise, posterior in zip(_posterior_promises(document), level.posteriors, strict=True):
         if promise.prior is not None and posterior.bound < 1:
             value = promise.prior.secrets[posterior.sensitive]
             sure = f"nobody can be surer than {percent_up(posterior.bound)} that your “{posterior.secret}” is “{value}”"
-            yield f"{everything}, {sure}, {_IF_TRUE}."
-    yield _answers(everything, level)
+            yield f"{subject}, {sure}, {_IF_TRUE}."
+    yield _answers(subject, level)
 
 
 def cost(level: ReportLevel, budget: Budget | None) -> str:
-    """Say what the ledger charges, which bound each block counts by, and what that leaves."""
+    """Return the ledger's charge, the bound that each block counts by, and the remaining budget."""
     lines = ", ".join(f"{line.block} by its {_COUNTED[line.counted_by]}, {ln_up(line.odds)}" for line in level.lines)
-    words = f"Answering everything costs {ln_up(level.cost.odds)} nats of what this app allows you in all ({lines})."
+    sentence = f"Answering everything costs {ln_up(level.cost.odds)} nats of what this app allows you in all ({lines})."
     if level.cost.odds is None:
-        words = f"Answering uses up for ever everything that this app allows you ({lines})."
+        sentence = f"Answering uses up for ever everything that this app allows you ({lines})."
     if level.cost.delta:
-        words += (
+        sentence += (
             f" It also uses up {chance_up(level.cost.delta)} of the δ that the app allows; "
             f"where less than that is left, it costs {ln_up(level.ceiling)} nats."
         )
-    return words if budget is None else f"{words} {budget}"
+    return sentence if budget is None else f"{sentence} {budget}"
 
 
 _COUNTED = {"ceiling": "ceiling", "dp": "promise with a chance"}
@@ -102,7 +102,7 @@ def _block_promise(promise: Promise, has_strata: bool) -> str:
 
 
 def _about(promise: Promise) -> str:
-    """Say what a promise that rests on public knowledge bounds."""
+    """Return the bound of a promise that rests on a prior."""
     claim, secret = promise.claim, promise.secret
     bound = times(Fraction(*claim.level)) if claim.level else "∞"
     if claim.notion == "dpv" and claim.level and promise.prior and claim.sensitive is not None:
@@ -112,8 +112,8 @@ def _about(promise: Promise) -> str:
         low = times(Fraction(*claim.low_level)) if claim.low_level else "∞"
         return f"nobody’s belief about your “{secret}” grows by more than ×{bound} or shrinks by more than ÷{low}"
     if claim.notion in ("lip", "srlip"):
-        known = ", even for those who know some of your answers to it" if claim.notion == "srlip" else ""
-        return f"nobody’s belief about your “{secret}” changes by more than ×{bound}{known}"
+        beside_answers = ", even for those who know some of your answers to it" if claim.notion == "srlip" else ""
+        return f"nobody’s belief about your “{secret}” changes by more than ×{bound}{beside_answers}"
     return f"nobody’s odds about your “{secret}” change by more than ×{bound}"
 
 
@@ -129,7 +129,7 @@ def _secret(name: str, secret: SecretLevel, level: ReportLevel) -> str:
 
 
 def _bound_of(name: str, secret: SecretLevel) -> str:
-    """Say the bound of a secret in its own unit and in odds."""
+    """Return the bound of a secret, in its own unit and in odds."""
     lift, odds = times(secret.level), times(secret.odds)
     if secret.delta:
         return _with_delta(odds, f"value of your “{name}”", secret.delta, lift if secret.unit == "lift" else None)
@@ -150,17 +150,17 @@ def _public_answers(name: str, secret: SecretLevel) -> str:
     )
 
 
-def _answers(everything: str, level: ReportLevel) -> str:
+def _answers(subject: str, level: ReportLevel) -> str:
     if level.answers.odds is None:
         open_blocks = ", ".join(f"“{line.block}”" for line in level.lines if line.odds is None)
         return f"The answers themselves are not all protected: no limit counts for {open_blocks}."
     if level.answers.delta:
         return (
-            f"{everything}, {_with_delta(times(level.answers.odds), 'set of answers', level.answers.delta)}, whatever "
+            f"{subject}, {_with_delta(times(level.answers.odds), 'set of answers', level.answers.delta)}, whatever "
             "they know."
         )
     return (
-        f"{everything}, nobody’s odds about your answers themselves change by more than ×{times(level.answers.odds)}, "
+        f"{subject}, nobody’s odds about your answers themselves change by more than ×{times(level.answers.odds)}, "
         "whatever they know."
     )
 

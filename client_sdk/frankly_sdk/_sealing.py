@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw once and write it down, in one transaction, before any socket is touched (docs/protocol.md §7, steps 1 to 4)."""
+"""Sealing: one draw, recorded in one transaction (docs/protocol.md §7, steps 1-4).
+
+No socket is touched before the transaction has ended.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,9 +25,9 @@ from frankly_sdk.store import Sealed, Store
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One respondent's answers: a name as `Store.respondent_name` gives it, the truth, and the public answers.
+    """One respondent's answers: `Store.respondent_name`, the truth, and the public answers.
 
-    token : what the document's token rule asks for, None if it has none.
+    token : as the document's token rule requires, None if it has none.
     """
 
     respondent: str
@@ -33,12 +36,15 @@ class Row:
     token: str | None = field(default=None, repr=False)
 
     def fault(self, document: SurveyDocument) -> UnknownChoice | None:
-        """Return what is wrong with the answers, None if nothing is; it is returned so that no frame holds them."""
+        """Return the fault of the answers, None if there is none.
+
+        Returned so that no traceback holds them.
+        """
         return self.truth.fault(document.questions) or self.public.fault({q.id: q for q in document.strata})
 
 
 def require_token(document: SurveyDocument, token: str | None) -> None:
-    """Refuse a token that the survey's rule refuses, before anything is drawn: InvalidInput(token_invalid)."""
+    """Raise InvalidInput(token_invalid) for a token that the survey's rule refuses."""
     if token is not None and not isinstance(token, str):
         raise InvalidInput(Problem.TOKEN_INVALID, "a token is a text, as it was given out", "token")
     check_token(document.token, document.survey, token)
@@ -59,30 +65,34 @@ class Sealing:
     randbits: RandomBits
 
     def answered(self, respondent: str = "") -> Sealed | None:
-        """Return what this respondent has sealed for the survey, None if nothing."""
+        """Return this respondent's sealed answer to the survey, None if there is none."""
         return self.store.answer(self.chain, self.document.survey, respondent)
 
     def one(self, row: Row) -> Sealed | None:
         """Seal one answer; None if there is one already.
 
-        Whoever comes second, in another thread or process, waits for the lock and then finds the first one's row: no
-        second value is ever drawn. What can fail, fails before the draw.
+        A second caller, in another thread or process, waits for the lock and then finds the first
+        one's row: no second value is ever drawn. All checks and the reservation of disk space come
+        before the draw.
         """
         with self.store.transaction():
             return self._seal(row)
 
     def many(self, rows: Iterable[Row]) -> list[Sealed | BudgetExceeded]:
-        """Seal a batch in one transaction; who has answered before gets what was sealed then, and no new draw."""
-        done: list[Sealed | BudgetExceeded] = []
+        """Seal a batch in one transaction.
+
+        Earlier respondents get their first sealed answer, no new draw.
+        """
+        results: list[Sealed | BudgetExceeded] = []
         with self.store.transaction():
             for row in rows:
                 try:
                     sealed = self._seal(row) or self.answered(row.respondent)
                 except BudgetExceeded as refused:
-                    done.append(refused.with_traceback(None))
+                    results.append(refused.with_traceback(None))
                 else:
-                    done += [sealed] if sealed is not None else []
-        return done
+                    results += [sealed] if sealed is not None else []
+        return results
 
     def _seal(self, row: Row) -> Sealed | None:
         document, store, chain = self.document, self.store, self.chain
@@ -91,9 +101,18 @@ class Sealing:
         self._require_open()
         require_token(document, row.token)
         spent = store.spent(row.respondent)
+        # Checked again under the lock: another process may have spent the budget since `open`.
         charge = self.policy.check(document, self.level, pinned=self.pinned, logged=self.logged, spent=spent)
         length = document.report_length
-        store.reserve(chain, document.survey, document.digest, document.collect_url, length, charge, row.respondent)
+        store.reserve(
+            chain,
+            document.survey,
+            document.digest,
+            document.collect_url,
+            length,
+            charge,
+            row.respondent,
+        )
         report = self._draw(row)
         if report is None:
             raise RandomnessError
@@ -107,11 +126,18 @@ class Sealing:
         randbits = self.randbits
         try:
             symbols = tuple(_symbol(block, row.truth.row(block), randbits) for block in self.document.blocks)
-            return Report(self.document.digest, f"{randbits(128):032x}", symbols, row.public.public(), row.token)
+            return Report(
+                self.document.digest,
+                f"{randbits(128):032x}",
+                symbols,
+                row.public.public(),
+                row.token,
+            )
         except Exception:  # noqa: BLE001
             return None
         except BaseException as interruption:  # noqa: BLE001
-            raise interruption.with_traceback(None) from None  # Ctrl-C passes on, without the frames below
+            # Ctrl-C passes on, without the frames below
+            raise interruption.with_traceback(None) from None
 
     def _require_open(self) -> None:
         now, closes = self.clock.now(), self.document.closes
@@ -125,6 +151,6 @@ class Sealing:
 
 
 def _symbol(block: Block, truth: int, randbits: RandomBits) -> SymbolJson:
-    """Draw one block's symbol, as it travels."""
+    """Draw one block's symbol, in its JSON form."""
     mechanism = block.mechanism
     return mechanism.symbol_json(mechanism.sample(truth, randbits))  # type: ignore[arg-type]  # its own symbol

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a table of answers: every fault names its line, none repeats an answer."""
+"""Reader of a CSV table of answers: every fault names its line, none repeats an answer."""
 
 import csv
 import io
@@ -21,17 +21,19 @@ from frankly_sdk.store import normal_key
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of the columns that hold no answers: who, and with which token if the survey asks for one."""
+    """Names of the columns without answers: the respondent's key, and the token if needed."""
 
     key: str
     token: str
 
 
 def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[Respondent]:
-    """Return the rows of a CSV file (``-``: standard input), each checked, before anything of them is randomised.
+    """Return the checked rows of a CSV file (``-``: standard input).
 
-    The header names the `columns` and every question and public question once. UTF-8, with or without a byte order
-    mark. Raises InvalidInput, naming the line.
+    All rows are checked before the first is randomised.
+
+    The header names the `columns` and every question and public question once. UTF-8, with or
+    without a byte order mark. Raises InvalidInput, naming the line.
     """
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
@@ -49,13 +51,14 @@ def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[R
 
 
 def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -> Sequence[str]:
-    own = [columns.key] if document.token is None else [columns.key, columns.token]
-    wanted = sorted([*own, *document.questions, *(question.id for question in document.strata)])
-    if len(set(wanted)) < len(wanted):
-        words = "respondents and tokens need columns that are no questions: name them by --respondent and --token"
-        raise _bad(1, words)
-    if sorted(header) != wanted:
-        raise _bad(1, f"expected the columns {', '.join(wanted)}, each once")
+    key_columns = [columns.key] if document.token is None else [columns.key, columns.token]
+    expected = sorted([*key_columns, *document.questions, *(question.id for question in document.strata)])
+    # A question could have the name of the key column.
+    if len(set(expected)) < len(expected):
+        detail = "respondents and tokens need columns that are no questions: name them by --respondent and --token"
+        raise _bad(1, detail)
+    if sorted(header) != expected:
+        raise _bad(1, f"expected the columns {', '.join(expected)}, each once")
     return header
 
 
@@ -63,7 +66,7 @@ def _rows(
     lines: Iterator[list[str]], header: Sequence[str], columns: Columns, document: SurveyDocument
 ) -> Iterator[Respondent]:
     strata = {question.id: question for question in document.strata}
-    seen, spent = dict[str, tuple[int, str]](), set[str]()
+    lines_by_key, spent = dict[str, tuple[int, str]](), set[str]()
     last = 1
     for cells in lines:
         last += 1
@@ -73,10 +76,11 @@ def _rows(
             raise _bad(last, f"expected {len(header)} cells, found {len(cells)}")
         row = dict(zip(header, cells, strict=True))
         respondent = row.pop(columns.key)
-        _require_own_key(last, respondent, seen, columns)
+        _require_own_key(last, respondent, lines_by_key, columns)
         token = None if document.token is None else row.pop(columns.token)
         public = {name: row.pop(name) for name in strata}
         truth = Answer(row)
+        # Only `truth` may hold the answers from here on: a traceback shows local variables.
         del cells, row
         fault = truth.fault(document.questions) or Answer(public).fault(strata)
         if fault is not None:
@@ -85,11 +89,11 @@ def _rows(
         yield respondent, truth, public, token
 
 
-def _require_own_key(line: int, key: str, seen: dict[str, tuple[int, str]], columns: Columns) -> None:
+def _require_own_key(line: int, key: str, lines_by_key: dict[str, tuple[int, str]], columns: Columns) -> None:
     """Refuse a key that is blank, or that an earlier line has, however it is written there."""
     if key_fault(key) is not None:
         raise _bad(line, "every respondent needs a key of their own", columns.key)
-    earlier, spelling = seen.setdefault(normal_key(key), (line, key))
+    earlier, spelling = lines_by_key.setdefault(normal_key(key), (line, key))
     if earlier == line:
         return
     same = (

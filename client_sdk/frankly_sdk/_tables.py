@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the store, and the steps by which a store of an earlier version becomes one of this version.
+"""Tables of the store, and the migrations from earlier versions.
 
-chain : the first root of the keys that a row came under (`frankly_protocol.trust.Proven`). Rows of version 3 and
-before name no chain, and keep the empty one. They bind whoever proves to be meant, and nobody can change them:
+chain : the first root of the keys that a row came under (`frankly_protocol.trust.Proven`). Rows of
+version 3 and before name no chain, and keep the empty one. They count for every chain that they can
+belong to, and are never changed:
 
-- an answer counts for every chain that has a survey of its id: no second value is ever drawn for it;
-- a document counts where the publisher's present keys signed it, a log's head where the log's present key did;
+- an answer counts for every chain that has a survey of its id: no second value is ever drawn for
+  it;
+- a document counts where the publisher's present keys signed it, a log's head where the log's
+  present key did;
 - a proof proves itself, and evidence stays evidence.
 
 Remembered keys are dropped: they are of `frankly.keys/1`, which nothing reads any more.
@@ -16,9 +19,9 @@ from typing import Final
 VERSION: Final = 4
 UNKNOWN_CHAIN: Final = ""
 
-# alias : under which a chain is known, see `Opening`. keys.envelope : the newest ones of the chain. respondent : '' for
-# the one person an install usually is of; otherwise a keyed hash, see `Store.respondent_name`. cost : a ratio, NULL is
-# infinite.
+# alias : under which a chain is known, see `Opening`. keys.envelope : the newest ones of the chain.
+# respondent : '' for the one person an install usually is of; otherwise a keyed hash, see
+# `Store.respondent_name`. cost : a ratio, NULL is infinite.
 _TABLES: Final = """
 CREATE TABLE aliases (alias TEXT PRIMARY KEY, chain TEXT NOT NULL);
 CREATE TABLE keys (chain TEXT PRIMARY KEY, envelope BLOB NOT NULL);
@@ -68,11 +71,14 @@ INSERT INTO proofs SELECT '', digest, proof FROM old_proofs;
 DROP TABLE old_checkpoints;
 DROP TABLE old_proofs
 """
-# Version 1 knew one respondent only, and no logs; version 2 counted no δ: every answer counted its ceiling.
+# Version 1 knew one respondent only, and no logs; version 2 counted no δ: every answer counted its
+# ceiling.
 _COPY_1: Final = _COPY.format(respondent="''", cost="ceiling", delta="'0/1'")
 _COPY_2: Final = _COPY.format(respondent="respondent", cost="ceiling", delta="'0/1'")
 _COPY_3: Final = _COPY.format(
-    respondent="respondent", cost="CASE WHEN free_delta = '0/1' THEN ceiling ELSE free END", delta="free_delta"
+    respondent="respondent",
+    cost="CASE WHEN free_delta = '0/1' THEN ceiling ELSE free END",
+    delta="free_delta",
 )
 _STEPS: Final = {
     0: (_TABLES,),
@@ -83,11 +89,14 @@ _STEPS: Final = {
 
 
 def is_known(version: int) -> bool:
-    """Tell whether this program reads stores of that version."""
+    """Return True if this program can read stores of this version."""
     return version == VERSION or version in _STEPS
 
 
 def steps_from(version: int) -> list[str]:
-    """Return the statements that make a store of this version of one of an earlier version; 0 is an empty file."""
+    """Return the statements that make a store of this version of one of an earlier version.
+
+    0 is an empty file.
+    """
     statements = ";".join(_STEPS[version]).split(";")
     return [*(text for text in statements if text.strip()), f"PRAGMA user_version = {VERSION}"]

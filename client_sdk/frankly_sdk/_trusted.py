@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acceptance without input or output: bytes, what is remembered, and a time go in; a document or an error comes out.
+"""Acceptance of a survey document without IO: a function of bytes, remembered state and time.
 
 The numbers are those of docs/protocol.md §4. Step (10) is `Policy.check`, step (11) is `explain`.
 """
@@ -19,7 +19,7 @@ from frankly_sdk.link import SurveyLink, require_collect
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What this install accepted last for a survey."""
+    """The document that this install accepted last for a survey."""
 
     version: int
     digest: str
@@ -28,9 +28,12 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A document that passed, the ids of the publisher's keys that really signed it, and whether a log vouches for it.
+    """An accepted document and its signers.
 
-    withdrawn : digest of the document remembered before, if the keys that signed it have been withdrawn since.
+    signed_by : ids of the publisher's keys with a valid signature.
+    logged : a witnessed log holds it.
+    withdrawn : digest of the document remembered before, if the keys that signed it have been
+        withdrawn since.
     """
 
     document: SurveyDocument
@@ -40,7 +43,8 @@ class Accepted:
 
 
 LogCheck = Callable[[str], bool]
-"""Looks a digest up in the log if the app wants that: whether it is vouched for; raises DocumentRejected if not so."""
+"""Looks a digest up in the log: True if it is there, False if the app asks no log; else
+DocumentRejected."""
 
 
 def accept_survey(
@@ -54,9 +58,9 @@ def accept_survey(
 ) -> Accepted:
     """Return the document in the envelope `data`, steps (1) to (9) passed.
 
-    What is remembered binds only while the publisher's present keys stand behind it: a thief's document must not lock
-    the true ones out once his key has been withdrawn, whatever version he gave it. collect_hosts : hosts that may
-    collect reports besides the one of the link.
+    What is remembered binds only while the publisher's present keys stand behind it: a thief's
+    document must not lock the true ones out once his key has been withdrawn, however high its
+    version is. collect_hosts : hosts that may collect reports besides the one of the link.
 
     Raises DocumentRejected or one of its kinds, or InsecureTransport; nothing may be sent then.
     """
@@ -71,6 +75,7 @@ def accept_survey(
     _require_not_older(document, binding)  # (7)
     require_pin(link, digest_of(payload))  # (8)
     logged = log_check(digest_of(payload))  # (8)
+    # Last, because it costs the most: documents refused for another reason never reach it.
     document.require_private()  # (9)
     withdrawn = remembered.digest if remembered is not None and binding is None else None
     return Accepted(document, _signers(envelope, publisher), logged, withdrawn)
@@ -92,7 +97,7 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
 
 
 def stands(remembered: Remembered, publisher: Role) -> bool:
-    """Tell whether the publisher's present keys signed what is remembered."""
+    """Return True if the publisher's present keys signed the remembered document."""
     try:
         Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(publisher.keys, publisher.threshold)
     except DocumentRejected:
@@ -102,6 +107,7 @@ def stands(remembered: Remembered, publisher: Role) -> bool:
 
 def _signers(envelope: Envelope, publisher: Role) -> tuple[str, ...]:
     message = pae(envelope.payload_type, envelope.payload)
-    given = {signature.key_id: signature.value for signature in envelope.signatures}
-    keys = [key for key in publisher.keys if key.key_id in given and key.verifies(given[key.key_id], message)]
+    signatures = {signature.key_id: signature.value for signature in envelope.signatures}
+    # Verified again, as a threshold may be met although other signatures are invalid.
+    keys = [key for key in publisher.keys if key.key_id in signatures and key.verifies(signatures[key.key_id], message)]
     return tuple(key.key_id for key in keys)

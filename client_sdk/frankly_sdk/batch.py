@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many respondents on one device: field tablets, call centres, files. One ledger and one answer for each key."""
+"""Batches of respondents on one device: one ledger and one answer for each key."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.store import Sealed
 
 AT_ONCE = 500
-"""Rows sealed in one transaction: a full sync for each row would be most of the work."""
+"""Rows sealed in one transaction: a full sync for each row would take most of the time."""
 
 Respondent = (
     tuple[str, Mapping[str, str] | Answer, Mapping[str, str]]
@@ -26,13 +26,15 @@ Respondent = (
 
 @dataclass(frozen=True, slots=True)
 class Randomised:
-    """What became of one row.
+    """The result of one row.
 
-    respondent : the key as given. status : ``sealed`` (durable; now, or by an earlier run: the same bytes then),
-    ``done`` (acknowledged or refused before, and erased), ``over_budget``, or ``already`` (an earlier row of the same
-    call has this key: what became of that row stands, and counts the person). report : the sealed bytes, else None.
-    same_as : with ``already``, the number of that earlier row, from 0. respelled : True if that row writes the key
-    otherwise, with other spaces around it or other code points for the same letters: see whether they are two people.
+    respondent : the key as given. status : ``sealed`` (durable; now, or by an earlier run: the same
+    bytes then), ``done`` (acknowledged or refused before, and erased), ``over_budget``, or
+    ``already`` (an earlier row of the same call has this key: what became of that row stands, and
+    counts the person). report : the sealed bytes, else None.
+    same_as : with ``already``, the number of that earlier row, from 0. respelled : True if that row
+    writes the key otherwise, with other spaces around it or other code points for the same letters:
+    see whether they are two people.
     """
 
     respondent: str = field(repr=False)
@@ -43,18 +45,25 @@ class Randomised:
 
 
 def randomise(sealing: Sealing, source: Iterator[Respondent], announce: OnEvent) -> Iterator[Randomised]:
-    """Seal the rows, `AT_ONCE` in each transaction, and yield what became of them in their order."""
-    seen, first = dict[str, tuple[int, int]](), 0
-    while read := list(map(_read, islice(source, AT_ONCE))):  # no frame of ours holds a row as it was given
+    """Seal the rows, `AT_ONCE` in each transaction, and yield their results in order."""
+    first_rows, first = dict[str, tuple[int, int]](), 0
+    # no frame of ours holds a row as it was given
+    while read := list(map(_read, islice(source, AT_ONCE))):
         keys, todo = list[tuple[str, Randomised | None]](), list[Row]()
-        for i, one in enumerate(read, first):
-            key, row = _checked(sealing, one, i)
+        for i, row_or_fault in enumerate(read, first):
+            key, row = _checked(sealing, row_or_fault, i)
             row = replace(row, respondent=sealing.store.respondent_name(key))
-            # A hash instead of the key: it only tells whether two keys are written alike.
-            same_as, spelling = seen.setdefault(row.respondent, (i, hash(key)))
+            # A hash instead of the key: it serves only to compare two spellings.
+            same_as, spelling = first_rows.setdefault(row.respondent, (i, hash(key)))
             is_new = same_as == i
-            keys.append((key, None if is_new else Randomised(key, "already", None, same_as, spelling != hash(key))))
+            keys.append(
+                (
+                    key,
+                    None if is_new else Randomised(key, "already", None, same_as, spelling != hash(key)),
+                )
+            )
             todo += [row] if is_new else []
+        # Every row of the batch has been checked by now, so a fault seals none of them.
         results = iter(sealing.many(todo))
         for i, (key, repeated) in enumerate(keys, first):
             if repeated is not None and repeated.respelled:
@@ -64,26 +73,29 @@ def randomise(sealing: Sealing, source: Iterator[Respondent], announce: OnEvent)
 
 
 def _same_respondent(survey: str, i: int, row: Randomised) -> Event:
-    words = f"rows[{i}] was not sealed: its key differs from that of rows[{row.same_as}] only in {SPELLING}"
-    return Event("same_respondent", survey, "key_respelled", words)
+    detail = f"rows[{i}] was not sealed: its key differs from that of rows[{row.same_as}] only in {SPELLING}"
+    return Event("same_respondent", survey, "key_respelled", detail)
 
 
-def _read(given: object) -> tuple[str, Row] | InvalidInput:
-    """Return a row's key and answers, or what is wrong with its shape: returned, so that no traceback holds them."""
-    if not isinstance(given, tuple | list) or len(given) not in (3, 4):
-        words = "a row is a tuple of key, choices, strata and, if the survey asks for one, the token"
-        return InvalidInput(Problem.FIELD_TYPE, words)
-    key, choices, strata, *token = given
+def _read(row: object) -> tuple[str, Row] | InvalidInput:
+    """Return a row's key and answers, or the fault of its shape.
+
+    Not raised, as a traceback would hold the answers.
+    """
+    if not isinstance(row, tuple | list) or len(row) not in (3, 4):
+        detail = "a row is a tuple of key, choices, strata and, if the survey asks for one, the token"
+        return InvalidInput(Problem.FIELD_TYPE, detail)
+    key, choices, strata, *token = row
     return key_fault(key) or (key, Row("", Answer.of(choices), Answer.of(strata), *token))
 
 
-def _checked(sealing: Sealing, read: tuple[str, Row] | InvalidInput, i: int) -> tuple[str, Row]:
-    if isinstance(read, InvalidInput):
-        raise _placed(read, i)
-    fault = read[1].fault(sealing.document) or _token_fault(sealing, read[1])
+def _checked(sealing: Sealing, row_or_fault: tuple[str, Row] | InvalidInput, i: int) -> tuple[str, Row]:
+    if isinstance(row_or_fault, InvalidInput):
+        raise _placed(row_or_fault, i)
+    fault = row_or_fault[1].fault(sealing.document) or _token_fault(sealing, row_or_fault[1])
     if fault is not None:
         raise _placed(fault, i)
-    return read
+    return row_or_fault
 
 
 def _token_fault(sealing: Sealing, row: Row) -> InvalidInput | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preview of the ledger: what one form costs one respondent, and what is left before and after."""
+"""Budget preview: the cost of one form for one respondent, and the rest before and after."""
 
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, localcontext
@@ -12,15 +12,17 @@ _UNIT = Decimal("0.0001")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What answering one survey costs one respondent, and what is left before and after.
+    """Cost of one survey for one respondent, and the remaining budget before and after.
 
-    Nats of log-odds as decimal strings: costs are rounded up, what is left is rounded down, "inf" is infinite.
+    Nats of log-odds as decimal strings: costs are rounded up, what is left is rounded down, "inf"
+    is infinite.
 
-    cost : what the ledger charges, "0.0000" once the survey is answered. delta : the chance that is charged with it,
-    up to which the cost holds. cap : the app's. spent : what was charged before. left, left_after : the rest of the cap
-    before and after answering; the same where nothing would be charged.
-    is_answered : this respondent has answered already. is_final : the cost is above the cap, so that nothing else can
-    be answered afterwards. can_answer : the budget has room for the form.
+    cost : what the ledger charges, "0.0000" once the survey is answered. delta : the chance that is
+    charged with it, up to which the cost holds. cap : the app's. spent : what was charged before.
+    left, left_after : the rest of the cap before and after answering; the same where nothing would
+    be charged.
+    is_answered : this respondent has answered already. is_final : the cost is above the cap, so
+    that nothing else can be answered afterwards. can_answer : the budget has room for the form.
     """
 
     cost: str
@@ -35,25 +37,27 @@ class Budget:
 
     def __str__(self) -> str:
         """Return one sentence for the respondent."""
-        left = f"{self.left} of the {self.cap} nats that this app allows you in all are left"
+        remainder = f"{self.left} of the {self.cap} nats that this app allows you in all are left"
         if self.is_answered:
-            return f"You have answered this already, and it costs nothing more; {left}."
+            return f"You have answered this already, and it costs nothing more; {remainder}."
         if not self.can_answer:
-            return f"You cannot answer this here: it would cost {self.cost} nats, and {left}."
+            return f"You cannot answer this here: it would cost {self.cost} nats, and {remainder}."
         if self.is_final:
             return f"Answering this uses up for ever all {self.cap} nats that this app allows you: it is the last one."
         chance = f", and a δ of {self.delta}" if self.delta != "0" else ""
-        return f"Answering costs {self.cost} nats{chance}; {left}, {self.left_after} after it."
+        return f"Answering costs {self.cost} nats{chance}; {remainder}, {self.left_after} after it."
 
 
 def nats_left(cap: str, spent: Charge) -> str:
     """Return the nats that are left of a cap, rounded down."""
+    # Infinite odds use up any cap.
     if spent.odds is None:
         return "0.0000"
     with localcontext() as context:
+        # Exact enough for any cap: the quantisation below decides the rounding.
         context.prec = 60
-        left = Decimal(str(cap)) - Decimal(ln_up(spent.odds))
-        return str(max(left, Decimal(0)).quantize(_UNIT, rounding=ROUND_FLOOR))
+        remaining = Decimal(str(cap)) - Decimal(ln_up(spent.odds))
+        return str(max(remaining, Decimal(0)).quantize(_UNIT, rounding=ROUND_FLOOR))
 
 
 def chance_text(chance: Fraction) -> str:

@@ -38,12 +38,16 @@ from frankly_sdk.store import Store
 from frankly_sdk.transport import HttpTransport, Transport
 
 SPREAD_S = 0.01
-"""Seconds: ten thousand times what the draw of one answer could take longer than that of another."""
+"""Default random send delay in seconds: 10,000 times the largest timing difference between two
+draws."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """An accepted survey, as an app shows it; `level` is that of its whole report, by the app's own cap on δ."""
+    """An accepted survey, as an app shows it.
+
+    `level` is that of its whole report, by the app's own cap on δ.
+    """
 
     document: SurveyDocument
     signed_by: tuple[str, ...]
@@ -60,16 +64,17 @@ class Survey:
         return {name: tuple(c.id for c in question.choices) for name, question in self.document.questions.items()}
 
     def explain(self, language: str | None = None, budget: Budget | None = None) -> Explanation:
-        """Return plain words about what is asked, what leaves and what it can tell; show them before asking.
+        """Return an explanation of questions, report and privacy bounds; show it before asking.
 
-        budget : as `Client.budget` gives it; the words then say what this respondent has left before and after.
+        budget : as `Client.budget` gives it; the words then say what this respondent has left
+            before and after.
         """
         return explain(self.document, self.level, self.signed_by, language, budget)
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a client works with."""
+    """The collaborators of an enabled client."""
 
     survey: Survey
     store: Store
@@ -78,7 +83,10 @@ class _Parts:
 
 
 class Client:
-    """One install answering one survey. Use `Client.open`; safe to share between threads and across a fork."""
+    """One install answering one survey.
+
+    Use `Client.open`; safe to share between threads and across a fork.
+    """
 
     def __init__(self, link: SurveyLink, parts: _Parts | None, announce: OnEvent, closing: ExitStack) -> None:
         self._link = link
@@ -107,63 +115,95 @@ class Client:
     ) -> Self:
         """Deliver what an earlier run could not, then fetch and verify a survey (steps 1 to 10).
 
-        A survey seen before opens without network. link : ``https://host/s/ID#sha256=…``. store : path of this
-        install's store file. keys : bytes of the keys document shipped with the app; without it the server's first one
-        is trusted and remembered.
+        A survey seen before opens without network. link : ``https://host/s/ID#sha256=…``.
+        store : path of this install's store file. keys : bytes of the keys document shipped with
+        the app; without it the server's first one is trusted and remembered.
 
-        enabled : if false, the client touches neither network nor files, and `answer` does nothing. debug : events go
-        to the log ``frankly_sdk`` too. on_event : is told of each `Event`. relay : address of a reverse proxy that
-        everything goes through. spread_s : each report leaves at a random moment within so many seconds of its seal, 0
-        to 34560000 (the 400 days for which a document can be valid). transport : stays the caller's to close. The
-        others exist for tests (`frankly_sdk.testing`).
+        enabled : if false, the client touches neither network nor files, and `answer` does nothing.
+        debug : events go to the log ``frankly_sdk`` too. on_event : called with each `Event`.
+        relay : address of a reverse proxy that everything goes through. spread_s : each report
+        leaves at a random moment within so many seconds of its seal, 0 to 34560000 (the 400 days
+        for which a document can be valid). transport : stays the caller's to close. The others
+        exist for tests (`frankly_sdk.testing`).
 
-        Raises InvalidInput for an argument of another kind, LinkError, StoreError, NetworkError, DocumentRejected and
-        its kinds, PolicyRefused. Nothing of a new answer has been drawn or sent then.
+        Raises InvalidInput for an argument of another kind, LinkError, StoreError, NetworkError,
+        DocumentRejected and its kinds, PolicyRefused. Nothing of a new answer has been drawn or
+        sent then.
         """
         require(store=store, policy=policy, keys=keys, enabled=enabled, debug=debug, on_event=on_event)
-        require(spread_s=spread_s, transport=transport, clock=clock, randbits=randbits, sleep=sleep, timer=timer)
-        wanted, announce = SurveyLink.parse(link), announcer(on_event, debug=debug)
+        require(
+            spread_s=spread_s,
+            transport=transport,
+            clock=clock,
+            randbits=randbits,
+            sleep=sleep,
+            timer=timer,
+        )
+        survey_link, announce = SurveyLink.parse(link), announcer(on_event, debug=debug)
         if not enabled:
-            return cls(wanted, None, announce, ExitStack())
+            return cls(survey_link, None, announce, ExitStack())
         policy, clock = policy or Policy(), clock or SystemClock()
+        # Closes everything opened so far if a later step raises; `pop_all` hands it to the client.
         with ExitStack() as undo:
             if transport is None:
-                transport = own = HttpTransport(timer)
-                undo.callback(own.close)
+                transport = http = HttpTransport(timer)
+                undo.callback(http.close)
             transport = transport if relay is None else RelayTransport(transport, relay)
-            kept = Store(Path(store))
-            undo.callback(kept.close)
-            delivery = Delivery(transport, kept, sleep, timer, announce, spread_s)
-            delivery.flush(timeout_s=0)  # whatever becomes of the survey: it may be closed by now, or be another one
-            wants_log, hosts = policy.wants_log(wanted.digest), policy.collect_hosts
-            opened = Opening(wanted, kept, transport, time_of(clock), announce, wants_log, hosts).survey(keys)
+            stored = Store(Path(store))
+            undo.callback(stored.close)
+            delivery = Delivery(transport, stored, sleep, timer, announce, spread_s)
+            # first: opening may fail, as the survey may be closed or another one
+            delivery.flush(timeout_s=0)
+            wants_log, hosts = policy.wants_log(survey_link.digest), policy.collect_hosts
+            opened = Opening(survey_link, stored, transport, time_of(clock), announce, wants_log, hosts).survey(keys)
             level, chain = policy.level(opened.document), opened.chain
-            if kept.answer(chain, wanted.survey) is None:  # (10); what has been answered is spent already
-                policy.check(opened.document, level, pinned=opened.pinned, logged=opened.logged, spent=kept.spent())
-            announce(Event("opened", wanted.survey))
+            # (10); an answered survey is charged already
+            if stored.answer(chain, survey_link.survey) is None:
+                policy.check(
+                    opened.document,
+                    level,
+                    pinned=opened.pinned,
+                    logged=opened.logged,
+                    spent=stored.spent(),
+                )
+            announce(Event("opened", survey_link.survey))
             sealing = Sealing(
-                opened.document, level, chain, opened.pinned, opened.logged, policy, kept, clock, randbits
+                opened.document,
+                level,
+                chain,
+                opened.pinned,
+                opened.logged,
+                policy,
+                stored,
+                clock,
+                randbits,
             )
             survey = Survey(opened.document, opened.signed_by, level)
-            parts = _Parts(survey, kept, sealing, delivery)
-            return cls(wanted, parts, announce, undo.pop_all())
+            parts = _Parts(survey, stored, sealing, delivery)
+            return cls(survey_link, parts, announce, undo.pop_all())
 
     @property
     def enabled(self) -> bool:
-        """Whether this client does anything."""
+        """False if the client was opened with enabled=False and does nothing."""
         return self._parts is not None
 
     @property
     def survey(self) -> Survey:
-        """The accepted survey; raises Disabled if there is none because the client was opened with enabled=False."""
+        """The accepted survey.
+
+        Raises Disabled if there is none because the client was opened with enabled=False.
+        """
         if self._parts is None:
             raise Disabled
         return self._parts.survey
 
     def budget(self, respondent: str | None = None) -> Budget:
-        """Return what the survey costs a respondent, and what is left before and after; nothing is charged.
+        """Return what the survey costs a respondent, and what is left before and after.
 
-        respondent : as for `answer`. Raises Disabled, InvalidInput for a key of another kind, StoreError.
+        Nothing is charged.
+
+        respondent : as for `answer`. Raises Disabled, InvalidInput for a key of another kind,
+            StoreError.
         """
         wrong = None if respondent is None else key_fault(respondent)
         if wrong is not None:
@@ -190,19 +230,23 @@ class Client:
     ) -> Receipt:
         """Randomise, seal, then send. The answers themselves are not kept anywhere.
 
-        choices : question id → choice id, every question exactly once. strata : the same for public questions.
-        respondent : on a device that many people answer on, a key for each of them: one answer and one ledger per key.
-        Spaces around it and the choice of code points for the same letters make no other person.
-        Without it the answer is that of the one person the install belongs to; a blank key is refused.
+        choices : question id → choice id, every question exactly once. strata : the same for public
+            questions.
+        respondent : on a device that many people answer on, a key for each of them: one answer and
+        one ledger per key. Spaces around it and the choice of code points for the same letters make
+        no other person. Without it the answer is that of the one person the install belongs to; a
+        blank key is refused.
         token : for surveys that ask for one; it leaves with the report and is erased with it.
-        patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed bytes are sent again
-        at the next start or `flush`. With 0, this call waits for nothing.
+        patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed
+        bytes are sent again at the next start or `flush`. With 0, this call waits for nothing.
 
-        Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before), SurveyClosed,
-        InvalidInput (token_invalid, or a respondent or patience_s of another kind), PolicyRefused, StoreError,
-        RandomnessError; nothing has been drawn then. Delivery problems come back in the receipt.
+        Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before),
+        SurveyClosed, InvalidInput (token_invalid, or a respondent or patience_s of another kind),
+        PolicyRefused, StoreError, RandomnessError; nothing has been drawn then. Delivery problems
+        come back in the receipt.
         """
         row = Row("", Answer.of(choices), Answer.of({} if strata is None else strata), token)
+        # A traceback keeps local variables; the answers may stay in the redacted `Answer` only.
         del choices, strata
         require(patience_s=patience_s)
         wrong = None if respondent is None else key_fault(respondent)
@@ -211,7 +255,11 @@ class Client:
         parts = self._parts
         if parts is None:
             self._announce(Event("disabled", self._link.survey))
-            return Receipt("disabled", "disabled", "the app has switched this off: nothing was drawn, kept or sent")
+            return Receipt(
+                "disabled",
+                "disabled",
+                "the app has switched this off: nothing was drawn, kept or sent",
+            )
         fault = row.fault(parts.survey.document)
         if fault is not None:
             raise fault
@@ -226,14 +274,15 @@ class Client:
     def randomise_many(self, rows: Iterable[Respondent]) -> Iterator[Randomised]:
         """Seal many respondents' answers, a few hundred in each transaction; `flush` sends them.
 
-        rows : (respondent key, choices, strata) each, and the token as a fourth member if the survey asks for one;
-        every key has a ledger and one answer of its own. What is yielded is durable. Nothing of a batch is sealed if
-        one of its rows is wrong. A key that comes twice in one call is answered by its first row; the other says
-        ``already``, and if the two are written differently an event ``same_respondent`` names both rows.
+        rows : (respondent key, choices, strata) each, and the token as a fourth member if the
+        survey asks for one; every key has a ledger and one answer of its own. What is yielded is
+        durable. Nothing of a batch is sealed if one of its rows is wrong. A key that comes twice in
+        one call is answered by its first row; the other says ``already``, and if the two are
+        written differently an event ``same_respondent`` names both rows.
 
-        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for a row of another shape, a blank key
-        or a token that does not open the survey, SurveyClosed, PolicyRefused other than BudgetExceeded, StoreError,
-        RandomnessError.
+        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for a row of
+        another shape, a blank key or a token that does not open the survey, SurveyClosed,
+        PolicyRefused other than BudgetExceeded, StoreError, RandomnessError.
         """
         source = each(rows)
         if self._parts is None:
@@ -242,7 +291,9 @@ class Client:
         return randomise(self._parts.sealing, source, self._announce)
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
-        """Send what is still sealed in this store, for about `timeout_s` seconds; return a receipt for each report.
+        """Send what is still sealed in this store, for about `timeout_s` seconds.
+
+        Return a receipt for each report.
 
         Raises InvalidInput unless timeout_s is a number from 0 to 34560000.
         """
@@ -254,17 +305,20 @@ class Client:
         self._closing.close()
 
     def _deliver_again(self, parts: _Parts, respondent: str, patience_s: float) -> Receipt:
-        kept = parts.sealing.answered(respondent)
-        if kept is not None and kept.state == "sealed":
-            return parts.delivery.deliver(kept, patience_s)
-        if kept is not None and kept.state == "refused":
-            return Receipt("refused", kept.code, "the server refused the first answer for good")
-        return Receipt("sent", kept.code if kept else "accepted", "the server has stored the first answer")
+        sealed = parts.sealing.answered(respondent)
+        if sealed is not None and sealed.state == "sealed":
+            return parts.delivery.deliver(sealed, patience_s)
+        if sealed is not None and sealed.state == "refused":
+            return Receipt("refused", sealed.code, "the server refused the first answer for good")
+        return Receipt("sent", sealed.code if sealed else "accepted", "the server has stored the first answer")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m frankly_sdk.conformance init|refresh|answer: the three commands that any SDK can be driven by.
+"""Conformance driver: ``python -m frankly_sdk.conformance init|refresh|answer``.
 
-One JSON object comes in on standard input and one goes out on standard output; a refusal is a problem object on
-standard error and an exit code. It is for tests of SDKs (docs/conformance.md): time and random bits are given in the
-input.
+One JSON object comes in on standard input and one goes out on standard output; a refusal is a
+problem object on standard error and an exit code. It is for tests of SDKs (docs/conformance.md):
+time and random bits are given in the input.
 """
 
 import argparse
@@ -50,9 +50,12 @@ _POLICY = {"cap", "max_ceiling", "allow_unpinned", "require_log", "delta_cap", "
 _FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "init": (frozenset({"store", "link"}), frozenset({"keys", "policy"})),
     "refresh": (frozenset({"store"}), frozenset({"now"})),
-    "answer": (frozenset({"store", "answers"}), frozenset({"now", "strata", "token", "patience_s", "bits"})),
+    "answer": (
+        frozenset({"store", "answers"}),
+        frozenset({"now", "strata", "token", "patience_s", "bits"}),
+    ),
 }
-"""The fields each command needs, and those it takes."""
+"""The required and the optional fields of each command."""
 
 
 def main(
@@ -71,39 +74,42 @@ def main(
         "answer": _answer,
     }
     try:
-        given = _given(name, (stdin or sys.stdin).read())
-        told = commands[name](given)
+        request = _read_request(name, (stdin or sys.stdin).read())
+        output = commands[name](request)
     except FranklyError as error:
         (stderr or sys.stderr).write(json.dumps(_problem(error)) + "\n")
         return next((status for kinds, status in _EXITS if isinstance(error, kinds)), INTEGRITY)
-    (stdout or sys.stdout).write(json.dumps(told) + "\n")
+    (stdout or sys.stdout).write(json.dumps(output) + "\n")
     return 0
 
 
-def _init(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Remember link, policy and shipped keys; nothing is fetched, and what the store has seen before stays."""
-    link = SurveyLink.parse(given["link"])
-    policy = given.get("policy") or {}
+def _init(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Remember link, policy and shipped keys.
+
+    Nothing is fetched, and what the store has seen before stays.
+    """
+    link = SurveyLink.parse(request["link"])
+    policy = request.get("policy") or {}
     if not isinstance(policy, dict) or not set(policy) <= _POLICY:
         raise _bad("policy", f"a policy has the fields {', '.join(sorted(_POLICY))}")
     if not all(type(policy.get(name, False)) is bool for name in ("allow_unpinned", "require_log")):
         raise _bad("policy", "allow_unpinned and require_log are true or false")
     Policy(**policy)
-    if given.get("keys") is not None:
-        SignedKeys.read(_keys(given["keys"]))
-    folder = _folder(given)
+    if request.get("keys") is not None:
+        SignedKeys.read(_keys(request["keys"]))
+    folder = _folder(request)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        kept = {"link": given["link"], "policy": policy, "keys": given.get("keys")}
-        (folder / "install.json").write_text(json.dumps(kept), encoding="utf-8")
+        install = {"link": request["link"], "policy": policy, "keys": request.get("keys")}
+        (folder / "install.json").write_text(json.dumps(install), encoding="utf-8")
     except OSError:
         raise StoreError("the folder of the store cannot be written") from None
     return {"survey": link.survey, "digest": link.digest}
 
 
-def _refresh(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _refresh(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """Fetch and verify (steps 1 to 10), and send again what is still sealed."""
-    with _Install.at(given).open() as client:
+    with _Install.at(request).open() as client:
         receipts = client.flush(0)
         document = client.survey.document
         return {
@@ -117,23 +123,26 @@ def _refresh(given: Mapping[str, Any]) -> Mapping[str, Any]:
         }
 
 
-def _answer(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _answer(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """Answer once: randomise, seal, send."""
-    patience = given.get("patience_s", 0)
+    patience = request.get("patience_s", 0)
     if type(patience) is not int or not 0 <= patience <= 600:
         raise _bad("patience_s", "expected whole seconds from 0 to 600")
-    if given.get("token") is not None and not isinstance(given["token"], str):
+    if request.get("token") is not None and not isinstance(request["token"], str):
         raise _bad("token", "expected a text or null")
-    with _Install.at(given).open() as client:
+    with _Install.at(request).open() as client:
         receipt = client.answer(
-            given["answers"], strata=given.get("strata") or {}, token=given.get("token"), patience_s=patience
+            request["answers"],
+            strata=request.get("strata") or {},
+            token=request.get("token"),
+            patience_s=patience,
         )
         return _receipt(receipt)
 
 
 @dataclass(frozen=True, slots=True)
 class _Install:
-    """What `init` wrote, with the time and the random bits of one command."""
+    """The install that `init` wrote, with the time and the random bits of one command."""
 
     folder: Path
     link: str
@@ -143,28 +152,45 @@ class _Install:
     randbits: RandomBits | None
 
     @classmethod
-    def at(cls, given: Mapping[str, Any]) -> "_Install":
+    def at(cls, request: Mapping[str, Any]) -> "_Install":
         """Read it back; InvalidInput if there is none."""
-        folder = _folder(given)
+        folder = _folder(request)
         try:
-            kept = json.loads((folder / "install.json").read_text(encoding="utf-8"))
+            install = json.loads((folder / "install.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             raise _bad("store", "there is no install here: run init first") from None
-        keys = None if kept["keys"] is None else _keys(kept["keys"])
-        randbits = None if given.get("bits") is None else _Bits(given["bits"])
-        return cls(folder, kept["link"], Policy(**kept["policy"]), keys, _clock(given.get("now")), randbits)
+        keys = None if install["keys"] is None else _keys(install["keys"])
+        randbits = None if request.get("bits") is None else _Bits(request["bits"])
+        return cls(
+            folder,
+            install["link"],
+            Policy(**install["policy"]),
+            keys,
+            _clock(request.get("now")),
+            randbits,
+        )
 
     def open(self) -> Client:
         """Open a client as an app does, but for time and random bits; it sends at once."""
-        told: dict[str, Any] = {} if self.randbits is None else {"randbits": self.randbits}
+        options: dict[str, Any] = {} if self.randbits is None else {"randbits": self.randbits}
         path = self.folder / "answers.db"
         return Client.open(
-            self.link, path, self.policy, keys=self.keys, clock=self.clock, sleep=time.sleep, spread_s=0, **told
+            self.link,
+            path,
+            self.policy,
+            keys=self.keys,
+            clock=self.clock,
+            sleep=time.sleep,
+            spread_s=0,
+            **options,
         )
 
 
 class _Bits:
-    """Random bits from a list of [how many, hex]; a source that fails when they are used up or asked for otherwise."""
+    """Random bits from a list of [how many, hex].
+
+    A source that fails when they are used up or asked for otherwise.
+    """
 
     def __init__(self, draws: Any) -> None:
         pairs: list[Any] = draws if isinstance(draws, list) else [None]
@@ -178,22 +204,22 @@ class _Bits:
         return self._left.pop(0)[1]
 
 
-def _given(name: str, text: str) -> Mapping[str, Any]:
+def _read_request(name: str, text: str) -> Mapping[str, Any]:
     needs, takes = _FIELDS[name]
-    given = parse_json(text.encode("utf-8", "surrogatepass"), max_bytes=_MAX_INPUT)
-    if not isinstance(given, dict):
+    request = parse_json(text.encode("utf-8", "surrogatepass"), max_bytes=_MAX_INPUT)
+    if not isinstance(request, dict):
         raise InvalidInput(Problem.JSON_INVALID, "expected one JSON object")
-    for key in sorted(needs - set(given)):
+    for key in sorted(needs - set(request)):
         raise InvalidInput(Problem.FIELD_MISSING, "this field is missing", key)
-    if not set(given) <= needs | takes:
+    if not set(request) <= needs | takes:
         raise InvalidInput(Problem.FIELD_UNKNOWN, f"this command takes {', '.join(sorted(needs | takes))}")
-    return given
+    return request
 
 
-def _folder(given: Mapping[str, Any]) -> Path:
-    if not isinstance(given["store"], str) or not given["store"] or "\x00" in given["store"]:
+def _folder(request: Mapping[str, Any]) -> Path:
+    if not isinstance(request["store"], str) or not request["store"] or "\x00" in request["store"]:
         raise _bad("store", "expected the path of a folder")
-    return Path(given["store"])
+    return Path(request["store"])
 
 
 def _keys(text: Any) -> bytes:
@@ -225,12 +251,19 @@ def _receipt(receipt: Receipt) -> Mapping[str, Any]:
 
 
 def _problem(error: FranklyError) -> Mapping[str, Any]:
-    """Return the problem object; codes of the device alone are not in the server's table and carry status 422."""
-    known = Problem.from_code(error.code)
-    if known is not None:
-        return problem_body(known, error.detail, error.field)
-    told = {"type": f"urn:frankly:problem:{error.code}", "title": "The device refused.", "status": 422}
-    return {**told, "code": error.code, "detail": error.detail, "field": error.field}
+    """Return the problem object.
+
+    Codes of the device alone are not in the server's table and carry status 422.
+    """
+    problem = Problem.from_code(error.code)
+    if problem is not None:
+        return problem_body(problem, error.detail, error.field)
+    body = {
+        "type": f"urn:frankly:problem:{error.code}",
+        "title": "The device refused.",
+        "status": 422,
+    }
+    return {**body, "code": error.code, "detail": error.detail, "field": error.field}
 
 
 if __name__ == "__main__":

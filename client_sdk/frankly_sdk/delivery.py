@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending sealed bytes until somebody acknowledges them: the same bytes every time (docs/protocol.md §7)."""
+"""Delivery of sealed bytes until acknowledged.
+
+Every attempt sends the same bytes (docs/protocol.md §7).
+"""
 
 import contextlib
 import secrets
@@ -18,9 +21,11 @@ from frankly_sdk.store import Sealed, Store
 from frankly_sdk.transport import Reply, Transport
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 3600.0
+# A day: no server may silence a device for longer.
 _LONGEST_RETRY_AFTER_S = 24 * 3600.0
 _RECEIPT_BYTES = 64 * 2**10
 _ACKNOWLEDGED = ("accepted", "duplicate")
+# Request Timeout, Too Early and Too Many Requests.
 _TRY_AGAIN = frozenset({408, 425, 429})
 _SPREAD = "scheduled"
 _EVENLY = "sealed; it leaves at a random moment, so that the time of sending tells nothing"
@@ -33,8 +38,9 @@ _STRANGER = "what answered was not the survey's server; the answer will be sent 
 class Delivery:
     """Carries sealed reports to their servers.
 
-    sleep : waits so many seconds. timer : seconds from a clock that never runs backwards. spread_s : a report's first
-    send waits a random time, evenly from 0 to this many seconds, drawn after the seal and from nothing else.
+    sleep : waits so many seconds. timer : seconds from a clock that never runs backwards.
+    spread_s : a report's first send waits a random time, evenly from 0 to this many seconds, drawn
+    after the seal and from nothing else.
     """
 
     transport: Transport
@@ -46,7 +52,7 @@ class Delivery:
     _not_before: dict[str, float] = field(default_factory=dict)
 
     def flush(self, timeout_s: float) -> list[Receipt]:
-        """Try every sealed report of the store, each at least once unless its server fails to take another one."""
+        """Try every sealed report once or more, but skip servers that failed to take one."""
         deadline = self.timer() + timeout_s
         receipts, unreachable = [], set()
         for sealed in self.store.outbox():
@@ -55,21 +61,28 @@ class Delivery:
                 receipts.append(_queued("network", "the server could not be reached; it will be tried again"))
                 continue
             receipts.append(self.deliver(sealed, max(0.0, deadline - self.timer())))
-            # A server that stalls or stumbles over one report would do so over each: the next flush tries again.
-            if receipts[-1].status == "queued" and receipts[-1].code not in (Problem.TOO_EARLY.code, _SPREAD):
+            # A server that stalls or stumbles over one report would do so over each: the next flush
+            # tries again.
+            if receipts[-1].status == "queued" and receipts[-1].code not in (
+                Problem.TOO_EARLY.code,
+                _SPREAD,
+            ):
                 unreachable.add(server)
         return receipts
 
     def schedule(self, sealed: Sealed) -> None:
-        """Draw when a report that was just sealed leaves: `spread_s` takes from the moment of sending what it tells.
+        """Draw the time at which a report that was just sealed leaves, within `spread_s` seconds.
 
-        The draw depends on neither answer nor symbol. If this process ends first, the next start sends at once: by then
-        the moment tells when an app was started, not when somebody answered.
+        The draw depends on neither answer nor symbol. If this process ends first, the next start
+        sends at once: that moment depends on the start of the app, not on the answer.
         """
         self._not_before[sealed.report_id] = self.timer() + self.spread_s * _uniform()
 
     def deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
-        """Send until acknowledged or finally refused, at most for about `patience_s` seconds; then it stays queued."""
+        """Send until acknowledged or finally refused, at most for about `patience_s` seconds.
+
+        Then it stays queued.
+        """
         receipt = self._deliver(sealed, patience_s)
         if receipt.status != "queued":
             self._not_before.pop(sealed.report_id, None)
@@ -87,7 +100,8 @@ class Delivery:
                 self.sleep(pause_s)
             receipt, asked_s = self._once(sealed)
             if receipt.status != "queued":
-                # If erasing fails now, the next start sends the same bytes, hears "duplicate" and erases them then.
+                # If erasing fails now, the next start sends the same bytes, hears "duplicate" and
+                # erases them then.
                 with contextlib.suppress(StoreError):
                     self.store.close_answer(sealed, receipt.status, receipt.code)
                 break
@@ -95,11 +109,13 @@ class Delivery:
             if asked_s:
                 self._not_before[sealed.collect_url] = now + asked_s
             pause_s = max(asked_s, wait_s * _jitter())
+            # Exponential backoff, so that a struggling server is not kept busy by retries.
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
         return receipt
 
     def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
-        """Send once; return what came of it and how many seconds the server asked to wait."""
+        """Send once; return the receipt and the seconds that the server asks to wait."""
+        # Another process may have delivered and erased it in the meantime.
         if sealed.body is None:
             return Receipt("refused", "erased", "there is nothing left to send"), 0.0
         try:
@@ -112,13 +128,15 @@ class Delivery:
 
 
 def _judge(answer: Reply, report_id: str) -> Receipt:
-    """Say what an answer means. Only what our own server says can make us erase anything.
+    """Return the receipt for a reply.
 
-    A page with status 200 is no acknowledgement, and a 404 from a gateway that does not know us is no refusal.
+    Only a reply of the survey's own server can lead to an erasure. A page with status 200 is no
+    acknowledgement, and a 404 from a gateway is no refusal.
     """
     body = _body(answer)
     if answer.status in (200, 201) and body.get("id") == report_id and body.get("status") in _ACKNOWLEDGED:
         return Receipt("sent", str(body["status"]), "the server has stored the randomised answer")
+    # A captive portal answers 200 with its own page: nothing may be erased for that.
     if answer.status < 300:
         return _queued("no_receipt", _STRANGER)
     problem = Problem.from_code(str(body.get("code")))
@@ -146,14 +164,14 @@ def _body(answer: Reply) -> dict[str, object]:
 
 
 def _retry_after(text: str | None) -> float:
-    """Return the seconds asked for, within bounds; dates and nonsense count as nothing said."""
+    """Return the seconds of a Retry-After header, bounded; 0 for a date or an invalid value."""
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= 12):
         return 0.0
     return min(float(text), _LONGEST_RETRY_AFTER_S)
 
 
 def _jitter() -> float:
-    """Return a factor from 0.5 to 1.5, so that a crowd that failed together does not return together."""
+    """Return a factor from 0.5 to 1.5, so that clients do not retry in lockstep."""
     return 0.5 + _uniform()
 
 
@@ -162,4 +180,4 @@ def _uniform() -> float:
     try:
         return secrets.randbits(20) / 2**20
     except (OSError, NotImplementedError):
-        return 0.5  # no noise comes from here: what is sent was drawn and sealed before
+        return 0.5  # safe: only timing depends on it, the noise was drawn and sealed before

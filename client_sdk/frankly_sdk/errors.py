@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the SDK raises. No message ever contains an answer or a symbol.
+"""Errors of the SDK. No message ever contains an answer or a symbol.
 
 FranklyError                 (frankly_protocol.errors)
  ├─ DocumentRejected …       the signed document failed a numbered step; nothing was sent, do not retry
@@ -25,7 +25,7 @@ from frankly_sdk.receipt import Receipt
 
 
 class LinkError(FranklyError):
-    """An address cannot be used; the detail shows the form it should have. ``field`` is link, relay or collect_url."""
+    """An address cannot be used; `detail` shows its form, ``field`` is link, relay or collect_url."""
 
     def __init__(self, detail: str, code: str = "link", field: str = "link") -> None:
         super().__init__(detail, code=code, field=field)
@@ -50,14 +50,14 @@ class PolicyRefused(FranklyError):
 
 
 class BudgetExceeded(PolicyRefused):
-    """Together with what this install has answered before, the survey would cost more than the cap."""
+    """The survey and all answered before it would cost more than the cap."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("budget", detail)
 
 
 class UnknownChoice(FranklyError):
-    """An answer is missing, surplus or not one of the choices; `valid` lists what is. The answer is not repeated."""
+    """An answer is missing, surplus or no valid choice; `valid` lists the choices."""
 
     def __init__(self, question: str | None, valid: Sequence[str], detail: str) -> None:
         super().__init__(f"{detail}; valid: {', '.join(valid)}", code="unknown_choice", field=question)
@@ -73,28 +73,28 @@ class AlreadyAnswered(FranklyError):
 
 
 class Disabled(FranklyError):
-    """The app opened this client with enabled=False, so that it knows no survey; ask `client.enabled` first."""
+    """The client was opened with enabled=False and knows no survey; ask `client.enabled` first."""
 
     def __init__(self) -> None:
         super().__init__("this client is switched off and knows no survey; see client.enabled", code="disabled")
 
 
 class SurveyClosed(FranklyError):
-    """The survey takes no more answers; nothing was drawn. If a server says so later, the receipt has this code."""
+    """The survey is closed and nothing was drawn; a later refusal is in the receipt instead."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code=Problem.CLOSED.code, field="closes")
 
 
 class StoreError(FranklyError):
-    """The store cannot be read or written; there is no fallback in memory, so nothing was drawn or sent."""
+    """The store cannot be read or written; no fallback in memory, so nothing was drawn or sent."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code="store")
 
 
 class NetworkError(FranklyError):
-    """The server could not be reached, or what came back cannot be used; trying again later may help."""
+    """The server cannot be reached, or its response cannot be used; trying again may help."""
 
     def __init__(self, detail: str, code: str = "network") -> None:
         super().__init__(detail, code=code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an app can be told about: that something happened, never what was answered or drawn."""
+"""Events for the app and its log; none depends on an answer or a draw."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,15 +10,24 @@ if TYPE_CHECKING:
 
 LOGGER = "frankly_sdk"
 """The name of the log that `debug` writes to."""
-EVENTS = ("opened", "sealed", "sent", "queued", "refused", "disabled", "log_renamed", "same_respondent")
+EVENTS = (
+    "opened",
+    "sealed",
+    "sent",
+    "queued",
+    "refused",
+    "disabled",
+    "log_renamed",
+    "same_respondent",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happened.
 
-    name : one of `EVENTS`. survey : its id, the same for everybody. code, detail : as in a `Receipt`. Nothing in an
-    event depends on an answer or a draw, so events may go to any log.
+    name : one of `EVENTS`. survey : its id, the same for everybody. code, detail : as in a
+    `Receipt`. Nothing in an event depends on an answer or a draw, so events may go to any log.
     """
 
     name: str
@@ -31,13 +40,14 @@ OnEvent = Callable[[Event], None]
 
 
 def announcer(on_event: OnEvent | None, *, debug: bool) -> OnEvent:
-    """Return what tells an event to the app, and to the log ``frankly_sdk`` if `debug`.
+    """Return a function that passes events to the app, and to the log ``frankly_sdk`` if `debug`.
 
-    The app's own function is never let into our way: what it raises is dropped, for an answer that is sealed has to be
-    sent whatever happens on a screen. Its words are not logged either, they could hold anything.
+    Exceptions of the app's function are dropped: a sealed answer has to be sent even if the app's
+    display fails. Their messages are not logged either, as they could hold anything.
     """
 
     def announce(event: Event) -> None:
+        # Only when asked for: otherwise the logging module is not even imported.
         if debug:
             _log().debug("%s survey=%s code=%s %s", event.name, event.survey, event.code, event.detail)
         if on_event is None:

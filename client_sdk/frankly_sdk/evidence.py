@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this install has kept because it proves that a server told different people different things."""
+"""Evidence of equivocation: signed pieces that show different versions to different people."""
 
 import json
 from dataclasses import dataclass
@@ -10,9 +10,10 @@ from frankly_sdk.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One signed piece: a survey's envelope (``kind`` survey) or a log's head (``kind`` checkpoint), byte for byte.
+    """The bytes of a survey's envelope (``kind`` survey) or a log's head (``kind`` checkpoint).
 
-    Pieces come in pairs that contradict each other: two envelopes of one survey and version, or two heads of one log.
+    Pieces come in pairs that contradict each other: two envelopes of one survey and version, or two
+    heads of one log.
     digest : of the survey's payload, or of the head's bytes. Nothing in it is about the respondent.
     """
 
@@ -22,15 +23,17 @@ class Evidence:
 
 
 def evidence(store: str | Path) -> list[Evidence]:
-    """Return everything kept in a store, by digest: to be shown to whoever runs the survey, or to all.
+    """Return the evidence in a store, by digest.
+
+    It may be shown to the survey's operator or published.
 
     Raises StoreError.
     """
-    kept = Store(Path(store))
+    stored = Store(Path(store))
     try:
-        return [Evidence(_kind(data), digest, data) for digest, data in sorted(kept.evidence().items())]
+        return [Evidence(_kind(data), digest, data) for digest, data in sorted(stored.evidence().items())]
     finally:
-        kept.close()
+        stored.close()
 
 
 def _kind(data: bytes) -> str:

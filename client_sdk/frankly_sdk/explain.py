@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain words about a survey (acceptance step 11): what is asked, what leaves, and what that can tell anybody."""
+"""Explanation of a survey (acceptance step 11): questions, report and privacy bounds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,14 @@ from itertools import product
 from frankly_protocol.audit import ReportLevel, ln_up
 from frankly_protocol.blocks import Block, Choice
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, Symbol, UnaryMechanism, columns
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    SubsetMechanism,
+    Symbol,
+    UnaryMechanism,
+    columns,
+)
 from frankly_protocol.report import Report
 
 from frankly_sdk._figures import percent
@@ -17,10 +24,11 @@ from frankly_sdk._promised import block_promises, cost, whole_report
 from frankly_sdk.budget import Budget
 
 LIMITS = (
-    "What this cannot protect: your network address is visible to whoever runs the server unless you use a relay; a "
-    "device or operating system in strange hands sees everything; nobody can stop somebody from making you answer, and "
-    "nobody can check that an answer is true. Once sent, an answer cannot be withdrawn. If this app's memory is erased "
-    "it no longer knows that you have answered; answering again then would tell more about you."
+    "What this cannot protect: your network address is visible to whoever runs the server unless "
+    "you use a relay; a device or operating system in strange hands sees everything; nobody can "
+    "stop somebody from making you answer, and nobody can check that an answer is true. Once "
+    "sent, an answer cannot be withdrawn. If this app's memory is erased it no longer knows that "
+    "you have answered; answering again then would tell more about you."
 )
 _TOKENS = {
     "invite": "Your invitation leaves with that as it is: whoever handed it out can tell by it which random result is "
@@ -28,7 +36,7 @@ _TOKENS = {
     "rsa-pss": "Your token leaves with that as it is; it was signed unseen, so that it does not tell whom it was given "
     "to.",
 }
-_MAX_TABLE = 64  # chances; more than that is no longer read by anybody
+_MAX_TABLE = 64  # chances in a table; longer ones are left to the signed document
 _NEVER = Fraction(1, 1 << 24)
 
 
@@ -36,11 +44,12 @@ _NEVER = Fraction(1, 1 << 24)
 class BlockExplanation:
     """One block in words and figures.
 
-    same : least and greatest chance, over the answers, that what leaves names the true answer; None if the symbols do
-    not correspond to answers. unchanged : every symbol stands for one answer, so that the answer is sent as it is.
-    guess : chance that the best guess from what leaves is right, if all answers were equally likely before; blind : the
-    same chance without it. ratio : the first promise as a ratio, None if it is none. ceiling : how far odds can move
-    under any prior; None if infinite.
+    same : least and greatest chance, over the answers, that what leaves names the true answer; None
+    if the symbols do not correspond to answers. unchanged : every symbol stands for one answer, so
+    that the answer is sent as it is.
+    guess : chance that the best guess from what leaves is right, if all answers were equally likely
+    before; blind : the same chance without it. ratio : the first promise as a ratio, None if it is
+    none. ceiling : how far odds can move under any prior; None if infinite.
     """
 
     block: str
@@ -58,9 +67,11 @@ class BlockExplanation:
 class Explanation:
     """Everything worth knowing before answering; `str()` of it is what to show.
 
-    form_nats : what the ledger charges for the form, in nats of log-odds, rounded up. form_delta : the chance that is
-    charged with it, 0 unless the app allows one; a respondent to whom less of it is left pays `level.ceiling`.
-    leaves : the report with words where random things will stand. example : a report of this very shape and length.
+    form_nats : what the ledger charges for the form, in nats of log-odds, rounded up.
+    form_delta : the chance that is charged with it, 0 unless the app allows one; a respondent to
+    whom less of it is left pays `level.ceiling`.
+    leaves : the report with words where random things will stand. example : a report of this very
+        shape and length.
     level : the level of the whole report.
     """
 
@@ -91,7 +102,8 @@ def explain(
 ) -> Explanation:
     """Explain a verified document; `language` is one of the document's, the first by default.
 
-    level : of its whole report, by the app's own cap on δ. budget : of the respondent who is to answer.
+    level : of its whole report, by the app's own cap on δ. budget : of the respondent who is to
+        answer.
     """
     chosen = language if language in document.languages else document.languages[0]
     blocks = tuple(_block(block, chosen, bool(document.strata)) for block in document.blocks)
@@ -111,11 +123,20 @@ def explain(
         LIMITS,
     ]
     words, nats = "\n\n".join(lines), ln_up(level.cost.odds)
-    return Explanation(document.title[chosen], blocks, nats, tuple(signed_by), leaves, _example(document), words, level)
+    return Explanation(
+        document.title[chosen],
+        blocks,
+        nats,
+        tuple(signed_by),
+        leaves,
+        _example(document),
+        words,
+        level,
+    )
 
 
 def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
-    asked = tuple(question.text[language] for question in block.questions)
+    question_texts = tuple(question.text[language] for question in block.questions)
     mechanism = block.mechanism
     guess = mechanism.guess
     blind = Fraction(1, mechanism.answers)
@@ -129,7 +150,7 @@ def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
     ]
     return BlockExplanation(
         block=block.id,
-        questions=asked,
+        questions=question_texts,
         same=same,
         unchanged=mechanism.sends_unchanged,
         guess=guess,
@@ -141,11 +162,12 @@ def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
 
 
 def _same(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
-    """Return the range of the chances on the diagonal if every symbol y speaks for answer y more than for any other."""
+    """Return the range of the diagonal, None unless it holds the strict maximum of every column."""
     if mechanism.sends_unchanged:
         return Fraction(1), Fraction(1)
     if not isinstance(mechanism, DenseMechanism) or mechanism.reports != mechanism.answers:
         return None
+    # A symbol names an answer only if it is more likely under it than under any other.
     for y, column in enumerate(zip(*mechanism.weights, strict=True)):
         if any(w >= column[y] for x, w in enumerate(column) if x != y):
             return None
@@ -154,7 +176,7 @@ def _same(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
 
 
 def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str) -> Iterator[str]:
-    """Say how often what leaves names the truth, or list the chances of every symbol."""
+    """Yield the chance that the report names the truth, or the chances of every symbol."""
     mechanism = block.mechanism
     if mechanism.sends_unchanged:
         yield "Your answer to this is sent unchanged: every symbol that can leave stands for one answer."
@@ -185,15 +207,16 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
 
 
 def _table(block: Block, language: str) -> Iterator[str]:
-    """List the chances of every symbol, answer by answer."""
+    """Yield a line for every answer: the chances of its symbols."""
     chances = columns(block.mechanism)
     labels = product(*([choice.label[language] for choice in question.choices] for question in block.questions))
     for x, label in enumerate(labels):
         row = [(" and ".join(map(str, _parts(symbol))), column[x]) for symbol, column in chances.items()]
         likely = ", ".join(f"{name} with a chance of {percent(chance)}" for name, chance in row if chance > _NEVER)
-        # Rounding leaves a few units of 2^-48 where an optimum has zeros; 64 of them are below a thousandth of 1%.
-        rest = ", any other with a chance below 0.001%" if any(0 < chance <= _NEVER for _, chance in row) else ""
-        yield f"  if your answer is {' / '.join(label)}: {likely}{rest}."
+        # Rounding leaves a few units of 2^-48 where an optimum has zeros; 64 of them are below a
+        # thousandth of 1%.
+        remainder = ", any other with a chance below 0.001%" if any(0 < chance <= _NEVER for _, chance in row) else ""
+        yield f"  if your answer is {' / '.join(label)}: {likely}{remainder}."
 
 
 def _parts(symbol: Symbol) -> tuple[int, ...]:
@@ -201,8 +224,8 @@ def _parts(symbol: Symbol) -> tuple[int, ...]:
 
 
 def _public(document: SurveyDocument, language: str) -> str:
-    asked = "; ".join(question.text[language] for question in document.strata)
-    return f"These answers leave as you give them, not randomised: {asked}"
+    questions = "; ".join(question.text[language] for question in document.strata)
+    return f"These answers leave as you give them, not randomised: {questions}"
 
 
 def _example(document: SurveyDocument) -> bytes:
@@ -224,7 +247,7 @@ def _leaves(document: SurveyDocument) -> str:
 
 
 def _shape(mechanism: Mechanism) -> str:
-    """Return what a symbol will look like."""
+    """Return a placeholder for a symbol: its range or length."""
     widest = mechanism.longest_symbol_json()
     if isinstance(widest, str):
         return f"<{len(widest)} hex digits>"

@@ -36,22 +36,27 @@ _NOTHING = Charge(Fraction(1))
 class Policy:
     """Limits of one app.
 
-    cap : nats of log-odds, 0.01 to 64, as a decimal string. It bounds what all surveys answered by one respondent cost
-    together, and how far one report can move the odds of any secret that its survey declares.
-    max_ceiling : nats; if given, blocks that rest on a prior must have a ceiling within it, and may then come unpinned.
-    allow_unpinned : accept links without a digest and without a log; then whoever runs the server may show every device
-    another document.
-    require_log : accept only documents that a watched transparency log vouches for, pinned or not.
-    delta_cap : at least 0 and less than 1: what the δ of all (ε, δ) promises that count as stated may add up to, over
-    all surveys answered by one respondent. With 0 every such block counts its ceiling.
-    final_surveys : ids of surveys that cost more than the cap, or an infinite amount, and may be answered all the same
-    by a respondent to whom nothing has been charged, if the odds of every declared secret (of the answers, where none
-    is declared) stay within the cap; nothing else can be answered afterwards.
-    collect_hosts : names of hosts that may collect reports besides the one in the link, such as ``reports.example``.
+    cap : nats of log-odds, 0.01 to 64, as a decimal string. It bounds what all surveys answered by
+    one respondent cost together, and how far one report can move the odds of any secret that its
+    survey declares.
+    max_ceiling : nats; if given, blocks that rest on a prior must have a ceiling within it, and may
+        then come unpinned.
+    allow_unpinned : accept links without a digest and without a log; then the server's operator may
+    show every device another document.
+    require_log : accept only documents in a witnessed transparency log, pinned or not.
+    delta_cap : at least 0 and less than 1: what the δ of all (ε, δ) promises that count as stated
+    may add up to, over all surveys answered by one respondent. With 0 every such block counts its
+    ceiling.
+    final_surveys : ids of surveys that cost more than the cap, or an infinite amount, and may be
+    answered all the same by a respondent to whom nothing has been charged, if the odds of every
+    declared secret (of the answers, where none is declared) stay within the cap; nothing else can
+    be answered afterwards.
+    collect_hosts : names of hosts that may collect reports besides the one in the link, such as
+        ``reports.example``.
 
-    Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain decimals, and
-    (field_type) for switches that are neither True nor False, for ids that are not 32 lower-case hex digits, and for
-    hosts that are no names.
+    Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain
+    decimals, and (field_type) for switches that are neither True nor False, for ids that are not 32
+    lower-case hex digits, and for hosts that are no names.
     """
 
     cap: str = DEVICE_CAP
@@ -61,13 +66,13 @@ class Policy:
     delta_cap: str = "0"
     final_surveys: tuple[str, ...] = ()
     collect_hosts: tuple[str, ...] = ()
-    # The caps as ratios, rounded down: one comparison is all that is left to do while the store is locked.
+    # The caps as ratios, rounded down, so that only a comparison remains while the store is locked.
     _limit: Fraction = field(init=False, repr=False, compare=False)
     _ceiling_limit: Fraction | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         cap = parse_nats(self.cap, "cap", _MIN, _MAX)
-        most = None if self.max_ceiling is None else parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
+        max_ceiling = None if self.max_ceiling is None else parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
         parse_chance(self.delta_cap, "delta_cap")
         for name in ("allow_unpinned", "require_log"):  # the text "false" would count as yes
             if not isinstance(getattr(self, name), bool):
@@ -75,15 +80,15 @@ class Policy:
         _require_ids(self.final_surveys)
         object.__setattr__(self, "final_surveys", tuple(self.final_surveys))
         object.__setattr__(self, "_limit", exp_lower(cap))
-        object.__setattr__(self, "_ceiling_limit", None if most is None else exp_lower(most))
+        object.__setattr__(self, "_ceiling_limit", None if max_ceiling is None else exp_lower(max_ceiling))
 
         hosts: object = self.collect_hosts  # one text would count as hosts of one letter each
         if not (isinstance(hosts, tuple) and all(map(is_host, hosts))):
-            words = 'expected a tuple of names of hosts in lower case, such as ("reports.example",)'
-            raise InvalidInput(Problem.FIELD_TYPE, words, "collect_hosts")
+            detail = 'expected a tuple of names of hosts in lower case, such as ("reports.example",)'
+            raise InvalidInput(Problem.FIELD_TYPE, detail, "collect_hosts")
 
     def wants_log(self, pin: str | None) -> bool:
-        """Tell whether a survey with this pin (None: without) needs a log's word."""
+        """Return True if a survey with this pin (None: without) must be in a log."""
         return self.require_log or (pin is None and not self.allow_unpinned)
 
     def level(self, document: SurveyDocument) -> ReportLevel:
@@ -99,18 +104,22 @@ class Policy:
         spent: Sequence[Charge],
         logged: bool = False,
     ) -> Charge:
-        """Return what the ledger charges for the survey on top of what was `spent`; `level` as `level` gives it.
+        """Return what the ledger charges for the survey on top of what was `spent`.
 
-        Compares only: nothing of the document is computed again.
+        `level` as `level` gives it. Compares only: nothing of the document is computed again.
 
         Raises PolicyRefused or BudgetExceeded unless it may be answered.
         """
+        # Refusals by the document alone come first; those by the ledger change from day to day.
         self._check_ceilings(document, pinned)
         if self.require_log and not logged:
-            raise PolicyRefused("unlogged", "no log that somebody watches vouches for this survey, as this app demands")
+            raise PolicyRefused(
+                "unlogged",
+                "no log that somebody watches vouches for this survey, as this app demands",
+            )
         if not (pinned or logged or self.allow_unpinned):
-            words = "use the link that ends in #sha256=…, so that everyone gets the same survey"
-            raise PolicyRefused("unpinned", words)
+            detail = "use the link that ends in #sha256=…, so that everyone gets the same survey"
+            raise PolicyRefused("unpinned", detail)
         self._check_secrets(document, level)
         self._check_cost(document, level)
         before = total_charge(spent)
@@ -120,9 +129,17 @@ class Policy:
         return charge
 
     def budget(
-        self, document: SurveyDocument, level: ReportLevel, spent: Sequence[Charge], *, is_answered: bool
+        self,
+        document: SurveyDocument,
+        level: ReportLevel,
+        spent: Sequence[Charge],
+        *,
+        is_answered: bool,
     ) -> Budget:
-        """Return what a respondent who has `spent` so much pays for the survey; `spent` holds it if it is answered."""
+        """Return what a respondent who has `spent` so much pays for the survey.
+
+        `spent` holds it if it is answered.
+        """
         before = total_charge(spent)
         charge = _NOTHING if is_answered else self._charge(level, before)
         can_answer = not is_answered and self._has_room(document.survey, charge, before)
@@ -142,30 +159,35 @@ class Policy:
         return level.charge(max(Fraction(0), Fraction(self.delta_cap) - before.delta))
 
     def _has_room(self, survey: str, charge: Charge, before: Charge) -> bool:
-        """Tell whether a charge fits on top of what was charged before, or may use up the budget for ever."""
+        """Return True if a charge fits on top of `before`, or may use up the budget for ever."""
         if self._exceeds(charge.odds):
+            # Such a survey takes the whole budget, so only an untouched one has room for it.
             return survey in self.final_surveys and before == _NOTHING
         together = total_charge([before, charge])
         return not self._exceeds(together.odds) and together.delta <= Fraction(self.delta_cap)
 
     def _check_secrets(self, document: SurveyDocument, level: ReportLevel) -> None:
-        """Refuse a report that tells more about a secret, or about the answers if none is declared, than the cap."""
+        """Refuse a report whose odds exceed the cap, for a secret or else for the answers."""
         bounds: list[tuple[str | None, Fraction | None]] = [(name, s.odds) for name, s in level.secrets.items()]
         for secret, odds in bounds or [(None, level.answers.odds)]:
             if self._exceeds(odds):
-                told = f"its report can move the odds about {f'“{secret}”' if secret else 'the answers'}"
-                words = f"{told} by {ln_up(odds)} nats{self._but_for(document)}, this app allows {self.cap}"
+                movement = f"its report can move the odds about {f'“{secret}”' if secret else 'the answers'}"
+                detail = f"{movement} by {ln_up(odds)} nats{self._but_for(document)}, this app allows {self.cap}"
                 cause = _not_counted(document, secret)
                 if cause is not None:
-                    raise PolicyRefused("composition", f"{words}: {cause}, or give them lower ceilings", "blocks")
-                raise PolicyRefused("cap", f"{words}: ask for smaller levels, or allow more", "blocks")
+                    raise PolicyRefused("composition", f"{detail}: {cause}, or give them lower ceilings", "blocks")
+                raise PolicyRefused("cap", f"{detail}: ask for smaller levels, or allow more", "blocks")
 
     def _check_cost(self, document: SurveyDocument, level: ReportLevel) -> None:
-        """Refuse a report that would use up the budget for ever, unless the app names its survey."""
+        """Refuse a report that uses up the whole budget, unless it is in final_surveys."""
         if self._exceeds(level.cost.odds) and document.survey not in self.final_surveys:
-            words = f"it costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
+            detail = f"it costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
             way_out = "publish it with lower ceilings, or let the app name this survey in final_surveys"
-            raise PolicyRefused("final", f"{words}: nothing could ever be answered here after it; {way_out}", "blocks")
+            raise PolicyRefused(
+                "final",
+                f"{detail}: nothing could ever be answered here after it; {way_out}",
+                "blocks",
+            )
 
     def _over_budget(self, document: SurveyDocument, charge: Charge, before: Charge) -> str:
         if before.delta > Fraction(self.delta_cap):
@@ -190,11 +212,11 @@ class Policy:
         return f" (its promises need a δ of {chance_up(delta)}, and this app allows {self.delta_cap})"
 
     def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
-        most = self._ceiling_limit
+        limit = self._ceiling_limit
         for i, block in enumerate(document.blocks):
-            if not block.rests_on_prior or (pinned and most is None):
+            if not block.rests_on_prior or (pinned and limit is None):
                 continue
-            if most is None or block.ceiling is None or block.ceiling > most:
+            if limit is None or block.ceiling is None or block.ceiling > limit:
                 raise PolicyRefused(
                     "ceiling",
                     "this block's promise rests on a prior that nobody has vouched for, and its ceiling of "
@@ -204,20 +226,24 @@ class Policy:
 
 
 def _require_ids(surveys: object) -> None:
-    if not isinstance(surveys, tuple | list):  # a single id is a text, whose letters would count one by one
+    # a single id is a text, whose letters would count one by one
+    if not isinstance(surveys, tuple | list):
         raise InvalidInput(Problem.FIELD_TYPE, "expected a tuple of survey ids", "final_surveys")
     for i, survey in enumerate(surveys):
         if not isinstance(survey, str) or not _SURVEY.fullmatch(survey):
-            words = "a survey id is 32 lower-case hex digits, as in its link after /s/"
-            raise InvalidInput(Problem.FIELD_TYPE, words, f"final_surveys[{i}]")
+            detail = "a survey id is 32 lower-case hex digits, as in its link after /s/"
+            raise InvalidInput(Problem.FIELD_TYPE, detail, f"final_surveys[{i}]")
 
 
 def _least_delta(promises: Sequence[Promise]) -> Fraction:
-    return min((Fraction(*p.claim.delta) for p in promises if p.claim.delta is not None), default=Fraction(0))
+    return min(
+        (Fraction(*p.claim.delta) for p in promises if p.claim.delta is not None),
+        default=Fraction(0),
+    )
 
 
 def _not_counted(document: SurveyDocument, secret: str | None) -> str | None:
-    """Say why a promise about a secret does not count as stated, None if all that could count do."""
+    """Return the reason why a promise about a secret is not counted as stated, or None."""
     about = [promise for block in document.blocks for promise in block.promises if promise.secret == secret]
     if secret is not None and document.strata and not all(promise.is_stratified for promise in about):
         return "beside public questions a promise that rests on a prior counts only with counts for every stratum"

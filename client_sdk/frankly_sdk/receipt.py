@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of an answer."""
+"""Receipt of an answer: sent, queued, refused or disabled."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an app shows.
+    """The state of an answer, for the app to show.
 
-    status : ``sent`` (acknowledged), ``queued`` (sealed here, will be sent again), ``refused`` (final) or ``disabled``
-    (the app has switched the client off). code : stable slug, such as accepted, duplicate, network, closed. detail :
-    plain words.
+    status : ``sent`` (acknowledged), ``queued`` (sealed here, will be sent again), ``refused``
+    (final) or ``disabled`` (the app has switched the client off). code : stable slug, such as
+    accepted, duplicate, network, closed. detail : plain words.
     """
 
     status: str

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A relay between device and server: whoever runs the server then sees the relay's network address, not the device's.
+"""A relay between device and server: the server sees the relay's network address, not the device's.
 
-Any reverse proxy that forwards to one server will do. It sees what the server would see, and no more can be done to a
-report there than on any other network: documents are signed, and a changed report still holds only noise.
+Any reverse proxy that forwards to one server will do. It sees what the server would see, and no
+more can be done to a report there than on any other network: documents are signed, and a changed
+report still holds only noise.
 """
 
 from urllib.parse import urlsplit
@@ -14,8 +15,8 @@ from frankly_sdk.transport import Reply, Transport
 class RelayTransport:
     """Carries every request to `relay` instead of to the host it names; path and query stay.
 
-    relay : https address, with or without a path that the relay strips again. Raises LinkError, or InsecureTransport
-    for http:// to anything but this machine.
+    relay : https address, with or without a path that the relay strips again. Raises LinkError, or
+    InsecureTransport for http:// to anything but this machine.
     """
 
     def __init__(self, inner: Transport, relay: str) -> None:
@@ -37,5 +38,5 @@ class RelayTransport:
 
     def _by_relay(self, url: str) -> str:
         require_secure(url)
-        parts = urlsplit(url)
-        return f"{self._relay}{parts.path}{'?' if parts.query else ''}{parts.query}"
+        address = urlsplit(url)
+        return f"{self._relay}{address.path}{'?' if address.query else ''}{address.query}"

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One install's memory: keys, documents, log heads, evidence, sealed answers and what they cost. Never the truth.
+"""The store of one install: keys, documents, log heads, evidence, sealed answers and costs.
 
-Everything but cost is remembered for a chain of keys, named by its first root: what a server with keys of its own says
-changes nothing that was learned from another. What answers cost counts for a respondent over all chains.
+It never holds a true answer.
+
+Everything but cost is remembered for a chain of keys, named by its first root: what a server with
+keys of its own says changes nothing that was learned from another. What answers cost counts for a
+respondent over all chains.
 """
 
 import hmac
@@ -38,10 +41,12 @@ class LogHead:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """One respondent's answer to a survey: the exact bytes to send while `state` is ``sealed``, afterwards None.
+    """One respondent's answer to a survey.
 
-    chain : of the keys that signed the survey, empty if it was answered before chains were remembered. respondent : as
-    `Store.respondent_name` gives it, empty for the owner of the install. digest : of the document that was answered.
+    body : the exact bytes to send while `state` is ``sealed``, afterwards None.
+    chain : of the keys that signed the survey, empty if it was answered before chains were
+    remembered. respondent : as `Store.respondent_name` gives it, empty for the owner of the
+    install. digest : of the document that was answered.
     code : why it is in this state, as in a receipt.
     """
 
@@ -57,7 +62,9 @@ class Sealed:
 
 
 class Store:
-    """One store file. Safe to use from several threads and after a fork; several processes may open the same file.
+    """One store file.
+
+    Safe to use from several threads and after a fork; several processes may open the same file.
 
     Raises StoreError, from every method, if the file cannot be read or written.
     """
@@ -74,29 +81,38 @@ class Store:
         self._database.close()
 
     def alias_keys(self, alias: str) -> KnownKeys | None:
-        """Return the newest keys of an alias' chain; an alias is an origin, or that and the keys the app ships."""
-        wanted = "SELECT envelope, chain FROM aliases JOIN keys USING (chain) WHERE alias = ?"
-        return next((KnownKeys(*row) for row in self._database.rows(wanted, alias)), None)
+        """Return the newest keys of an alias' chain.
+
+        An alias is an origin, or that and the keys the app ships.
+        """
+        query = "SELECT envelope, chain FROM aliases JOIN keys USING (chain) WHERE alias = ?"
+        return next((KnownKeys(*row) for row in self._database.rows(query, alias)), None)
 
     def keys(self, chain: str) -> KnownKeys | None:
-        """Return the newest keys accepted of a chain, under whatever alias."""
+        """Return the newest accepted keys of a chain, under any alias."""
         rows = self._database.rows("SELECT envelope, chain FROM keys WHERE chain = ?", chain)
         return next((KnownKeys(*row) for row in rows), None)
 
     def remember_keys(self, alias: str, keys: KnownKeys) -> None:
-        """Keep accepted keys; call it inside the `transaction` in which they were found to follow those kept."""
+        """Keep accepted keys.
+
+        Call it inside the `transaction` in which they were found to follow those kept.
+        """
         self._database.run("INSERT OR REPLACE INTO aliases VALUES (?, ?)", alias, keys.chain)
         self._database.run("INSERT OR REPLACE INTO keys VALUES (?, ?)", keys.chain, keys.envelope)
 
     def survey(self, chain: str, survey: str) -> Remembered | None:
         """Return the document accepted last for a survey."""
-        wanted = "SELECT version, digest, envelope FROM surveys WHERE chain = ? AND survey = ?"
-        return next((Remembered(*row) for row in self._database.rows(wanted, chain, survey)), None)
+        query = "SELECT version, digest, envelope FROM surveys WHERE chain = ? AND survey = ?"
+        return next((Remembered(*row) for row in self._database.rows(query, chain, survey)), None)
 
     def remember(self, chain: str, survey: str, document: Remembered, instead_of: str | None = None) -> None:
-        """Keep an accepted document; a version never gives way to a lower one, except to replace `instead_of`.
+        """Keep an accepted document.
 
-        instead_of : the digest of a document whose signers have been withdrawn since; it no longer counts.
+        A version never gives way to a lower one, except to replace `instead_of`.
+
+        instead_of : the digest of a document whose signers have been withdrawn since; it no longer
+            counts.
         """
         with self.transaction():
             self._database.run(
@@ -107,13 +123,18 @@ class Store:
             )
 
     def keep_evidence(self, chain: str, pieces: dict[str, bytes]) -> None:
-        """Keep signed pieces that show a contradiction, by digest; the first ones, if a chain has very many."""
+        """Keep signed pieces that show a contradiction, by digest.
+
+        The first ones, if a chain has very many.
+        """
         with self.transaction():
             self._keep_evidence(chain, pieces)
 
     def _keep_evidence(self, chain: str, pieces: dict[str, bytes]) -> None:
-        kept = {digest for (digest,) in self._database.rows("SELECT digest FROM evidence WHERE chain = ?", chain)}
-        if len(kept | set(pieces)) > _MAX_EVIDENCE:
+        stored_digests = {
+            digest for (digest,) in self._database.rows("SELECT digest FROM evidence WHERE chain = ?", chain)
+        }
+        if len(stored_digests | set(pieces)) > _MAX_EVIDENCE:
             return  # half a contradiction proves nothing
         for digest, data in pieces.items():
             self._database.run("INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)", chain, digest, data)
@@ -124,19 +145,23 @@ class Store:
 
     def checkpoint(self, chain: str, origin: str) -> bytes | None:
         """Return the newest head seen of a log."""
-        wanted = "SELECT note FROM checkpoints WHERE chain = ? AND origin = ?"
-        return next((row[0] for row in self._database.rows(wanted, chain, origin)), None)
+        query = "SELECT note FROM checkpoints WHERE chain = ? AND origin = ?"
+        return next((row[0] for row in self._database.rows(query, chain, origin)), None)
 
     def proof(self, chain: str, digest: str) -> bytes | None:
-        """Return the proof with which a document was accepted last; one of an unknown chain will do, it is checked."""
-        wanted = "SELECT proof FROM proofs WHERE chain IN (?, ?) AND digest = ? ORDER BY chain DESC"
-        return next((row[0] for row in self._database.rows(wanted, chain, UNKNOWN_CHAIN, digest)), None)
+        """Return the proof with which a document was accepted last.
+
+        One of an unknown chain will do, it is checked.
+        """
+        # The unknown chain is the empty text, which sorts last: the chain's own proof comes first.
+        query = "SELECT proof FROM proofs WHERE chain IN (?, ?) AND digest = ? ORDER BY chain DESC"
+        return next((row[0] for row in self._database.rows(query, chain, UNKNOWN_CHAIN, digest)), None)
 
     def remember_log(self, chain: str, head: LogHead, digest: str, proof: bytes) -> str | None:
         """Keep a head and a document's proof; a head never gives way to a smaller one.
 
-        Return the name that the chain's log had before, if this is the first head under a new one. The old head is
-        kept as evidence then, and as the head of the old name.
+        Return the name that the chain's log had before, if this is the first head under a new one.
+        The old head is kept as evidence then, and as the head of the old name.
         """
         with self.transaction():
             heads = self._database.rows("SELECT origin, note FROM checkpoints WHERE chain = ? ORDER BY rowid", chain)
@@ -152,11 +177,11 @@ class Store:
         return heads[-1][0] if is_renamed else None
 
     def respondent_name(self, key: str) -> str:
-        """Return the name under which a respondent's ledger is kept: a hash keyed with this store's own random salt.
+        """Return the name of a respondent's ledger: a hash keyed with this store's random salt.
 
-        The key itself (a number on a list, a telephone number) is never written. Spaces around it and the choice of
-        code points for the same letters (NFC) make no other person. The empty key stays empty: it is the one person an
-        install usually belongs to.
+        The key itself (a number on a list, a telephone number) is never written. Spaces around it
+        and the choice of code points for the same letters (NFC) make no other person. The empty key
+        stays empty: it is the one person an install usually belongs to.
         """
         if not key:
             return ""
@@ -167,24 +192,27 @@ class Store:
         return name
 
     def _hash(self, key: str) -> str:
+        # surrogatepass: a key may hold lone surrogates, which strict UTF-8 refuses.
         return hmac.digest(self._salt(), key.encode("utf-8", "surrogatepass"), "sha256").hex()
 
     def _merge(self, old: str, name: str) -> None:
-        """Give `name` the answers that an earlier version kept under the hash of a key as it was typed.
+        """Rename answers that an earlier version stored under the hash of an unnormalised key.
 
-        Where both have answered the survey, two values have been drawn already: both stay, and `name` bears both costs.
+        Where both have answered the survey, two values have been drawn already: both stay, and
+        `name` bears both costs.
         """
-        wanted = "SELECT chain, survey, cost, delta FROM answers WHERE respondent = ?"
-        if not self._database.rows(wanted, old):
+        query = "SELECT chain, survey, cost, delta FROM answers WHERE respondent = ?"
+        # Read before the transaction: the usual case takes no write lock.
+        if not self._database.rows(query, old):
             return
         with self.transaction():
-            own = {row[:2]: row[2:] for row in self._database.rows(wanted, name)}
-            for chain, survey, *cost in self._database.rows(wanted, old):
+            costs = {row[:2]: row[2:] for row in self._database.rows(query, name)}
+            for chain, survey, *cost in self._database.rows(query, old):
                 where = "WHERE chain = ? AND survey = ? AND respondent = ?"
-                if (chain, survey) not in own:
+                if (chain, survey) not in costs:
                     self._database.run(f"UPDATE answers SET respondent = ? {where}", name, chain, survey, old)  # noqa: S608
                     continue
-                both = total_charge([_charge(*own[chain, survey]), _charge(*cost)])
+                both = total_charge([_charge(*costs[chain, survey]), _charge(*cost)])
                 for respondent, charge in ((name, both), (old, Charge(Fraction(1)))):
                     update = f"UPDATE answers SET cost = ?, delta = ? {where}"  # noqa: S608  constants
                     self._database.run(update, *_texts(charge), chain, survey, respondent)
@@ -195,36 +223,45 @@ class Store:
                 fresh = secrets.token_bytes(32)
             except (OSError, NotImplementedError):
                 raise RandomnessError from None
-            with self.transaction():  # whoever comes second finds the first one's
+            with self.transaction():  # a concurrent second caller keeps the first one's salt
                 self._database.run("INSERT INTO salt SELECT ? WHERE NOT EXISTS (SELECT 1 FROM salt)", fresh)
             rows = self._database.rows("SELECT salt FROM salt")
         return bytes(rows[0][0])
 
     def answer(self, chain: str, survey: str, respondent: str = "") -> Sealed | None:
-        """Return what was sealed for a survey, None if this respondent has not answered it here.
+        """Return the sealed answer to a survey, None if this respondent has not answered it here.
 
         An answer of an unknown chain counts for every one: a second value is never drawn.
         """
         where = "chain IN (?, ?) AND survey = ? AND respondent = ?"
-        wanted = f"SELECT {_SEALED} FROM answers WHERE {where}"  # noqa: S608  constants
-        rows = self._database.rows(wanted, chain, UNKNOWN_CHAIN, survey, respondent)
+        query = f"SELECT {_SEALED} FROM answers WHERE {where}"  # noqa: S608  constants
+        rows = self._database.rows(query, chain, UNKNOWN_CHAIN, survey, respondent)
         return next((Sealed(*row) for row in rows), None)
 
     def outbox(self) -> list[Sealed]:
         """Return every sealed report that is not acknowledged yet.
 
-        Ordered by survey and random id: the order in which answers were given never shows. One respondent has at most
-        one report per survey, each of at most 16 KiB, and the ledger bounds the surveys; nothing is ever dropped.
+        Ordered by survey and random id: the order in which answers were given never shows. One
+        respondent has at most one report per survey, each of at most 16 KiB, and the ledger bounds
+        the surveys; nothing is ever dropped.
         """
         rows = self._database.rows(f"SELECT {_SEALED} FROM answers WHERE state = 'sealed' ORDER BY survey, report_id")  # noqa: S608
         return [Sealed(*row) for row in rows]
 
     def reserve(
-        self, chain: str, survey: str, digest: str, collect_url: str, length: int, charge: Charge, respondent: str = ""
+        self,
+        chain: str,
+        survey: str,
+        digest: str,
+        collect_url: str,
+        length: int,
+        charge: Charge,
+        respondent: str = "",
     ) -> None:
-        """Enter the cost of an answer and room for its report of `length` bytes; call it inside `transaction`.
+        """Enter the cost of an answer and room for its report of `length` bytes.
 
-        SQLite now opens and fills its journal: a disk that is full or not writable says so before anything is drawn.
+        Call it inside `transaction`. SQLite now opens and fills its journal: a disk that is full or
+        not writable says so before anything is drawn.
         """
         self._database.run(
             "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?)",
@@ -232,7 +269,10 @@ class Store:
         )
 
     def seal(self, chain: str, survey: str, report_id: str, body: bytes, respondent: str = "") -> Sealed:
-        """Fill the room reserved; call it inside the same `transaction`, whose end makes it durable."""
+        """Fill the room reserved.
+
+        Call it inside the same `transaction`, whose end makes it durable.
+        """
         self._database.run(
             "UPDATE answers SET report_id = ?, body = ? WHERE chain = ? AND survey = ? AND respondent = ?",
             *(report_id, body, chain, survey, respondent),
@@ -243,7 +283,10 @@ class Store:
         return sealed
 
     def close_answer(self, sealed: Sealed, state: str, code: str) -> None:
-        """Erase symbols and id of an acknowledged or finally refused report; its cost stays, and that there was one."""
+        """Erase symbols and id of an acknowledged or finally refused report.
+
+        Its cost stays, and that there was one.
+        """
         with self.transaction():
             self._database.run(
                 "UPDATE answers SET state = ?, code = ?, body = NULL, report_id = ''"
@@ -253,13 +296,16 @@ class Store:
         self._database.overwrite_journal()
 
     def spent(self, respondent: str = "") -> list[Charge]:
-        """Return the cost of every survey this respondent answered here, over all chains; it never shrinks."""
-        wanted = "SELECT cost, delta FROM answers WHERE respondent = ? ORDER BY survey, chain"
-        return [_charge(*row) for row in self._database.rows(wanted, respondent)]
+        """Return the cost of every survey this respondent answered here, over all chains.
+
+        It never shrinks.
+        """
+        query = "SELECT cost, delta FROM answers WHERE respondent = ? ORDER BY survey, chain"
+        return [_charge(*row) for row in self._database.rows(query, respondent)]
 
 
 def normal_key(key: str) -> str:
-    """Return a respondent's key as it counts: without spaces around it, its letters in composed form (NFC)."""
+    """Return a respondent's key in its normal form: NFC, without spaces around it."""
     return unicodedata.normalize("NFC", key).strip()
 
 

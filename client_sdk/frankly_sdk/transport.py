@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only door to the network: no cookies, no redirects, no environment, every answer bounded in size and time."""
+"""HTTP transport: no cookies, redirects or environment; every response bounded in size and time."""
 
 import os
 import time
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from frankly_sdk._http import Adapter
 
 CONNECT_S, READ_S, OVERALL_S = 5.0, 10.0, 30.0
+# The same on every device: a version in the User-Agent would set devices apart. No compression,
+# because the size of a decoded body has no bound.
 _HEADERS = {"User-Agent": "frankly", "Accept": "application/json", "Accept-Encoding": "identity"}
 _CHUNK = 16 * 2**10
 _OVERHEAD = 256 * 2**10  # status line, headers and chunk sizes, on top of a body
@@ -24,7 +26,7 @@ _OVERHEAD = 256 * 2**10  # status line, headers and chunk sizes, on top of a bod
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: status, media type without parameters, Retry-After as sent, body."""
+    """A response: status, media type without parameters, Retry-After as sent, body."""
 
     status: int
     content_type: str
@@ -40,7 +42,10 @@ class Transport(Protocol):
         ...
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
-        """Send exactly `body` as application/json; NetworkError for anything that goes wrong on the way."""
+        """Send exactly `body` as application/json.
+
+        Raises NetworkError for anything that goes wrong on the way.
+        """
         ...
 
     def close(self) -> None:
@@ -51,13 +56,15 @@ class Transport(Protocol):
 class HttpTransport:
     """HTTP with nothing in it that could carry an identifier from one request to the next.
 
-    Safe to share between threads; after a fork the child connects anew. No proxy is used and the environment is not
-    read. timer : seconds from a clock that never runs backwards. ca_file : certificates to trust instead of the public
-    ones, for a server with a certificate of its own.
+    Safe to share between threads; after a fork the child connects anew. No proxy is used and the
+    environment is not read. timer : seconds from a clock that never runs backwards.
+    ca_file : certificates to trust instead of the public ones, for a server with a certificate of
+    its own.
     """
 
     def __init__(self, timer: Callable[[], float] = time.monotonic, *, ca_file: str | Path | None = None) -> None:
-        # requests takes longer to load than everything else in this package together: only who sends pays for it.
+        # Imported here because requests takes longer to load than the rest of this package
+        # together.
         from frankly_sdk._http import Adapter, Allowance  # noqa: PLC0415
 
         self._allowance = Allowance(timer, READ_S)
@@ -75,11 +82,12 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections."""
+        # A forked child must not close the parent's TLS connections.
         if self._pid == os.getpid():
             self._adapter.close()
 
     def _own(self) -> "Adapter":
-        """Return this process's connections: a parent and its fork must never write into the same socket."""
+        """Return this process's connections; parent and fork must not share a socket."""
         if self._pid != os.getpid():
             self._adapter, self._pid = self._connect(), os.getpid()
         return self._adapter
@@ -93,8 +101,8 @@ class HttpTransport:
                 return _answer(response, limit)
         except NetworkError:
             raise
-        except Exception as error:  # noqa: BLE001  whatever the HTTP library raises, callers see one type
-            # Nothing of the library's own words is passed on: they name addresses, and the person reading needs none.
+        except Exception as error:  # noqa: BLE001  callers see one type for all errors of the library
+            # The library's message is not passed on: it names addresses.
             failure = self._failure(error)
         raise failure
 
@@ -107,16 +115,17 @@ class HttpTransport:
 
 
 def _answer(response: "requests.Response", limit: int) -> Reply:
+    # A redirect could lead to plain http or to a host that the document does not name.
     if 300 <= response.status_code < 400:
         raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise NetworkError("the server answered in an encoding that was not asked for", "encoding")
-    parts, size = [], 0
+    chunks, size = [], 0
     # Not iter_content: it reads the size of a chunk without a limit.
-    while part := response.raw.read(_CHUNK, decode_content=False):
-        parts.append(part)
-        size += len(part)
+    while chunk := response.raw.read(_CHUNK, decode_content=False):
+        chunks.append(chunk)
+        size += len(chunk)
         if size > limit:
             raise NetworkError(f"the server's answer is larger than {limit} bytes", "limit")
     content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return Reply(response.status_code, content_type, response.headers.get("Retry-After"), b"".join(parts))
+    return Reply(response.status_code, content_type, response.headers.get("Retry-After"), b"".join(chunks))

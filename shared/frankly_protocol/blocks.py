@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of a survey document: questions randomised together, their mechanism, and what it promises (DESIGN §4)."""
+"""The blocks of a survey document: questions, their mechanism and its promises (DESIGN §4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ __all__ = ["Block", "Certificate", "Choice", "Languages", "Prior", "Promise", "Q
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What the designer claims of optimality, as decimal text: informative, never trusted for privacy."""
+    """The designer's claim of optimality, as decimal text; never trusted for privacy."""
 
     objective: str
     value: str
@@ -46,9 +46,9 @@ class Block:
     """One or more questions randomised together by one mechanism.
 
     The joint answer of several questions is counted in row-major order, the last question fastest.
-    promises : all that is promised, 1 to 16, every one of them kept; the first is what the mechanism was made for.
-    design_prior : counts over joint answers that fix the published decoder. ceiling : recomputed and compared when the
-    block is read; None is infinite, or beyond 2^53.
+    promises : 1 to 16, all of them kept; the mechanism was designed for the first.
+    design_prior : counts over joint answers that fix the published decoder. ceiling : recomputed
+    and compared when the block is read; None is infinite, or beyond 2^53.
     """
 
     id: str
@@ -70,6 +70,7 @@ class Block:
             raise schema.reject(f"a block promises 1 to {MAX_PROMISES} things", "claims")
         if len(self.design_prior) != answers or not all(self.design_prior):
             raise schema.reject(f"expected {answers} positive counts", "design_prior")
+        # The ceiling is recomputed, since no figure of the publisher is trusted for privacy.
         if self.ceiling != stated_ceiling(self.mechanism):
             raise DocumentRejected("privacy", "the stated ceiling is not that of the mechanism", "ceiling")
 
@@ -80,18 +81,24 @@ class Block:
 
     @property
     def rests_on_prior(self) -> bool:
-        """Whether any of the promises would mean nothing if what is publicly believed were false."""
+        """True if any promise depends on a public prior and fails if that prior is false."""
         return any(promise.secret is not None for promise in self.promises)
 
     @property
     def ratio(self) -> Fraction | None:
-        """The level E of the first promise; None where it bounds no ratio on both sides (dpv, one-sided alip)."""
+        """The level E of the first promise.
+
+        Returns None where that promise bounds no ratio on both sides (dpv, one-sided alip).
+        """
         return lift_bound(self.promises[0].claim)
 
     def truth(self, choices: Mapping[str, str]) -> int:
-        """Return the row of the joint answer; `choices` maps every question id of the block to one of its choice ids.
+        """Return the row of the joint answer.
 
-        Raises KeyError if a question or choice is missing: callers check answers first, with words fit for people.
+        `choices` maps every question id of the block to one of its choice ids.
+
+        Raises KeyError if a question or choice is missing: callers check answers first and raise a
+        readable error.
         """
         row = 0
         for question in self.questions:
@@ -103,8 +110,9 @@ class Block:
 
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Block":
-        """Read a block, its parameters and ceiling checked, its privacy not yet (acceptance step 9 does that)."""
+        """Read a block; checks parameters and ceiling, but not privacy (acceptance step 9)."""
         kind = value.get("kind") if isinstance(value, dict) else None
+        # Checked before the fields: an old app reports a new kind as such, not as unknown fields.
         if isinstance(value, dict) and "kind" in value and not (isinstance(kind, str) and kind in KINDS):
             raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
         params = KINDS[kind].PARAMS if isinstance(kind, str) and kind in KINDS else ()
@@ -113,7 +121,11 @@ class Block:
             return cls(
                 id=schema.identifier(data["id"], field + ".id"),
                 questions=schema.items(
-                    data["questions"], field + ".questions", 1, 16, lambda v, f: Question.from_json(v, f, languages)
+                    data["questions"],
+                    field + ".questions",
+                    1,
+                    16,
+                    lambda v, f: Question.from_json(v, f, languages),
                 ),
                 mechanism=_mechanism(data["kind"], {name: data[name] for name in params}, field),
                 promises=schema.items(data["claims"], field + ".claims", 1, MAX_PROMISES, Promise.from_json),
@@ -125,6 +137,8 @@ class Block:
                 certificate=schema.optional(data["certificate"], field + ".certificate", Certificate.from_json),
             )
         except DocumentRejected as error:
+            # Constructors know only relative fields; the path makes the error findable in the
+            # document.
             if error.field and not error.field.startswith(field):
                 error.field = f"{field}.{error.field}"
             raise
@@ -149,7 +163,10 @@ _SHAPE = {"dense": "weights", "unary": "answers", "subset": "answers", "product"
 
 
 def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
-    """Build the mechanism; type and sum faults are weight faults, not schema faults (BAD_INPUTS 18)."""
+    """Build the mechanism.
+
+    Type and sum faults are weight faults, not schema faults (BAD_INPUTS 18).
+    """
     for table in _tables(kind, params):
         if not isinstance(table, list) or not all(isinstance(row, list) and len(row) <= MAX_REPORTS for row in table):
             raise DocumentRejected("weights", "expected a table of whole numbers", f"{field}.{KINDS[kind].PARAMS[1]}")

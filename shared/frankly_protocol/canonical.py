@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict JSON, and the canonical form of signed payloads (THREATS §4.2).
 
-Canonical: sorted ASCII keys, no spaces, UTF-8; only strings, whole numbers below 2^53, booleans, null, lists, objects.
-Under these limits the form coincides with RFC 8785. No float can appear in anything that is signed.
+Canonical: sorted ASCII keys, no spaces, UTF-8; only strings, whole numbers below 2^53, booleans,
+null, lists, objects. Under these limits the form coincides with RFC 8785. No float can appear in
+anything that is signed.
 """
 
 import hashlib
@@ -15,27 +16,30 @@ from frankly_protocol.problems import Problem
 
 MAX_BYTES = 4 * 2**20
 MAX_DEPTH = 9
+# JavaScript reads larger integers inexactly, so the browser SDK could see another document.
 MAX_INT = 2**53 - 1
 _MAX_DIGITS = 40  # far beyond any number we take, far below what makes int() slow
 
 
 class _Bad(ValueError):
-    """A parse fault with words fit for the person who sent it."""
+    """A parse fault; its message is fit for the sender."""
 
 
 def dumps(value: Any) -> bytes:
     """Return the canonical bytes of `value`.
 
-    Raises DocumentRejected("canonical") for floats, big integers, non-ASCII keys, lone surrogates or excessive depth.
+    Raises DocumentRejected("canonical") for floats, big integers, non-ASCII keys, lone surrogates
+    or excessive depth.
     """
     try:
+        # json.dumps alone would accept floats, and recurse on any depth.
         _check(value, MAX_DEPTH)
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
     except TypeError:
         raise DocumentRejected("canonical", "only what JSON can write exactly has a canonical form") from None
     except (_Bad, UnicodeEncodeError) as error:
-        raise DocumentRejected("canonical", _words(error)) from None
+        raise DocumentRejected("canonical", _message(error)) from None
 
 
 def loads(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Any:
@@ -49,6 +53,7 @@ def loads(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
         value = _parse(data, max_depth, decimals=False)
     except (_Bad, InvalidInput) as error:
         raise DocumentRejected("canonical", str(error)) from None
+    # Only one spelling is accepted, so that a document has exactly one digest.
     if dumps(value) != data:
         raise DocumentRejected("canonical", "the payload is not in canonical form")
     return value
@@ -57,8 +62,9 @@ def loads(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, decimals: bool = False) -> Any:
     """Parse untrusted JSON strictly, though not necessarily canonical.
 
-    Duplicate keys, NaN and Infinity, numbers of absurd length, invalid UTF-8, lone surrogates and depth beyond
-    `max_depth` are refused; so are fractions, unless `decimals`, which reads them exactly as Decimal.
+    Duplicate keys, NaN and Infinity, numbers of absurd length, invalid UTF-8, lone surrogates and
+    depth beyond `max_depth` are refused; so are fractions, unless `decimals`, which reads them
+    exactly as Decimal.
 
     Raises InvalidInput: body_too_large, json_invalid, or eps_not_finite for NaN and Infinity.
     """
@@ -71,14 +77,14 @@ def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_
 
 
 def digest(payload: bytes) -> str:
-    """Return ``sha256:`` and the hex SHA-256 of a payload: the name a document goes by."""
+    """Return ``sha256:`` and the hex SHA-256 of a payload: the document's identifier."""
     return "sha256:" + hashlib.sha256(payload).hexdigest()
 
 
 def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
     try:
         value = _DECODERS[decimals].decode(data.decode("utf-8"))
-        if b"NaN" in data or b"Infinity" in data:  # the walk costs, and hardly anybody sends these
+        if b"NaN" in data or b"Infinity" in data:  # walk the tree only when one may occur
             _require_finite(value, named=decimals)
         _check(value, max_depth)
     except _Bad:
@@ -94,10 +100,10 @@ def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    record = dict(pairs)
+    if len(record) != len(pairs):
         raise _Bad("an object names the same key twice")
-    return found
+    return record
 
 
 def _integer(text: str) -> int:
@@ -123,19 +129,22 @@ def _no_fraction(_text: str) -> Any:
 
 
 class _NotFinite(str):
-    """NaN or an Infinity, kept until the field that holds it is known."""
+    """Placeholder for NaN or an Infinity, until the field that holds it is known."""
 
     __slots__ = ()
 
 
 def _require_finite(root: Any, *, named: bool) -> None:
-    """Refuse NaN and Infinity; `named` by the path of their field, which in a report would repeat a sender's text."""
+    """Refuse NaN and Infinity.
+
+    `named` by the path of their field, which in a report would repeat a sender's text.
+    """
     stack = [("", root)]
     while stack:
         path, value = stack.pop()
         if isinstance(value, _NotFinite):
-            words = f"{value} is not a number: write a finite decimal"
-            raise InvalidInput(Problem.EPS_NOT_FINITE, words, (path.removeprefix(".") or None) if named else None)
+            detail = f"{value} is not a number: write a finite decimal"
+            raise InvalidInput(Problem.EPS_NOT_FINITE, detail, (path.removeprefix(".") or None) if named else None)
         if isinstance(value, dict):
             stack.extend((f"{path}.{key}", child) for key, child in value.items())
         elif isinstance(value, list):
@@ -176,7 +185,7 @@ def _check_scalar(value: Any) -> None:
         raise _Bad("whole numbers must be below 2^53")
 
 
-# Made once: json.loads would make one for every report.
+# Built once: json.loads with hooks builds a new decoder for every report.
 _DECODERS: Final = {
     decimals: json.JSONDecoder(
         object_pairs_hook=_object,
@@ -188,5 +197,5 @@ _DECODERS: Final = {
 }
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return str(error) if isinstance(error, _Bad) else "a text holds characters that UTF-8 cannot carry"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time is an argument: nothing below the entry points reads a clock on its own."""
+"""Clocks and the time format: time is an argument, read only at the entry points."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class Clock(Protocol):
-    """Anything that knows the time."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
@@ -36,14 +36,18 @@ class FixedClock:
 
 
 def format_time(moment: datetime) -> str:
-    """Return `moment` (aware) as ``YYYY-MM-DDTHH:MM:SSZ``, the only form of time in our documents."""
+    """Return `moment` (aware) as ``YYYY-MM-DDTHH:MM:SSZ``, the only time format in documents."""
     if moment.tzinfo is None:
         raise ValueError("times must be aware")
     return moment.astimezone(UTC).strftime(_FORMAT)
 
 
 def parse_time(text: str) -> datetime:
-    """Return the aware UTC time written as ``YYYY-MM-DDTHH:MM:SSZ``; raise ValueError for any other form."""
+    """Return the aware UTC time written as ``YYYY-MM-DDTHH:MM:SSZ``.
+
+    Raises ValueError for any other form.
+    """
+    # strptime also accepts digits of other scripts.
     if len(text) != 20 or not text.isascii():
         raise ValueError("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC")
     moment = datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)

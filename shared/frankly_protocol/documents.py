@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.survey/2`: what a publisher signs and every device re-verifies (DESIGN §4)."""
+"""`frankly.survey/2`: the document a publisher signs and every device re-verifies (DESIGN §4)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,12 +30,16 @@ RELEASE_EVERY = ("day", "hour")
 class SurveyDocument:
     """One immutable version of a survey.
 
-    survey : 128 random bits as hex. prev : digest of the version before, None for the first. Times are aware, UTC.
-    consent : text shown before answering, or None. min_reports : fewer reports give no number to any analyst.
-    release_every : when waiting reports may be released, one of `RELEASE_EVERY` (UTC). release_step : 2 to min_reports;
-    fewer reports of a cell (this document and one answer to every public question) are never released by themselves.
-    strata : public questions answered in clear (often none). All a respondent's symbols travel in one report.
-    token : what a report must carry to be counted, None if anybody may report.
+    survey : 128 random bits as hex. prev : digest of the version before, None for the first. Times
+        are aware, UTC.
+    consent : text shown before answering, or None. min_reports : fewer reports give no number to
+        any analyst.
+    release_every : when waiting reports may be released, one of `RELEASE_EVERY` (UTC).
+    release_step : 2 to min_reports; fewer reports of a cell (this document and one answer to every
+    public question) are never released by themselves.
+    strata : public questions answered in clear (often none). All a respondent's symbols travel in
+        one report.
+    token : the rule for the token each report must carry, None if no token is needed.
     """
 
     survey: str
@@ -76,10 +80,12 @@ class SurveyDocument:
     def parse(cls, payload: bytes) -> "SurveyDocument":
         """Read exact payload bytes (acceptance steps 1, 4, 5).
 
-        Raises DocumentRejected, reason size, canonical, schema, type, weights or work_limit, naming the field.
+        Raises DocumentRejected, reason size, canonical, schema, type, weights or work_limit, naming
+        the field.
         """
         data = canonical.loads(payload)
         kind = data.get("type") if isinstance(data, dict) else None
+        # Checked before the fields: an old app reports a new format as such, not as unknown fields.
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
         schema.record(data, None, _KEYS)
@@ -102,6 +108,7 @@ class SurveyDocument:
             blocks=schema.items(data["blocks"], "blocks", 1, 100, _block_reader(languages)),
             token=schema.optional(data["token"], "token", TokenRule.from_json),
         )
+        # Fills the cached property: the digest of the received bytes, without a second encoding.
         document.__dict__["digest"] = canonical.digest(payload)
         return document
 
@@ -132,7 +139,7 @@ class SurveyDocument:
 
     @cached_property
     def digest(self) -> str:
-        """The name this document goes by: ``sha256:…`` of its canonical bytes."""
+        """The document's identifier: ``sha256:…`` of its canonical bytes."""
         return canonical.digest(self.payload())
 
     @cached_property
@@ -146,6 +153,7 @@ class SurveyDocument:
         strata = {q.id: max((c.id for c in q.choices), key=len) for q in self.strata}
         token = "0" * MAX_TOKEN if self.token else None
         symbols = tuple(block.mechanism.longest_symbol_json() for block in self.blocks)
+        # The longest id, choice, token and symbol, so that every report fits.
         widest = Report(self.digest, "0" * 32, symbols, strata, token)
         return len(widest.to_bytes(0))
 
@@ -155,7 +163,7 @@ class SurveyDocument:
         return {q.id: q for block in self.blocks for q in block.questions}
 
     def require_window(self, now: datetime) -> None:
-        """Raise ClockError unless the document may be answered at `now`, give or take 10 minutes (step 6)."""
+        """Raise ClockError unless the document is open at `now`, within 10 minutes (step 6)."""
         if not self.opens - CLOCK_SKEW <= now <= min(self.closes, self.expires) + CLOCK_SKEW:
             raise ClockError(
                 f"the survey is open from {format_time(self.opens)} to {format_time(self.closes)}, "
@@ -169,14 +177,16 @@ class SurveyDocument:
         for i, block in enumerate(self.blocks):
             for c, promise in enumerate(block.promises):
                 if promise.prior is not None and len(promise.prior.tables) not in (1, strata):
-                    words = f"expected one table, or one for each of the {strata} strata"
-                    raise schema.reject(words, f"blocks[{i}].claims[{c}].prior.tables")
+                    detail = f"expected one table, or one for each of the {strata} strata"
+                    raise schema.reject(detail, f"blocks[{i}].claims[{c}].prior.tables")
 
     def require_private(self) -> None:
-        """Verify every promise of every block exactly (step 9); raises DocumentRejected, reason privacy or work_limit.
+        """Verify every promise of every block exactly (step 9).
 
-        Promises that together would take too long to verify are refused before any work is done.
+        Raises DocumentRejected, reason privacy or work_limit. Promises that together would take too
+        long to verify are refused before any work is done.
         """
+        # Before the exact check, which could keep a device busy for long.
         require_affordable(self.blocks)
         promises = [
             (f"blocks[{i}].claims[{c}]", block.mechanism, promise)
@@ -193,9 +203,10 @@ class SurveyDocument:
 
 
 def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
-    """Return a reader of blocks that stops before the priors, written out, fill the memory.
+    """Return a reader of blocks that raises before expanded priors fill the memory.
 
-    A prior of one row is a table of as many rows as answers: 4 MiB of such rows would be a billion counts.
+    A prior of one row is a table of as many rows as answers: 4 MiB of such rows would be a billion
+    counts.
     """
     counts = 0
 
@@ -204,8 +215,8 @@ def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
         block = Block.from_json(value, field, languages)
         counts += sum(promise.prior.size for promise in block.promises if promise.prior)
         if counts > MAX_COUNTS:
-            words = f"the priors hold more than {MAX_COUNTS} counts, written out for every secret and stratum"
-            raise DocumentRejected("work_limit", words, field)
+            detail = f"the priors hold more than {MAX_COUNTS} counts, written out for every secret and stratum"
+            raise DocumentRejected("work_limit", detail, field)
         return block
 
     return read

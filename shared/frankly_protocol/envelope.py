@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DSSE envelopes with Ed25519: verify the exact bytes first, then parse those same bytes (THREATS §4.1)."""
+"""DSSE envelopes with Ed25519: verify the exact bytes, then parse them (THREATS §4.1)."""
 
 import base64
 import binascii
@@ -19,8 +19,9 @@ KEYS_TYPE = "application/vnd.frankly.keys+json"
 MAX_SIGNATURES = 32
 # Base64 grows a payload by a third; the rest is signatures and field names.
 MAX_ENVELOPE_BYTES = MAX_BYTES // 3 * 4 + 16 * 2**10
-# The field of Ed25519, and the y coordinates of the 8 points of small order. Only (0, 1) and (0, -1) have x = 0, so
-# these also cover the encodings that are not canonical because of the sign of a zero.
+# The field of Ed25519, and the y coordinates of the 8 points of small order. Only (0, 1) and
+# (0, -1) have x = 0, so these also cover the encodings that are not canonical because of the sign
+# of a zero.
 _FIELD = 2**255 - 19
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER_Y = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
@@ -38,20 +39,24 @@ class PublicKey:
 
     @property
     def key_id(self) -> str:
-        """SHA-256 over the scheme and the raw key, computed here and never trusted from the wire."""
+        """SHA-256 over the scheme and the raw key; never trusted from the wire."""
         return hashlib.sha256(b"ed25519\x00" + self.raw).hexdigest()
 
     @property
     def is_sound(self) -> bool:
         """False for a point of small order or an encoding that is not canonical (RFC 8032, 5.1.3).
 
-        Anybody can sign for a point of small order, and libraries differ in which of these keys they take.
+        Signatures for a point of small order can be forged, and libraries differ in which of these
+        keys they accept.
         """
         y = int.from_bytes(self.raw, "little") % 2**255  # the highest bit is the sign of x
         return y < _FIELD and y not in _SMALL_ORDER_Y
 
     def verifies(self, signature: bytes, message: bytes) -> bool:
-        """Tell whether this key made `signature` over `message`; callers count these against a threshold and raise."""
+        """Return True if this key made `signature` over `message`.
+
+        Callers count valid signatures against a threshold and raise if there are too few.
+        """
         try:
             Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, message)
         except (InvalidSignature, ValueError):
@@ -60,7 +65,7 @@ class PublicKey:
 
 
 class SigningKey:
-    """An Ed25519 private key; its bytes never show in a repr."""
+    """An Ed25519 private key; its repr never shows the bytes."""
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         self._private = private
@@ -113,7 +118,11 @@ class Envelope:
     def seal(cls, payload_type: str, payload: bytes, signers: Sequence[SigningKey]) -> "Envelope":
         """Sign `payload` with every one of `signers`."""
         message = pae(payload_type, payload)
-        return cls(payload_type, payload, tuple(Signature(key.public.key_id, key.sign(message)) for key in signers))
+        return cls(
+            payload_type,
+            payload,
+            tuple(Signature(key.public.key_id, key.sign(message)) for key in signers),
+        )
 
     def to_bytes(self) -> bytes:
         """Return the envelope as DSSE JSON."""
@@ -143,6 +152,7 @@ class Envelope:
         if body["payloadType"] != payload_type:
             raise DocumentRejected("type", f"expected {payload_type}", "payloadType")
         payload = _base64(body["payload"], "payload")
+        # The envelope's limit leaves room for signatures, which a larger payload could use.
         if len(payload) > MAX_BYTES:
             raise DocumentRejected("size", f"the payload is larger than {MAX_BYTES} bytes", "payload")
         return cls(payload_type, payload, _signatures(body["signatures"]))
@@ -156,16 +166,22 @@ class Envelope:
             raise DocumentRejected("signature", "a threshold is at least 1", "threshold")
         message = pae(self.payload_type, self.payload)
         by_id = {key.key_id: key for key in keys}
-        good = {s.key_id for s in self.signatures if s.key_id in by_id and by_id[s.key_id].verifies(s.value, message)}
-        if len(good) < threshold:
+        # A set of key ids: several signatures of one key count once.
+        valid_ids = {
+            s.key_id for s in self.signatures if s.key_id in by_id and by_id[s.key_id].verifies(s.value, message)
+        }
+        if len(valid_ids) < threshold:
             raise DocumentRejected(
-                "signature", f"{len(good)} of the {threshold} trusted signatures needed are valid", "signatures"
+                "signature",
+                f"{len(valid_ids)} of the {threshold} trusted signatures needed are valid",
+                "signatures",
             )
         return self.payload
 
 
 def pae(payload_type: str, payload: bytes) -> bytes:
-    """Return DSSE's pre-authentication encoding: what is really signed."""
+    """Return DSSE's pre-authentication encoding, the bytes that are signed."""
+    # The lengths make the encoding injective: no other type and payload give the same bytes.
     kind = payload_type.encode("utf-8")
     return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
 
@@ -173,15 +189,15 @@ def pae(payload_type: str, payload: bytes) -> bytes:
 def _signatures(items: object) -> tuple[Signature, ...]:
     if not isinstance(items, list) or not 1 <= len(items) <= MAX_SIGNATURES:
         raise DocumentRejected("envelope", f"an envelope has 1 to {MAX_SIGNATURES} signatures", "signatures")
-    found = []
+    signatures = []
     for i, item in enumerate(items):
         field = f"signatures[{i}]"
         if not isinstance(item, dict) or set(item) != {"keyid", "sig"} or not isinstance(item["keyid"], str):
             raise DocumentRejected("envelope", "a signature has exactly keyid and sig", field)
-        found.append(Signature(item["keyid"], _base64(item["sig"], field + ".sig")))
-    if len({s.key_id for s in found}) != len(found):
+        signatures.append(Signature(item["keyid"], _base64(item["sig"], field + ".sig")))
+    if len({s.key_id for s in signatures}) != len(signatures):
         raise DocumentRejected("signature", "a key may sign only once", "signatures")
-    return tuple(found)
+    return tuple(signatures)
 
 
 def _base64(text: object, field: str) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors both sides share. No message ever contains an answer, a symbol or a key.
+"""Errors shared by server and device. No message ever contains an answer, a symbol or a key.
 
 FranklyError
  ├─ InvalidInput          bad input from an admin, an analyst or a reporter; carries a Problem
@@ -17,9 +17,10 @@ from frankly_protocol.problems import Problem
 
 
 class FranklyError(Exception):
-    """Anything Frankly refuses.
+    """Base class of all refusals.
 
-    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` the input at fault.
+    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` the input at
+    fault.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:
@@ -43,8 +44,8 @@ class InvalidInput(FranklyError):
 class DocumentRejected(FranklyError):
     """A document failed acceptance.
 
-    ``reason``: size, envelope, signature, canonical, schema, type, host, window, version, pin, weights, privacy,
-    work_limit, keys or log.
+    ``reason``: size, envelope, signature, canonical, schema, type, host, window, version, pin,
+    weights, privacy, work_limit, keys or log.
     """
 
     def __init__(self, reason: str, detail: str, field: str | None = None) -> None:
@@ -88,7 +89,7 @@ class KeyChainError(DocumentRejected):
 
 
 class LogError(DocumentRejected):
-    """A checkpoint or a proof of the transparency log does not hold, or too few witnesses stand behind it."""
+    """A checkpoint or proof of the transparency log is invalid or has too few witnesses."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__("log", detail, field)
@@ -99,5 +100,6 @@ class RandomnessError(FranklyError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the operating system gave no random bits; nothing was sent, try again later", code="randomness"
+            "the operating system gave no random bits; nothing was sent, try again later",
+            code="randomness",
         )

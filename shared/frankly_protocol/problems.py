@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table of problems, used by the server to answer and by clients to understand (RFC 9457).
+"""The table of problems, written by the server and read by clients (RFC 9457).
 
-A problem's ``code`` is stable; the ``detail`` that travels with it says how to fix it and never repeats an answer.
+A problem's ``code`` is stable; the ``detail`` that travels with it says how to fix it and never
+repeats an answer.
 """
 
 from enum import Enum
@@ -15,19 +16,35 @@ class Problem(Enum):
 
     # Levels and limits asked for by an admin (BAD_INPUTS 1-3).
     EPS_NOT_FINITE = ("eps_not_finite", 422, "The level is not a finite number.")
-    EPS_OUT_OF_RANGE = ("eps_out_of_range", 422, "The level is outside the range that can be promised.")
+    EPS_OUT_OF_RANGE = (
+        "eps_out_of_range",
+        422,
+        "The level is outside the range that can be promised.",
+    )
     EPS_FORMAT = ("eps_format", 422, "The level is not a plain decimal string.")
     # Priors (BAD_INPUTS 4-8).
     PRIOR_SUM = ("prior_sum", 422, "The prior does not sum to one.")
     PRIOR_SHAPE = ("prior_shape", 422, "The prior has the wrong shape.")
     PRIOR_VALUE = ("prior_value", 422, "The prior holds a value that is no probability or count.")
     SECRET_EMPTY = ("secret_empty", 422, "A secret has no mass under the prior.")
-    CHOICE_UNPROTECTED = ("choice_unprotected", 422, "A choice has no mass under the prior: it would be unprotected.")
-    PRIOR_SMALL_CELLS = ("prior_small_cells", 409, "The prior has cells small enough to expose people.")
+    CHOICE_UNPROTECTED = (
+        "choice_unprotected",
+        422,
+        "A choice has no mass under the prior: it would be unprotected.",
+    )
+    PRIOR_SMALL_CELLS = (
+        "prior_small_cells",
+        409,
+        "The prior has cells small enough to expose people.",
+    )
     # Survey definitions (BAD_INPUTS 9-12, 43).
     CHOICES_COUNT = ("choices_count", 422, "A question needs 2 to 64 choices.")
     CHOICES_COLLIDE = ("choices_collide", 422, "Two choices cannot be told apart.")
-    TEXT_CHARACTERS = ("text_characters", 422, "A text holds characters that cannot be shown safely.")
+    TEXT_CHARACTERS = (
+        "text_characters",
+        422,
+        "A text holds characters that cannot be shown safely.",
+    )
     DEFINITION_INVALID = ("definition_invalid", 422, "The survey definition is not valid.")
     BUDGET_EXCEEDED = ("budget_exceeded", 422, "The form asks for more than its stated budget.")
     IMMUTABLE = ("immutable", 409, "A published survey does not change; publish a new version.")
@@ -35,11 +52,19 @@ class Problem(Enum):
     IDENTITY_MECHANISM = ("identity_mechanism", 422, "The optimum sends answers unchanged.")
     OPTIMISER_LIMIT = ("optimiser_limit", 422, "The optimum is out of reach at this size.")
     MECHANISM_NOT_CERTIFIED = ("mechanism_not_certified", 422, "No certified mechanism was found.")
-    NOT_IDENTIFIABLE = ("not_identifiable", 422, "Some shares could not be estimated from the reports.")
+    NOT_IDENTIFIABLE = (
+        "not_identifiable",
+        422,
+        "Some shares could not be estimated from the reports.",
+    )
     UNSUPPORTED = ("unsupported", 422, "This combination does not exist.")
     WEIGHTS_INVALID = ("weights_invalid", 422, "The weights are no mechanism.")
     # Estimates (BAD_INPUTS 49).
-    CONFIDENCE_RANGE = ("confidence_range", 422, "The confidence level must lie strictly between 0 and 1.")
+    CONFIDENCE_RANGE = (
+        "confidence_range",
+        422,
+        "The confidence level must lie strictly between 0 and 1.",
+    )
     COUNTS_INVALID = ("counts_invalid", 422, "The counts do not fit.")
     TARGETS_INVALID = ("targets_invalid", 422, "The targets do not fit the mechanism.")
     # Bytes and fields (BAD_INPUTS 35-36).
@@ -102,7 +127,10 @@ class Problem(Enum):
 
 
 def problem_body(problem: Problem, detail: str, field: str | None = None) -> dict[str, Any]:
-    """Return the RFC 9457 object for a problem; `field` names the input at fault, None if there is none."""
+    """Return the RFC 9457 object for a problem.
+
+    `field` names the input at fault, None if there is none.
+    """
     return {
         "type": problem.uri,
         "title": problem.title,

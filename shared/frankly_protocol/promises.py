@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a document promises of a block: a claim of the verifier, with the names and sources that people read (ADR 0015).
+"""Promises of a document about a block: a claim, with names and sources for people (ADR 0015).
 
-One notion is one object; an intersection, or a promise under each of several priors, is several of them in a list.
+One notion is one object; an intersection, or a promise under each of several priors, is several of
+them in a list.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +19,8 @@ from frankly_protocol.mechanisms.base import MAX_ANSWERS
 
 MAX_PROMISES = 16
 MAX_STRATA = 4096
-"""Tables of one prior, at most: the strata of a document whose public questions have so many answers together."""
+"""Tables of one prior, at most: the strata of a document whose public questions have so many
+answers together."""
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "ldp": ("level",),
     "dp": ("level", "delta"),
@@ -36,9 +38,9 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 class Prior:
     """Public counts that a prior-based notion rests on.
 
-    tables : one table of counts [s][x] of a named secret against the answers; or one for each stratum, row-major over
-    the document's strata, the last question fastest. A table of one row means that the answer itself is the secret:
-    `secrets` then names the answers.
+    tables : one table of counts [s][x] of a named secret against the answers; or one for each
+    stratum, row-major over the document's strata, the last question fastest. A table of one row
+    means that the answer itself is the secret: `secrets` then names the answers.
     """
 
     secret: str
@@ -54,12 +56,12 @@ class Prior:
     @property
     def table(self) -> Joint:
         """The counts of everybody, with one row per secret: the sum of the tables."""
-        everybody = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.tables, strict=True))
-        return _rows_per_secret(everybody)
+        totals = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.tables, strict=True))
+        return _rows_per_secret(totals)
 
     @property
     def size(self) -> int:
-        """How many counts the tables hold with one row per secret."""
+        """The number of counts in the tables, with one row per secret."""
         return len(self.tables) * len(self.secrets) * len(self.tables[0][0])
 
     @classmethod
@@ -69,6 +71,7 @@ class Prior:
         names = schema.items(data["secrets"], field + ".secrets", 2, MAX_ANSWERS, schema.identifier)
         schema.distinct(names, field + ".secrets")
         tables = schema.items(data["tables"], field + ".tables", 1, MAX_STRATA, _table)
+        # Checked before one-row tables are expanded to one row per secret.
         if len(tables) * len(names) * len(tables[0][0]) > MAX_COUNTS:
             raise DocumentRejected("work_limit", f"a prior holds at most {MAX_COUNTS} counts", field + ".tables")
         for z, table in enumerate(tables):
@@ -79,28 +82,34 @@ class Prior:
                 raise schema.reject("every row of every table has as many columns as the first", place)
             if len(tables) > 1 and not any(map(any, table)):
                 raise schema.reject("a stratum that nobody is in has no prior: add counts, or merge strata", place)
-        found = cls(
+        prior = cls(
             schema.identifier(data["secret"], field + ".secret"),
             names,
             tables,
             schema.text(data["source"], field + ".source"),
         )
-        if len(tables) > 1 and max(map(max, found.table)) > MAX_INT:
+        if len(tables) > 1 and max(map(max, prior.table)) > MAX_INT:
             raise schema.reject("the counts of all strata together are below 2^53", field + ".tables")
-        return found
+        return prior
 
     def to_json(self) -> dict[str, Any]:
         """Return the prior as it stands in a document."""
         tables = [[list(row) for row in table] for table in self.tables]
-        return {"secret": self.secret, "secrets": list(self.secrets), "tables": tables, "source": self.source}
+        return {
+            "secret": self.secret,
+            "secrets": list(self.secrets),
+            "tables": tables,
+            "source": self.source,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
     """A claim and what people need to read it.
 
-    prior : for secret-ldp, lip, alip, srlip and dpv; the claim's joint is its table of everybody. secret, source : what
-    is protected and where that is known from; those of the prior, or rldp's own; None for ldp and dp.
+    prior : for secret-ldp, lip, alip, srlip and dpv; the claim's joint is its table of everybody.
+    secret, source : what is protected and where that is known from; those of the prior, or rldp's
+    own; None for ldp and dp.
     """
 
     claim: Claim
@@ -117,8 +126,8 @@ class Promise:
     def claims(self) -> tuple[Claim, ...]:
         """The claims that the mechanism must keep: the claim itself, or one within each stratum.
 
-        A secret without mass in a stratum cannot occur there and sets no condition, and where only one can, nothing is
-        left to tell (docs/maths/whole_report.md).
+        A secret without mass in a stratum cannot occur there and sets no condition. Where only one
+        can occur, the stratum alone determines it (docs/maths/whole_report.md).
         """
         return tuple(claim for _, claim in self.numbered_claims)
 
@@ -127,8 +136,8 @@ class Promise:
         """The claims, each with the position of its stratum; None for everybody."""
         if self.prior is None or len(self.prior.tables) == 1:
             return ((None, self.claim),)
-        found = ((z, self._within(table)) for z, table in enumerate(self.prior.by_stratum))
-        return tuple((z, claim) for z, claim in found if claim is not None)
+        claims = ((z, self._within(table)) for z, table in enumerate(self.prior.by_stratum))
+        return tuple((z, claim) for z, claim in claims if claim is not None)
 
     def _within(self, table: Joint) -> Claim | None:
         present = [s for s, row in enumerate(table) if any(row)]
@@ -145,15 +154,17 @@ class Promise:
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Promise":
-        """Read a promise, its form only: whether it says something definite is for the verifier (step 9).
+        """Read a promise and check its form only; the verifier checks its meaning (step 9).
 
-        Raises UnsupportedDocument for an unknown notion, DocumentRejected("schema") naming the field.
+        Raises UnsupportedDocument for an unknown notion, DocumentRejected("schema") naming the
+        field.
         """
         notion = value.get("notion") if isinstance(value, dict) else None
-        known = isinstance(notion, str) and notion in NOTIONS
-        if isinstance(value, dict) and "notion" in value and not known:
+        is_notion = isinstance(notion, str) and notion in NOTIONS
+        # Checked before the fields: an old app reports a new notion as such, not as unknown fields.
+        if isinstance(value, dict) and "notion" in value and not is_notion:
             raise UnsupportedDocument("unknown notion: update the app", field)
-        names = _FIELDS[str(notion)] if known else ()
+        names = _FIELDS[str(notion)] if is_notion else ()
         data = schema.record(value, field, {"notion", *names})
         read = {name: _READERS[name](data[name], f"{field}.{name}") for name in names}
         if notion == "alip" and read["level"] is read["low_level"] is None:
@@ -164,7 +175,12 @@ class Promise:
         secret, source = (prior.secret, prior.source) if prior else (read.pop("secret", None), read.pop("source", None))
         if "sensitive" in read:
             read["sensitive"] = _row_of(read["sensitive"], prior, field + ".sensitive")
-        return cls(Claim(data["notion"], joint=prior.table if prior else None, **read), prior, secret, source)
+        return cls(
+            Claim(data["notion"], joint=prior.table if prior else None, **read),
+            prior,
+            secret,
+            source,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the promise as it stands in a document."""

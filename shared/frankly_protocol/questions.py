@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked: questions and choices, with a text per language."""
+"""Questions and choices of a survey, with a text per language."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,12 +29,13 @@ class Question:
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # The dataclass is frozen, so the index is set around it.
         object.__setattr__(self, "_positions", {choice.id: i for i, choice in enumerate(self.choices)})
 
     def index(self, choice: str) -> int | None:
         """Return the position of a choice id, None if it is not one of the choices.
 
-        Looked up, not searched for: the last choice takes no longer to find than the first.
+        A dictionary lookup, so that the time does not depend on which choice it is.
         """
         return self._positions.get(choice)
 
@@ -44,10 +45,10 @@ class Question:
         data = schema.record(value, field, {"id", "text", "choices"})
 
         def choice(entry: Any, where: str) -> Choice:
-            parts = schema.record(entry, where, {"id", "label"})
+            choice_data = schema.record(entry, where, {"id", "label"})
             return Choice(
-                schema.identifier(parts["id"], where + ".id"),
-                schema.words(parts["label"], where + ".label", languages),
+                schema.identifier(choice_data["id"], where + ".id"),
+                schema.words(choice_data["label"], where + ".label", languages),
             )
 
         choices = schema.items(data["choices"], field + ".choices", 2, 64, choice)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report: all that ever leaves a device (DESIGN §5). No time, no version string, no locale, no address."""
+"""The report, the only data that leaves a device (DESIGN §5).
+
+It holds no time, no version string, no locale and no address.
+"""
 
 import json
 import re
@@ -14,7 +17,7 @@ from frankly_protocol.problems import Problem
 MAX_REPORT_BYTES = 16 * 2**10
 MAX_TOKEN = 1400
 SymbolJson = int | str | list[int]
-"""A symbol as it travels: of a table, of a set mechanism (hex), of a product."""
+"""The JSON form of a symbol: of a table, of a set mechanism (hex), of a product."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _SET = re.compile(r"[0-9a-f]{1,250}", re.ASCII)
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOKEN}}}", re.ASCII)
@@ -26,9 +29,11 @@ _KEYS = {"v", "doc", "id", "y", "strata", "token"}
 class Report:
     """One respondent's symbols for one document.
 
-    doc : the document's digest. id : 128 random bits as hex, drawn once with the symbols. symbols : one per block, in
-    the document's order and as the block's kind of mechanism writes them. strata : public answers by question id.
-    token : what the document's token rule asks for, None if it has none. Symbols, ids and tokens stay out of reprs.
+    doc : the document's digest. id : 128 random bits as hex, drawn once with the symbols. symbols :
+    one per block, in the document's order and as the block's kind of mechanism writes them.
+    strata : public answers by question id.
+    token : as the document's token rule requires, None if it has none. Symbols, ids and tokens stay
+        out of reprs.
     """
 
     doc: str
@@ -38,9 +43,10 @@ class Report:
     token: str | None = field(default=None, repr=False)
 
     def to_bytes(self, length: int) -> bytes:
-        """Return the report as JSON, padded with spaces to `length` bytes so that its size says nothing.
+        """Return the report as JSON, padded with spaces to `length` bytes to hide its size.
 
-        A `length` of 0 pads nothing. ValueError if the report is longer: it is not one of the document's.
+        A `length` of 0 pads nothing. ValueError if the report is longer: it is not one of the
+        document's.
         """
         body = {
             "v": 1,
@@ -51,16 +57,17 @@ class Report:
             "token": self.token,
         }
         data = json.dumps(body, separators=(",", ":")).encode("ascii")
+        # A longer report would be recognisable by its size, so it must never leave.
         if length and len(data) > length:
             raise ValueError("the report is longer than any of this document's reports")
         return data.ljust(length)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Report":
-        """Read an untrusted report; whether it fits a document is the intake's affair.
+        """Read an untrusted report and check its form; the intake checks it against its document.
 
-        Raises InvalidInput: body_too_large, json_invalid, field_unknown, field_missing, field_type, y_type,
-        token_invalid. The message never repeats a value.
+        Raises InvalidInput: body_too_large, json_invalid, field_unknown, field_missing, field_type,
+        y_type, token_invalid. The message never repeats a value.
         """
         return cls.from_json(parse_json(data, max_bytes=MAX_REPORT_BYTES, max_depth=3))
 
@@ -70,13 +77,17 @@ class Report:
         if not isinstance(body, dict):
             raise InvalidInput(Problem.JSON_INVALID, "a report is a JSON object")
         for key in sorted(set(body) ^ _KEYS):
-            known = key in _KEYS
-            # An unknown key is the sender's own text: say which fields exist instead of repeating it.
+            is_missing = key in _KEYS
+            # An unknown key is the sender's own text: say which fields exist instead of repeating
+            # it.
             raise InvalidInput(
-                Problem.FIELD_MISSING if known else Problem.FIELD_UNKNOWN,
-                "this field is missing" if known else f"a report has exactly the fields {', '.join(sorted(_KEYS))}",
-                key if known else None,
+                Problem.FIELD_MISSING if is_missing else Problem.FIELD_UNKNOWN,
+                "this field is missing"
+                if is_missing
+                else f"a report has exactly the fields {', '.join(sorted(_KEYS))}",
+                key if is_missing else None,
             )
+        # True equals 1, but is not a version.
         if type(body["v"]) is not int or body["v"] != 1:
             raise InvalidInput(Problem.FIELD_TYPE, "this server reads reports of version 1", "v")
         for name, pattern in (("doc", _DIGEST), ("id", _HEX128)):
@@ -92,8 +103,8 @@ _EXPECTED = {"doc": "expected sha256: and 64 hex digits", "id": "expected 32 low
 
 def _symbols(value: Any) -> tuple[SymbolJson, ...]:
     if not isinstance(value, list) or not all(_is_symbol(y) for y in value):
-        words = "expected a list of symbols, one per block: whole numbers, hex digits, or lists of whole numbers"
-        raise InvalidInput(Problem.Y_TYPE, words, "y")
+        detail = "expected a list of symbols, one per block: whole numbers, hex digits, or lists of whole numbers"
+        raise InvalidInput(Problem.Y_TYPE, detail, "y")
     return tuple(value)
 
 

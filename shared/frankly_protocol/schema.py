@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading parsed JSON field by field: every key named, every type checked, nothing unknown let through."""
+"""Readers of parsed JSON: exact keys, checked types, no unknown fields."""
 
 import re
 import unicodedata
@@ -15,7 +15,7 @@ _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _HEX128 = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
-_JOINERS = "\u200c\u200d"  # needed inside emoji and some scripts, harmless there
+_JOINERS = "\u200c\u200d"  # zero-width (non-)joiner: needed inside emoji and some scripts
 
 
 def reject(detail: str, field: str | None) -> DocumentRejected:
@@ -42,13 +42,17 @@ def items(value: Any, field: str, low: int, high: int, read: Callable[[Any, str]
 
 def integer(value: Any, field: str, low: int = 0, high: int = 2**53 - 1) -> int:
     """Return a whole number in [low, high]; a boolean is none."""
+    # isinstance would accept booleans, which are integers to Python.
     if type(value) is not int or not low <= value <= high:
         raise reject(f"expected a whole number from {low} to {high}", field)
     return value
 
 
 def ratio(value: Any, field: str, low: int = 1) -> tuple[int, int]:
-    """Return [p, q] with p from `low` and q from 1, both below 2^53; no floats, so a level is never rounded."""
+    """Return [p, q] with p from `low` and q from 1, both below 2^53.
+
+    No floats, so a level is never rounded.
+    """
     if not isinstance(value, list) or len(value) != 2:
         raise reject("expected a ratio of two whole numbers", field)
     return integer(value[0], field + "[0]", low), integer(value[1], field + "[1]", 1)
@@ -65,17 +69,17 @@ def text(value: Any, field: str, most: int = 4000) -> str:
     """Return a text of 1 to `most` characters that is safe to show."""
     if not isinstance(value, str) or not 1 <= len(value) <= most:
         raise reject(f"expected a text of 1 to {most} characters", field)
-    found = unsafe_character(value)
-    if found:
-        raise reject(f"the text holds {found}, which cannot be shown safely", field)
+    unsafe = unsafe_character(value)
+    if unsafe:
+        raise reject(f"the text holds {unsafe}, which cannot be shown safely", field)
     return value
 
 
 def unsafe_character(value: str) -> str | None:
-    """Return the name of the first control, bidi, zero-width or surrogate character of a text, or None.
+    """Return the first control, bidi, zero-width or surrogate character as U+XXXX, or None.
 
-    Line breaks and tabs count too: a label with a line of its own could pass for a sentence of the app's. Joiners are
-    fine between two characters that are not ASCII (emoji, Persian …).
+    Line breaks and tabs count too: a label with its own line could pass for text of the app.
+    Joiners are fine between two characters that are not ASCII (emoji, Persian …).
     """
     for i, char in enumerate(value):
         if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
@@ -88,7 +92,9 @@ def unsafe_character(value: str) -> str | None:
 
 def words(value: Any, field: str, languages: tuple[str, ...]) -> dict[str, str]:
     """Return a text per language, for exactly the document's languages."""
-    return {key: text(said, f"{field}.{key}") for key, said in record(value, field, set(languages)).items()}
+    return {
+        key: text(translation, f"{field}.{key}") for key, translation in record(value, field, set(languages)).items()
+    }
 
 
 def identifier(value: Any, field: str) -> str:
@@ -114,16 +120,16 @@ def language(value: Any, field: str) -> str:
 def moment(value: Any, field: str) -> datetime:
     """Return an aware UTC time."""
     try:
-        found = parse_time(value if isinstance(value, str) else "")
+        time = parse_time(value if isinstance(value, str) else "")
     except ValueError as error:
         raise reject(str(error), field) from None
-    if not 2000 <= found.year <= 2999:  # further out, adding a skew or a validity would overflow
+    if not 2000 <= time.year <= 2999:  # adding a skew or a validity must not overflow datetime
         raise reject("expected a year from 2000 to 2999", field)
-    return found
+    return time
 
 
 def optional(value: Any, field: str, read: Callable[[Any, str], T]) -> T | None:
-    """Return None for null, otherwise what `read` makes of it."""
+    """Return None for null, otherwise the result of `read`."""
     return None if value is None else read(value, field)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report must carry to be counted, as a survey document says it (DESIGN §4; THREATS §4.2)."""
+"""The token rule of a survey document (DESIGN §4; THREATS §4.2)."""
 
 import re
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{64,2000}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TokenRule:
-    """How tokens are judged.
+    """The kind of token that each report must carry, and the key that verifies it.
 
-    kind : "invite" (single-use, handed out by whoever runs the survey, who could link them) or "rsa-pss" (blind
-    signatures of an outside issuer, RFC 9474). key : the issuer's public key, DER SubjectPublicKeyInfo in base64url
-    without padding; None for invites.
+    kind : "invite" (single-use, handed out by the survey's operator, who could link them) or
+    "rsa-pss" (blind signatures of an outside issuer, RFC 9474). key : the issuer's public key, DER
+    SubjectPublicKeyInfo in base64url without padding; None for invites.
     """
 
     kind: str
@@ -26,7 +26,10 @@ class TokenRule:
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "TokenRule":
-        """Read a rule; UnsupportedDocument for an unknown kind, DocumentRejected("schema") naming the field."""
+        """Read a rule.
+
+        UnsupportedDocument for an unknown kind, DocumentRejected("schema") naming the field.
+        """
         data = schema.record(value, field, {"kind", "key"})
         if data["kind"] not in KINDS:
             raise UnsupportedDocument("unknown kind of token: update the app", field + ".kind")

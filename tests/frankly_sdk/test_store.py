@@ -213,7 +213,7 @@ def test_a_commit_is_durable_and_what_is_erased_is_overwritten(pragma: str, valu
     database.close()
     store = Store(tmp_path / "s.db")
     child = os.fork()
-    found = store._database._own().db.execute(f"PRAGMA {pragma}").fetchone()
+    found = store._database._connection().db.execute(f"PRAGMA {pragma}").fetchone()
     if child == 0:
         os._exit(0 if found == (value,) else 1)
     _, status = os.waitpid(child, 0)

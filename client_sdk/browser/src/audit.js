@@ -24,7 +24,7 @@ import * as sets from "./sets.js";
 
 /** Units that verifying a claim, or a document and its report's level, may take; the figures are those of frankly_protocol/audit/work.py. */
 export const MAX_WORK = 1e9;
-/** Units that a page waits for: some milliseconds, of the 50 that nobody notices. */
+/** Units that a page waits for: a few milliseconds; below 50 a delay goes unnoticed. */
 export const SHORT_WORK = 5e6;
 /** Counts that the priors of a document may hold together, with a row for each secret in each stratum. */
 export const MAX_COUNTS = 2 ** 21;
@@ -68,7 +68,7 @@ export const sizeOf = (/** @type {Mechanism} */ m) => 3 + Math.ceil((m.bits * fa
 /** Units of listing the columns. */
 export const listing = (/** @type {Mechanism} */ m) => Number(m.reports) * m.answers * 40 * (m.kind === "product" ? sizeOf(m) : 1);
 
-/** Units that verifying a claim takes as far as sizes tell; for (ε, δ) of a product those of counting its likelihoods. */
+/** Units of verifying a claim that follow from sizes; for (ε, δ) of a product, of counting its likelihoods. */
 function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   const { notion, joint = [], attributes = [] } = claim, a = m.answers;
   const tables = 1e5 + joint.length * a * 100;
@@ -150,5 +150,5 @@ export function statedCeiling(/** @type {Mechanism} */ m) {
   return rational(ceilDiv(n << bits, d), 1n << bits);
 }
 
-/** Whether a ceiling is as good as none: infinite, or beyond 2^24. */
+/** True if a ceiling is as good as none: infinite, or beyond 2^24. */
 export const isEndless = (/** @type {Rational | null} */ ratio) => compare(ratio, rational(1 << 24)) > 0;

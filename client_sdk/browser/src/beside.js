@@ -7,7 +7,7 @@ const ADDRESS = new URL("./verifier.js", import.meta.url).href;
 let trusted;
 
 /**
- * What a worker says of a survey's bytes: null if every promise is kept, otherwise reason, field and words; undefined
+ * The verdict of a worker on a survey's bytes: null if every promise is kept, otherwise reason, field and words; undefined
  * where there is no worker: a bundle of another origin, a page from a file, a policy that allows none, an old browser.
  * @returns {Promise<null | [string, string, string, ...any[]] | undefined>}
  */

@@ -10,7 +10,7 @@ import { chanceUp, lnUp } from "./shown.js";
  * @typedef {import("../frankly.d.ts").Budget} Budget
  */
 
-/** What a respondent who has spent so much pays for the survey; `spent` holds it if it is answered. @returns {Budget} */
+/** The cost of the survey for a respondent who has spent `spent`, which includes it if it is answered. @returns {Budget} */
 export function budgetOf(
   /** @type {import("./ledger.js").Policy} */ policy, /** @type {import("./documents.js").Survey} */ survey,
   /** @type {import("./ledger.js").ReportLevel} */ level, /** @type {Charge[]} */ spent, /** @type {boolean} */ isAnswered,

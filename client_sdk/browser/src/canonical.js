@@ -27,7 +27,7 @@ export const sha256 = async (/** @type {Uint8Array} */ bytes) =>
 /** `sha256:` and the hex SHA-256 of a payload: the name a document goes by. */
 export const digestOf = async (/** @type {Uint8Array} */ payload) => `sha256:${hex(await sha256(payload))}`;
 
-/** Whether two byte strings are the same. */
+/** True if two byte strings are equal. */
 export const sameBytes = (/** @type {Uint8Array} */ a, /** @type {Uint8Array} */ b) =>
   a.length === b.length && a.every((byte, i) => byte === b[i]);
 

@@ -62,7 +62,7 @@ export class Client {
   }
 
   async #open(/** @type {import("./link.js").SurveyLink} */ link, /** @type {import("../frankly.d.ts").Options} */ options) {
-    await this.delivery.flush(0); // whatever becomes of the survey: it may be closed by now, or be another one
+    await this.delivery.flush(0); // first: opening may fail, as the survey may be closed or another one
     const opening = {
       link, store: this.store, transport: this.transport, now: this.now(), verify: options.verify ?? webcryptoVerify,
       wantsLog: this.policy.wantsLog(link.digest), collectHosts: this.policy.collectHosts,
@@ -73,7 +73,7 @@ export class Client {
     this.chain = opened.chain;
     this.signedBy = opened.signedBy;
     this.trust = opened.trust;
-    this.level = this.policy.level(survey); // once: whoever seals holds a lock
+    this.level = this.policy.level(survey); // computed once, because sealing holds a lock
     if (survey.token) await tokens(); // while there is a network
     if (!(await this.store.answer(this.chain, survey.survey))) // (10); what has been answered is spent already
       this.policy.check(survey, this.#level, { ...this.trust, spent: await this.store.spent() });
@@ -105,14 +105,14 @@ export class Client {
     return /** @type {string} */ (this.chain);
   }
 
-  /** What this respondent has sealed for the survey: its receipt, null if nothing. */
+  /** The receipt of this respondent's sealed answer to the survey, null if there is none. */
   async answered(respondent = "") {
     const kept = await this.store.answer(this.#chain, this.#accepted.survey, await this.store.respondentNames(respondent));
     if (!kept) return null;
     return kept.state === "sealed" ? receiptOf("queued", "sealed", "sealed") : closed(kept);
   }
 
-  /** What the survey costs a respondent, and what is left before and after; nothing is charged. */
+  /** The cost of the survey for a respondent, and the rest before and after; nothing is charged. */
   async budget(respondent = "") {
     const survey = this.#accepted, names = await this.store.respondentNames(respondent);
     const { budgetOf } = await part(() => import("./budget.js"));
@@ -141,12 +141,12 @@ export class Client {
     return this.delivery.flush(timeoutMs);
   }
 
-  /** Two contradicting pieces prove that a server told different people different things. */
+  /** Two contradicting pieces prove that a server showed different versions to different people. */
   evidence() {
     return this.store.evidence();
   }
 
-  /** Be told of `opened`, `log_renamed`, `sealed`, `sent`, `queued`, `refused`, or everything by `*`; returns what ends it. */
+  /** Subscribe to `opened`, `log_renamed`, `sealed`, `sent`, `queued`, `refused`, or to all by `*`; returns a function that unsubscribes. */
   on(/** @type {string} */ name, /** @type {(event: import("../frankly.d.ts").FranklyEvent) => void} */ listener) {
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener));
@@ -205,7 +205,7 @@ export class Client {
       try {
         listener(event);
       } catch {
-        // Not let into our way: what is sealed has to be sent whatever happens on a screen.
+        // Exceptions of a listener are dropped: a sealed report has to be sent even if the page's display fails.
       }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Sending sealed bytes until somebody acknowledges them: the same bytes every time (docs/protocol.md §7). */
+/** Delivery of sealed bytes until acknowledged; every attempt sends the same bytes (docs/protocol.md §7). */
 
 import { parse } from "./canonical.js";
 import { FranklyError, LinkError, NetworkError, StoreError, describe, unless } from "./errors.js";
@@ -19,7 +19,7 @@ export const receiptOf = (/** @type {Receipt["status"]} */ status, /** @type {st
   ({ status, code, detail: describe(...said) });
 const queued = (/** @type {string} */ code, key = code) => receiptOf("queued", code, key);
 
-/** What becomes of a report that is kept as closed, or will be. */
+/** The receipt of a report that is stored as closed, or will be. */
 export const closed = (/** @type {Sealed | undefined} */ kept) =>
   kept?.state === "refused" ? receiptOf("refused", kept.code, "first_refused") : receiptOf("sent", kept?.code || "accepted", "first_stored");
 

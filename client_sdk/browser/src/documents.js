@@ -76,7 +76,7 @@ const rowsOf = (/** @type {Table} */ table) => (table.length > 1 ? table : table
 const together = (/** @type {number[][][]} */ [first, ...others]) =>
   others.reduce((all, table) => all.map((row, s) => row.map((n, x) => n + table[s][x])), first);
 
-/** What a claim may say beside its notion. @type {Record<string, Read>} */
+/** Fields of a claim beside its notion. @type {Record<string, Read>} */
 const PARTS = {
   level,
   low_level: level,
@@ -90,7 +90,7 @@ const PARTS = {
   sensitive: identifier,
 };
 
-/** What each notion says, in the order in which it is read. @type {Record<string, string>} */
+/** Fields of each notion, in reading order. @type {Record<string, string>} */
 const NOTIONS = {
   ldp: "level",
   dp: "level delta",
@@ -210,8 +210,8 @@ const promisesOf = (/** @type {{blocks: Block[]}} */ { blocks }) =>
 export const isStratified = (/** @type {Promised} */ { prior: known }) => known !== null && known.tables.length > 1;
 
 /**
- * The claims that the mechanism must keep: the claim itself, or one within each stratum, without the secrets that nobody
- * there has: they cannot occur, and where only one can, nothing is left to tell. @returns {Generator<Claim>}
+ * The claims that the mechanism must keep: the claim itself, or one within each stratum, without the secrets that
+ * cannot occur there. Where only one can occur, the stratum alone determines it. @returns {Generator<Claim>}
  */
 function* claimsOf(/** @type {Promised} */ promise) {
   const { claim, prior: known } = promise, { sensitive } = claim;

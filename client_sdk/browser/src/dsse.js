@@ -30,7 +30,7 @@ export async function webcryptoVerify(key, signature, message) {
 /** SHA-256 over scheme and raw key: computed here, never trusted from the wire. */
 export const keyId = async (/** @type {Uint8Array} */ key) => hex(await sha256(Uint8Array.of(...bytesOf("ed25519\0"), ...key)));
 
-/** Whether it is an object with exactly these keys. */
+/** True for an object with exactly these keys. */
 const has = (/** @type {any} */ value, /** @type {string[]} */ keys) =>
   value !== null && typeof value === "object" && Object.keys(value).length === keys.length && keys.every((key) => Object.hasOwn(value, key));
 

@@ -3,7 +3,7 @@
  * `<frankly-survey link="https://host/s/ID#sha256=…">`: renders a survey accessibly, explains, randomises, submits,
  * confirms. Attributes: link, lang, cap, final-surveys, store, token, served (says that the collector served this page). Properties:
  * `options` for `Client.open`, `strings` for more languages, `token`. Events: `frankly-opened`, `-sealed`, `-sent`,
- * `-queued`, `-refused`, `-language` and `-error`; none tells what was answered.
+ * `-queued`, `-refused`, `-language` and `-error`; none depends on the answers.
  */
 
 import { Client } from "./client.js";
@@ -67,7 +67,7 @@ export class FranklySurvey extends HTMLElement {
     else if (this.#client) this.#ask();
   }
 
-  /** What the person was invited with, for surveys with a token rule; without it the form asks. @returns {string | null} */
+  /** The person's token, for surveys with a token rule; without it the form asks for one. @returns {string | null} */
   get token() {
     return this.getAttribute("token");
   }

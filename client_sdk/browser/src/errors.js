@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the SDK throws: the classes and codes of the Python SDK. No message ever contains an answer or a symbol.
+ * Errors of the SDK: the classes and codes of the Python SDK. No message ever contains an answer or a symbol.
  *
  * An error is thrown with the key of its words and what they are about; the words themselves are in texts.js, which
  * the core does without. Classes are named by text because minifying renames variables, not texts.
@@ -14,7 +14,7 @@ let inWords = (/** @type {Said} */ [key]) => key;
 /** Let errors speak from now on. */
 export const speak = (/** @type {typeof inWords} */ words) => void (inWords = words);
 
-/** What happened in words, as far as this page has them. */
+/** The message of an error, if this page has loaded the texts. */
 export const describe = (/** @type {Said} */ ...said) => inWords(said);
 
 export class FranklyError extends Error {
@@ -122,7 +122,7 @@ export const part = (load, limitMs = PART_MS) => new Promise((resolve, reject) =
   load().then(resolve, fail("network")).finally(() => clearTimeout(timer));
 });
 
-/** What `work` gives, or what `otherwise` gives for errors of the kind named. */
+/** The result of `work`, or that of `otherwise` for errors of the kind named. */
 export const unless = (/** @type {Promise<any>} */ work, /** @type {any} */ kind, /** @type {(error: any) => any} */ otherwise) =>
   work.catch((error) => {
     if (error instanceof kind) return otherwise(error);

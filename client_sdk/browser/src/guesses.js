@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What whoever sees a report can guess, for the words that explain a survey; nothing is decided by it. */
+/** The chance of a right guess from a report, for explanations only; no decision depends on it. */
 
 import { rational } from "./rational.js";
 
@@ -8,7 +8,7 @@ import { rational } from "./rational.js";
 
 const columnsOf = (/** @type {number[][]} */ weights) => weights[0].map((_, y) => weights.map((row) => row[y]));
 
-/** Whether every report has one possible truth only. @returns {boolean} */
+/** True if every report has a single possible truth. @returns {boolean} */
 export function isUnchanged(/** @type {Mechanism} */ m) {
   if (m.kind === "dense") return columnsOf(m.weights).every((column) => column.filter(Boolean).length === 1);
   if (m.kind === "product") return m.factors.every(isUnchanged);

@@ -19,13 +19,13 @@ import { any, hex256, integer, list, moment, object, optional, reject, under } f
 
 const MAX_VERSIONS = 1024;
 
-/** Whether there are as many different ones as there are. */
+/** True if no two values are equal. */
 const isDistinct = (/** @type {any[]} */ values) => new Set(values.map(String)).size === values.length;
 
 const P = 2n ** 255n - 19n; // Ed25519's field
 const SMALL_ORDER = [0n, 1n, 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n]; // y of every such point, or P - y
 
-/** Whether anybody can sign for an Ed25519 key (a point of small order), or it is not written in its one canonical form. */
+/** True for an Ed25519 key whose signatures can be forged (a point of small order) or that is not in canonical form. */
 function isWeak(/** @type {string} */ key) {
   const y = BigInt.asUintN(255, BigInt(`0x${key.match(/../g)?.reverse().join("")}`)); // the bit above is the sign of x
   return y >= P || SMALL_ORDER.some((one) => y === one || y === P - one);

@@ -15,13 +15,13 @@ import * as ratios from "./ratios.js";
  * @typedef {{odds: Rational | null, delta: Rational}} Bound the largest ratio of odds, null if infinite, and the δ it holds up to
  * @typedef {{cost: Rational | null, delta: Rational}} Charge the cost of answered surveys as it is kept, likewise
  * @typedef {{block: string, countedBy: "ceiling" | "dp", odds: Rational | null, delta: Rational}} BlockCharge
- * @typedef {object} SecretLevel what the whole report tells about one secret, given the public answers
+ * @typedef {object} SecretLevel bound on the information of the whole report about one secret, given the public answers
  * @property {Rational | null} level in the unit of the secret's notions
  * @property {Rational | null} odds the bound as a ratio of odds
  * @property {"odds" | "lift"} unit "odds" for secret-ldp and rldp
  * @property {Rational} delta as in (ε, δ): P(T|s) ≤ odds·P(T|t) + δ for every set T of reports
  * @property {string | null} counted id of the block that counts its promise for `odds`
- * @property {Rational | null} strataLift what the public answers alone tell: the largest P(s|z)/P(s) or inverse; null if infinite or not known
+ * @property {Rational | null} strataLift bound for the public answers alone: the largest P(s|z)/P(s) or inverse; null if infinite or not known
  * @property {Rational | null} strataOdds the largest change of the odds of two secrets by them
  * @typedef {{block: string, secret: string, sensitive: number, bound: Rational}} Posterior
  * @typedef {object} ReportLevel
@@ -176,7 +176,7 @@ function posteriorsOf(/** @type {Block[]} */ blocks, /** @type {(Rational | null
   }));
 }
 
-/** What several answered surveys cost together. @returns {Charge} */
+/** The total cost of several answered surveys. @returns {Charge} */
 export const totalCharge = (/** @type {Charge[]} */ charged) =>
   ({ cost: product(charged.map((one) => one.cost)), delta: deltaOf(charged) });
 
@@ -196,7 +196,7 @@ export class Policy {
     this.collectHosts = collectHosts;
   }
 
-  /** Whether a survey with this pin (null: without) needs a log's word. */
+  /** True if a survey with this pin (null: without) must be in a log. */
   wantsLog(/** @type {string | null} */ pin) {
     return this.requireLog || (pin === null && !this.allowUnpinned);
   }
@@ -222,7 +222,7 @@ export class Policy {
     return charge;
   }
 
-  /** What the ledger charges after what was charged before: the cost, or the ceilings where too little δ is left. @returns {Charge} */
+  /** The ledger's charge after earlier charges: the cost, or the ceilings where too little δ remains. @returns {Charge} */
   charge(/** @type {ReportLevel} */ { cost, ceiling }, /** @type {Charge} */ { delta: [n, d] }) {
     const left = plus(this.allowed, [-n, d]);
     return compare(cost.delta, left[0] > 0n ? left : ZERO) <= 0 ? { cost: cost.odds, delta: cost.delta } : { cost: ceiling, delta: ZERO };
@@ -239,7 +239,7 @@ export class Policy {
     return compare(odds, this.limit) > 0;
   }
 
-  /** Refuse a report that tells more about a secret, or the answers if none is declared, than the cap, or costs more than it. */
+  /** Refuse a report whose odds about a secret, or the answers if none is declared, or whose cost exceed the cap. */
   #requireLevel(/** @type {Survey} */ survey, /** @type {ReportLevel} */ { secrets, answers, cost }) {
     /** @type {[string | null, {odds: Rational | null}][]} */
     const bounds = secrets.size ? [...secrets] : [[null, answers]];
@@ -257,7 +257,7 @@ export class Policy {
     return new BudgetExceeded("budget", ...this.#said(survey, totalCharge([before, charge]).cost));
   }
 
-  /** What a refusal is about: the level, the cap, and the δ that the promises need and the app allows. */
+  /** The figures of a refusal: the level, the cap, and the δ that the promises need and the app allows. */
   #said(/** @type {Survey} */ { blocks }, /** @type {Rational | null} */ odds) {
     const deltas = blocks.flatMap(({ promises }) => {
       const own = promises.flatMap(({ claim: { delta } }) => (delta ? [rational(...delta)] : []));

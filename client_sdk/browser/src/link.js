@@ -17,7 +17,7 @@ const isThisMachine = (/** @type {URL} */ { hostname }) => /^(localhost|\[::1]|1
 
 /**
  * Refuse an address for reports on any host but the link's, or one that the app names: a document could send them to
- * whatever the device reaches. This machine takes them for a link to it alone, by whichever of its names.
+ * any service that the device reaches. This machine accepts them only for a link to itself, by any of its names.
  */
 export function requireCollector(/** @type {string} */ address, /** @type {string} */ origin, /** @type {string[]} */ allowed = []) {
   const url = requireSecure(address, "collect_url"), own = new URL(origin);

@@ -10,7 +10,7 @@ import { integer } from "./schema.js";
  * @typedef {object} Common
  * @property {number} bits
  * @property {number} answers
- * @property {bigint} reports how many symbols can be sent; 0 for kinds where nobody asks
+ * @property {bigint} reports number of symbols that can be sent; 0 for kinds that never need it
  * @property {(truth: number, draw: RandomBits) => SymbolJson} sample
  * @property {SymbolJson} longest a symbol's JSON as long as any
  * @property {string} shape the parameter that says how many answers there are
@@ -35,7 +35,7 @@ export function systemBits(bits) {
   return Math.floor((words[0] * 2 ** 16 + (words[1] & 0xffff)) / 2 ** (48 - bits)); // below 2^48: exact
 }
 
-/** Uniform on 0 … n − 1, exactly: draws that do not fit are thrown away, whatever the truth. */
+/** Exactly uniform on 0 … n − 1 by rejection sampling; the number of draws does not depend on the truth. */
 function drawBelow(/** @type {number} */ n, /** @type {RandomBits} */ draw) {
   const bits = n > 1 ? (n - 1).toString(2).length : 0;
   for (;;) {

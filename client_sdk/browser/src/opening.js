@@ -51,7 +51,7 @@ async function knownKeys(/** @type {Opening} */ { store, verify }, /** @type {st
 
 /**
  * The newest keys, of a chain that holds those known: of this alias, and of the chain by any alias. All versions are fetched,
- * always: to ask for some would tell which ones are known here, or that none is.
+ * always: a request for some would reveal which ones this device has.
  */
 async function newestKeys(/** @type {Opening} */ opening, /** @type {string} */ alias, /** @type {KnownKeys | null} */ known) {
   const { store, now, verify } = opening, root = known && known.chain;
@@ -65,13 +65,13 @@ async function newestKeys(/** @type {Opening} */ opening, /** @type {string} */ 
   return proven;
 }
 
-/** What is remembered of the survey; without a chain, from before chains were known, only what the publisher's present keys signed. */
+/** The stored document of the survey; one without a chain, from before chains, only if the publisher's present keys signed it. */
 async function recall(/** @type {Opening} */ opening, /** @type {Keys} */ keys) {
   const { chain, store, link } = opening, old = await store.get("surveys", ["", link.survey]);
   return (await store.get("surveys", [chain, link.survey])) ?? ((await stands(opening, old, keys)) ? old : undefined);
 }
 
-/** Whether the publisher's present keys signed what is remembered. @returns {Promise<boolean>} */
+/** True if the publisher's present keys signed the stored document. @returns {Promise<boolean>} */
 const stands = async (/** @type {Opening} */ { verify }, /** @type {Remembered | undefined} */ remembered, /** @type {Keys} */ { publisher }) =>
   remembered !== undefined &&
   unless((async () => requireSigned(readEnvelope(remembered.envelope, SURVEY_TYPE), publisher, verify))().then(Boolean), DocumentRejected, () => false);
@@ -124,7 +124,7 @@ export async function accept(
   return { survey, signedBy, logged, withdrawn: remembered && !binding ? remembered.digest : null };
 }
 
-/** Whether a watched log vouches for the document; raises if the app wants it and the log does not. */
+/** True if a witnessed log holds the document, false if none is consulted; throws if it does not. */
 async function isLogged(/** @type {Opening} */ opening, /** @type {Keys} */ { log }, /** @type {string} */ digest) {
   if (!opening.wantsLog || !log?.witnesses.length) return false;
   const { requireLogged } = await part(() => import("./log.js")); // most pages pin, and never load it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a server of ours may refuse a report with, by status: the codes of frankly_protocol/problems.py. What becomes of a report must not wait for a file. */
+/** Problems with which the survey's server may refuse a report, by status: the codes of frankly_protocol/problems.py. What becomes of a report must not wait for a file. */
 
 /** @type {Record<number, string>} */
 export const PROBLEMS = {
@@ -13,6 +13,6 @@ export const PROBLEMS = {
   429: "too_many", 500: "internal", 503: "unavailable",
 };
 
-/** Whether our own server refuses like this. */
+/** True if a reply is a refusal of the survey's own server. */
 export const isKnown = (/** @type {number} */ status, /** @type {unknown} */ code) =>
   (PROBLEMS[status] ?? "").split(" ").includes(/** @type {string} */ (code));

@@ -21,7 +21,7 @@ const levelOf = (/** @type {[number, number] | null | undefined} */ level) => ti
 const withDelta = (/** @type {string} */ odds, /** @type {string} */ noun, /** @type {[number | bigint, number | bigint]} */ delta, average = "") =>
   `no result is more than ×${odds} as likely with one ${noun} as with another${average}, plus a chance of at most ${percentUp(delta)}`;
 
-/** What a block promises by itself, and what holds if a table is not true. @returns {string[]} */
+/** The promises of a block by itself, and the bound that holds if a table is not true. @returns {string[]} */
 export function blockPromises(/** @type {Block} */ { promises, restsOnPrior, ceiling }, /** @type {boolean} */ hasStrata) {
   const said = promises.map((promise) => blockPromise(promise, hasStrata));
   if (!restsOnPrior) return said;
@@ -30,7 +30,7 @@ export function blockPromises(/** @type {Block} */ { promises, restsOnPrior, cei
   return [...said, `If that is not true, this alone may change odds by more than ×16 million: some symbols all but rule out some answers.${answer}`];
 }
 
-/** What everything that leaves together can tell, secret by secret, and about the answers themselves. @returns {string[]} */
+/** The bounds of the whole report: for each secret, then for the answers themselves. @returns {string[]} */
 export function wholeReport(/** @type {Survey} */ { blocks, strata }, /** @type {ReportLevel} */ level) {
   const hasStrata = strata.length > 0;
   const everything = hasStrata ? "Given your public answers, by everything else that leaves" : "By everything that leaves together";
@@ -45,7 +45,7 @@ export function wholeReport(/** @type {Survey} */ { blocks, strata }, /** @type 
   ];
 }
 
-/** What the ledger charges, which bound each block counts by, and what that leaves. */
+/** The ledger's charge, the bound that each block counts by, and the remaining budget. */
 export function cost(/** @type {ReportLevel} */ { lines, cost: { odds, delta }, ceiling }, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget) {
   const counted = lines.map((line) => `${line.block} by its ${COUNTED[line.countedBy]}, ${lnUp(line.odds)}`).join(", ");
   const words = odds

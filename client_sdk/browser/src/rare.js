@@ -33,7 +33,7 @@ export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ a
   }
 }
 
-/** Units of verifying (ε, δ) or RLDP as far as sizes tell; of a product's (ε, δ) those of counting likelihoods. @returns {number} */
+/** Units of verifying (ε, δ) or RLDP that follow from sizes; of a product's (ε, δ), of counting likelihoods. @returns {number} */
 export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, lower_bounds: bounds = [] }) {
   const a = m.answers, secrets = bounds.length, isSet = m.kind === "unary" || m.kind === "subset";
   const scale = [...new Set(bounds.flat().map(([, d]) => d))].reduce((all, d) => all + d.toString(2).length, 0), words = Math.ceil(scale / 64);

@@ -44,7 +44,7 @@ export function productWith(/** @type {(Rational | null)[]} */ factors) {
   };
 }
 
-/** What sorts whole numbers: negative, zero or positive as a is less than, equal to or greater than b. */
+/** Compare whole numbers for sorting: negative, zero or positive as a is less than, equal to or greater than b. */
 export const order = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a < b ? -1 : Number(a > b));
 
 export const sum = (/** @type {bigint[]} */ values) => values.reduce((a, b) => a + b, 0n);
@@ -60,7 +60,7 @@ export function parseDecimal(/** @type {any} */ value, /** @type {string} */ fie
   const isText = typeof value === "string", found = isText && /^(\d{1,6})(?:\.(\d{1,30}))?$/.exec(value);
   const outside = () => new InvalidInput("eps_out_of_range", field, low ? "no_level" : "no_chance");
   if (!found) {
-    // A float tells here only which of two refusals it is.
+    // The float only selects one of two refusals; no acceptance depends on it.
     if (isText && /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value) && (100 * +value < low || 100 * +value > high)) throw outside();
     throw new InvalidInput(isText && /^[+-]?(nan|inf|infinity)$/i.test(value) ? "eps_not_finite" : "eps_format", field, "no_decimal");
   }

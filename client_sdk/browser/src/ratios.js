@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The extreme ratios of every report's column, for tables and products that are listed: LDP, and what rests on secrets'
- * averages; the formulas are those of frankly_protocol/audit/ratios.py and products.py. 0/0 is no ratio: whoever
- * compares passes over it.
+ * The extreme ratios of every report's column, for tables and products that are listed: LDP, and the notions on
+ * averages over secrets; the formulas are those of frankly_protocol/audit/ratios.py and products.py. 0/0 is no ratio:
+ * comparisons by cross products skip it.
  */
 
 import { rational, sum } from "./rational.js";

@@ -38,14 +38,14 @@ export const object = (/** @type {Record<string, Read<any>>} */ parts, /** @type
   return read;
 };
 
-/** What the entry `key` of an object names in a table; undefined if there is no such entry, which its reader will say. */
+/** The table entry named by `key` of an object; undefined if there is none, which its reader reports. */
 export function chosen(/** @type {any} */ value, /** @type {string} */ path, /** @type {string} */ key, /** @type {Record<string, any>} */ table) {
   if (!isObject(value) || !Object.hasOwn(value, key)) return undefined;
   if (typeof value[key] !== "string" || !Object.hasOwn(table, value[key])) throw new UnsupportedDocument(path, "unknown_name", key);
   return table[value[key]];
 }
 
-/** A list of entries; if `nameOf` tells their names, no two may have the same. @template T @returns {Read<T[]>} */
+/** A list of entries; if `nameOf` is given, no two may have the same name. @template T @returns {Read<T[]>} */
 export const list = (
   /** @type {number} */ low, /** @type {number} */ high, /** @type {Read<T>} */ read, /** @type {((entry: T) => any) | undefined} */ nameOf = undefined,
 ) => (value, path, root) => {
@@ -120,7 +120,7 @@ export const moment = (value, path) => {
 /** The only form of time in our documents. */
 export const time = (/** @type {number} */ at) => new Date(at).toISOString().replace(/\.\d+/, "");
 
-/** What may be null. @template T @returns {Read<T | null>} */
+/** A reader that also accepts null. @template T @returns {Read<T | null>} */
 export const optional = (/** @type {Read<T>} */ read) => (value, path, root) => (value === null ? null : read(value, path, root));
 
 /** The value as it is, which another reader looks at. @type {Read<any>} */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What one install remembers, in IndexedDB with strict durability. The truth is never written. Transactions that write
- * exclude each other across tabs: whoever comes second finds the first one's report, and no second value is drawn.
+ * The store of one install, in IndexedDB with strict durability. The truth is never written. Transactions that write
+ * exclude each other across tabs: a second caller finds the first one's report, and no second value is drawn.
  */
 
 import { FranklyError, StoreError, part } from "./errors.js";
@@ -20,7 +20,7 @@ const STORES = ["aliases", "keys", "surveys", "answers", "checkpoints", "proofs"
 const MAX_EVIDENCE = 16, OWNER = [""];
 
 /**
- * What version 1 kept, by store: what it is now, and its key. It knew no chains of keys: all of it is kept under none, ''.
+ * Migration of version 1, by store: its new name and key. It knew no chains of keys: all its rows get the empty chain ''.
  * Its keys are of `frankly.keys/1`, which nothing reads any more.
  * @type {Record<string, (value: any, key: any) => [any, any]>}
  */
@@ -47,7 +47,7 @@ function upgrade(/** @type {IDBOpenDBRequest} */ { result, transaction }, /** @t
   }
 }
 
-/** What a request gives; StoreError if it fails. */
+/** The result of a request; StoreError if it fails. */
 const answered = (/** @type {IDBRequest} */ request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
   request.onerror = /** @type {IDBOpenDBRequest} */ (request).onblocked = () => reject(new StoreError());
@@ -183,30 +183,30 @@ export class Store {
     return key ? (await part(() => import("./respondents.js"))).namesOf(key, this) : OWNER;
   }
 
-  /** What was sealed for a survey. @returns {Promise<Sealed | undefined>} */
+  /** The sealed answer to a survey. @returns {Promise<Sealed | undefined>} */
   answer(/** @type {string} */ chain, /** @type {string} */ survey, names = OWNER) {
     return this.backend.run(["answers"], false, (door) => answerOf(door, chain, survey, names));
   }
 
-  /** What has become of something sealed. @returns {Promise<Sealed | undefined>} */
+  /** The stored state of a sealed answer. @returns {Promise<Sealed | undefined>} */
   kept(/** @type {Sealed} */ sealed) {
     return this.get("answers", placeOf(sealed));
   }
 
-  /** Every sealed report that is not acknowledged yet, in an order that tells nothing. @returns {Promise<Sealed[]>} */
+  /** Every sealed report that is not acknowledged yet, in an order independent of the answers. @returns {Promise<Sealed[]>} */
   async outbox() {
     const sealed = (await this.all("answers")).filter((one) => one.state === "sealed");
     return sealed.sort((a, b) => (a.survey + a.id < b.survey + b.id ? -1 : 1));
   }
 
-  /** What every survey this respondent answered here has cost, over all chains; it never renews itself. @returns {Promise<Sealed[]>} */
+  /** The cost of every survey this respondent answered here, over all chains; it never shrinks. @returns {Promise<Sealed[]>} */
   async spent(names = OWNER) {
     return spentBy(await this.all("answers"), names);
   }
 
   /**
    * Draw and keep in one transaction: `make` gets what was spent, and draws; undefined if there is an answer already.
-   * The browser is asked once, at the first seal, not to evict what is kept; whatever it says, the seal stands.
+   * The browser is asked once, at the first seal, not to evict the store; the seal stands even if it refuses.
    * @returns {Promise<Sealed | undefined>}
    */
   async seal(/** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {(spent: Sealed[]) => Sealed} */ make) {
@@ -231,7 +231,7 @@ export class Store {
 const placeOf = (/** @type {Sealed} */ { respondent, chain, survey }) => [respondent, chain, survey];
 const spentBy = (/** @type {Sealed[]} */ all, /** @type {string[]} */ names) => all.filter((one) => names.includes(one.respondent));
 
-/** An answer of this chain; or without one, from before chains were known: whose it is cannot be told, so it counts for all. */
+/** An answer of this chain; or without one, from before chains were stored: its chain is unknown, so it counts for all. */
 async function answerOf(/** @type {Door} */ door, /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names) {
   for (const name of names)
     for (const root of [chain, ""]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What errors and receipts say, by the keys they are thrown with. index.js and element.js bring it along, so that they
+ * Messages of errors and receipts, by the keys they are thrown with. index.js and element.js bring it along, so that they
  * have words when the network is gone; who uses core.js loads it when there is something to show. No text repeats an answer.
  */
 
@@ -193,7 +193,7 @@ export function inWords(/** @type {import("./errors.js").Said} */ [key, ...value
 
 /** @typedef {{detail: string, said?: import("./errors.js").Said, field?: string | null}} Told an error, a receipt or an event */
 
-/** What an error, a receipt or an event says, for pages where they come without words: those of core.js. */
+/** The message of an error, a receipt or an event, for pages that load core.js and so have none. */
 export function describe(/** @type {Told} */ { detail, said = [detail], field = null }) {
   const words = inWords(said); // of receipts and events the key is all there is
   return field ? `${field}: ${words}` : words;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What the element says in Arabic. */
+/** Texts of the element in Arabic. */
 
 /** @type {import("./words.js").Strings} */
 export const strings = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What the element itself says, by language; the survey's own words come from the signed document. */
+/** Texts of the element, by language; those of the survey come from the signed document. */
 
 import { part } from "./errors.js";
 
@@ -55,7 +55,7 @@ export const stringsFor = (/** @type {string} */ language, /** @type {Record<str
   ...STRINGS.en, ...(STRINGS[language.split("-")[0]] ?? {}), ...(more[language] ?? more[language.split("-")[0]] ?? {}),
 });
 
-/** Whether the element speaks a language itself. */
+/** True if the element has its own texts in a language. */
 export const speaks = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) =>
   Boolean(STRINGS[language.split("-")[0]] ?? more[language] ?? more[language.split("-")[0]]);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the tests of an app that embeds the SDK: a server in the same process, a clock to turn, a network to break.
+"""Test doubles for an app that embeds the SDK: server, clock and network in one process.
 
     clock = FakeClock()
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}, clock=clock), clock=clock)
@@ -8,10 +8,19 @@
         assert client.answer({"smokes": "yes"}, patience_s=60).status == "sent"
     assert len(server.reports) == 1
 
-No socket is opened and nobody waits; everything else is the real thing, signatures and the exact check included.
+No socket is opened and no time passes; everything else is real, signatures and the exact check
+included.
 """
 
-from frankly_sdk.testing.network import Network, drop, log_in_page, lose_receipt, pass_on, redirect, status
+from frankly_sdk.testing.network import (
+    Network,
+    drop,
+    log_in_page,
+    lose_receipt,
+    pass_on,
+    redirect,
+    status,
+)
 from frankly_sdk.testing.server import FakeServer, Request
 from frankly_sdk.testing.surveys import Authority, make_survey
 from frankly_sdk.testing.time import FakeClock

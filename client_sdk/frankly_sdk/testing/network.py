@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network that does as it is told: each step says what becomes of one request."""
+"""A scripted network: each step decides the result of one request."""
 
 import json
 from collections import deque
@@ -26,7 +26,7 @@ def drop() -> Step:
 
 
 def lose_receipt() -> Step:
-    """Let a request arrive and lose the answer: the server has the report, the device does not know."""
+    """Let a request arrive and lose the response: the device does not know that it arrived."""
 
     def step(server: Server) -> Reply:
         server()
@@ -38,14 +38,20 @@ def lose_receipt() -> Step:
 def status(code: int, problem: str | None = None, retry_after: object = None) -> Step:
     """Answer with a status, without asking the server.
 
-    problem : one of the codes of docs/errors.md; without it the body is none of ours, as a gateway's would be.
+    problem : one of the codes of docs/errors.md; without it the body is none of ours, as a
+        gateway's would be.
     retry_after : the header as it stands, nonsense too.
     """
-    said = Problem.from_code(problem) if problem is not None else None
-    if problem is not None and said is None:
+    known_problem = Problem.from_code(problem) if problem is not None else None
+    if problem is not None and known_problem is None:
         raise ValueError(f"{problem} is no problem code; see docs/errors.md")
-    body = b"" if said is None else json.dumps(problem_body(said, said.title)).encode()
-    reply = Reply(code, PROBLEM if said else "text/html", None if retry_after is None else str(retry_after), body)
+    body = b"" if known_problem is None else json.dumps(problem_body(known_problem, known_problem.title)).encode()
+    reply = Reply(
+        code,
+        PROBLEM if known_problem else "text/html",
+        None if retry_after is None else str(retry_after),
+        body,
+    )
     return lambda _server: reply
 
 
@@ -59,14 +65,15 @@ def redirect() -> Step:
 
 
 def log_in_page() -> Step:
-    """Answer 200 with a page of somebody else, as networks in hotels do."""
+    """Answer 200 with the log-in page of a captive portal."""
     return lambda _server: Reply(200, "text/html", None, b"<html><title>Welcome</title></html>")
 
 
 class Network:
-    """Steps for the requests to come, one each; when they are used up, everything passes while `online`.
+    """Steps for the requests to come, one each.
 
-    Reports and fetched documents use up steps alike unless `reports_only`.
+    When they are used up, everything passes while `online`. Reports and fetched documents use up
+    steps alike unless `reports_only`.
     """
 
     def __init__(self, steps: Iterable[Step] = (), *, reports_only: bool = True) -> None:
@@ -79,7 +86,7 @@ class Network:
         self._steps.extend(steps)
 
     def carry(self, server: Server, *, is_report: bool) -> Reply:
-        """Do with one request what comes next."""
+        """Apply the next step to one request."""
         if not self.online:
             return _lost()
         if self._steps and (is_report or not self._reports_only):

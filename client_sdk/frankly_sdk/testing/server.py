@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server without sockets: it checks reports as a real one does, and keeps what came and what was asked."""
+"""A server without sockets: checks reports as a real one does, and records all requests."""
 
 import json
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from frankly_sdk.transport import Reply
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a device asked for; body is None for a GET."""
+    """One request of a device; body is None for a GET."""
 
     url: str
     body: bytes | None
@@ -33,9 +33,9 @@ class Request:
 class FakeServer:
     """Serves one survey; a `Transport`, so that a client can be opened on it.
 
-    document : see `make_survey`. clock : the server's and the devices' time. authority : whose keys sign. network :
-    what becomes of requests. requests : everything that left a device, in order, lost or not. reports : what was
-    accepted, by report id.
+    document : see `make_survey`. clock : the server's and the devices' time. authority : whose keys
+    sign. network : what becomes of requests. requests : everything that left a device, in order,
+    lost or not. reports : what was accepted, by report id.
     """
 
     document: SurveyDocument
@@ -56,7 +56,10 @@ class FakeServer:
         return f"{ORIGIN}/s/{self.document.survey}#{self.document.digest.replace(':', '=')}"
 
     def open(self, store: str | Path, **options: Any) -> Client:
-        """Open a client as an app does, on this server and its clock; options as for `Client.open`."""
+        """Open a client as an app does, on this server and its clock.
+
+        Options as for `Client.open`.
+        """
         ours: dict[str, Any] = {
             "transport": self,
             "clock": self.clock,
@@ -66,7 +69,7 @@ class FakeServer:
         return Client.open(options.pop("link", self.link), store, **(ours | options))
 
     def symbols(self, block: int = 0) -> list[Any]:
-        """Return the symbols of one block that were accepted: all that anybody ever learns."""
+        """Return the accepted symbols of one block: all that a server learns."""
         return [report.symbols[block] for report in self.reports.values()]
 
     def get(self, url: str, limit: int) -> Reply:
@@ -104,10 +107,10 @@ class FakeServer:
         refused = self._refusal(url, report)
         if refused is not None:
             return refused
-        known = self.reports.setdefault(report.id, report)
-        if known != report:
+        first_report = self.reports.setdefault(report.id, report)
+        if first_report != report:
             return _problem(Problem.ID_CONFLICT)
-        new = known is report
+        new = first_report is report
         receipt = {"status": "accepted" if new else "duplicate", "id": report.id}
         return Reply(201 if new else 200, JSON, None, json.dumps(receipt).encode())
 

@@ -18,6 +18,7 @@ from frankly_protocol.trust.keys import MAX_VALIDITY
 from frankly_sdk.testing.time import FakeClock
 
 ORIGIN = "https://collect.example"
+# The resolution of published documents, so that tests meet realistic weights.
 _BITS = 48
 Questions = Mapping[str, Sequence[str]]
 
@@ -31,11 +32,13 @@ def make_survey(
     survey_id: str | None = None,
     token: TokenRule | None = None,
 ) -> SurveyDocument:
-    """Return a survey, open for 30 days from the clock's now: every question in a block of its own, ε-LDP by GRR.
+    """Return a survey, open for 30 days from the clock's now: one ε-LDP block (GRR) per question.
 
-    questions : id → ids of 2 to 64 choices, which are their own labels. epsilon : nats per question, a decimal string.
+    questions : id → ids of 2 to 64 choices, which are their own labels. epsilon : nats per
+        question, a decimal string.
     strata : public questions, answered in clear. survey_id : 32 hex digits, random by default.
-    token : what reports must carry, such as ``TokenRule("invite")``: any 32 bytes in base64url then, each once.
+    token : what reports must carry, such as ``TokenRule("invite")``: any 32 bytes in base64url
+        then, each once.
     """
     now = (clock or FakeClock()).now()
     survey = survey_id or secrets.token_hex(16)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time that passes when a test says so."""
+"""A fake clock for tests, advanced by the test."""
 
 from datetime import UTC, datetime, timedelta
 
 
 class FakeClock:
-    """A clock for the calendar, a timer and a sleep that agree with each other; sleeping takes no time.
+    """A clock for the calendar, a timer and a sleep that agree with each other.
 
-    at : aware; any fixed moment by default, so that a test tomorrow is the test of today. `naps` are the seconds that
-    were slept.
+    Sleeping takes no time.
+
+    at : aware; any fixed moment by default, so that a test tomorrow is the test of today. `naps`
+    are the seconds that were slept.
     """
 
     def __init__(self, at: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
@@ -30,9 +32,12 @@ class FakeClock:
         self._passed += seconds
 
     def advance(self, by: timedelta) -> None:
-        """Let time pass while nobody sleeps."""
+        """Advance the time without a sleep."""
         self._passed += by.total_seconds()
 
     def set(self, at: datetime) -> None:
-        """Turn the calendar, backwards too, as people do with devices; the timer does not notice."""
+        """Turn the calendar, backwards too, as people do with devices.
+
+        The timer does not notice.
+        """
         self._at = at - timedelta(seconds=self._passed)

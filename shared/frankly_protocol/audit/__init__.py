@@ -12,7 +12,14 @@ from frankly_protocol.audit.bounds import (
     parse_nats,
 )
 from frankly_protocol.audit.claims import NOTIONS, PRIOR_BASED, PRIOR_FREE, Claim
-from frankly_protocol.audit.notions import Worst, ceiling, is_endless, require_private, stated_ceiling, worst
+from frankly_protocol.audit.notions import (
+    Worst,
+    ceiling,
+    is_endless,
+    require_private,
+    stated_ceiling,
+    worst,
+)
 from frankly_protocol.audit.ratios import AVERAGE
 from frankly_protocol.audit.report import (
     DEVICE_CAP,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provable rational bounds of e^r, and levels read from decimal strings (THREATS §3.2). No floats."""
+"""Provable rational bounds of e^r, and levels of decimal strings; no floats (THREATS §3.2)."""
 
 import re
 from decimal import ROUND_CEILING, Decimal, localcontext
@@ -20,7 +20,8 @@ _GUARD_BITS = 64
 def parse_epsilon(value: object, field: str = "epsilon") -> Fraction:
     """Return a privacy level in nats, read exactly.
 
-    Takes a plain decimal string such as "0.5" (whole numbers and Decimals of exact parsing are read alike).
+    Takes a plain decimal string such as "0.5" (whole numbers and Decimals of exact parsing are read
+    alike).
 
     Raises InvalidInput: eps_not_finite, eps_format, or eps_out_of_range outside [0.01, 10].
     """
@@ -35,10 +36,11 @@ def parse_nats(value: object, field: str, low: Fraction, high: Fraction) -> Frac
     if not _NUMERAL.fullmatch(text):
         raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
     # A numeral's size is judged before it becomes a Fraction: 1e999999999 must cost nothing.
+    # Fraction would expand a large exponent into millions of digits.
     exponent = Decimal(text).adjusted()
     number = Fraction(Decimal(text)) if abs(exponent) <= 60 else None
     if number is None or not low <= number <= high:
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, _range_words(low, high), field)
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, _range_message(low, high), field)
     if not _PLAIN.fullmatch(text):
         raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
     return number
@@ -54,6 +56,7 @@ def parse_chance(value: object, field: str) -> Fraction:
     except InvalidInput as error:
         if error.problem is not Problem.EPS_OUT_OF_RANGE:
             raise
+        # Values beyond 1 get the same message as 1 itself.
         number = Fraction(1)
     if number == 1:
         raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "a chance is at least 0 and less than 1", field)
@@ -71,27 +74,32 @@ def exp_upper(r: Fraction, bits: int = 128) -> Fraction:
 
 
 def level_for(epsilon: Fraction) -> tuple[int, int]:
-    """Return [p, q] with p/q ≤ e^epsilon, as tight as whole numbers below 2^53 and q ≤ 2^48 allow."""
+    """Return the largest p/q ≤ e^epsilon with p below 2^53 and q a power of 2 up to 2^48."""
     bound = exp_lower(epsilon)
+    # A larger denominator is tighter, but for large levels p would exceed 2^53.
     for bits in range(MAX_LEVEL_BITS, -1, -1):
         p = (bound.numerator << bits) // bound.denominator
         if p <= MAX_INT:
             return p, 1 << bits
-    raise InvalidInput(Problem.EPS_OUT_OF_RANGE, _range_words(MIN_EPSILON, MAX_EPSILON), "epsilon")
+    raise InvalidInput(Problem.EPS_OUT_OF_RANGE, _range_message(MIN_EPSILON, MAX_EPSILON), "epsilon")
 
 
 def ln_up(level: Fraction | None, digits: int = 4) -> str:
-    """Return ln(level) in nats as text, rounded up so that no level is shown smaller than it is; None is "inf"."""
+    """Return ln(level) in nats as text, rounded up so that it is never understated.
+
+    A level of None, which is infinite, reads "inf".
+    """
     if level is None:
         return "inf"
     with localcontext() as context:
+        # 60 digits: the rounding of ln itself lies far beyond the digits that are shown.
         context.prec = 60
         nats = (Decimal(level.numerator) / Decimal(level.denominator)).ln()
         return str(nats.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING))
 
 
 def chance_up(chance: Fraction) -> str:
-    """Return a chance as a decimal of three digits, rounded up so that none is shown smaller than it is."""
+    """Return a chance as a decimal of three digits, rounded up: it is never understated."""
     with localcontext() as context:
         context.prec, context.rounding = 3, ROUND_CEILING
         return f"{Decimal(chance.numerator) / Decimal(chance.denominator):f}"
@@ -107,7 +115,7 @@ def _text(value: object, field: str) -> str:
     raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
 
 
-def _range_words(low: Fraction, high: Fraction) -> str:
+def _range_message(low: Fraction, high: Fraction) -> str:
     return (
         f"choose a level from {float(low):g} to {float(high):g} nats: below, nothing could be learned; "
         "above, nothing would be protected"
@@ -118,17 +126,18 @@ def _exp(r: Fraction, bits: int, *, up: bool) -> Fraction:
     if not 0 <= r <= 64:
         raise ValueError("exp bounds are for r in [0, 64]")
     halvings = max(0, (r.numerator // r.denominator).bit_length())  # so that r / 2^halvings ≤ 1
-    # Each squaring doubles the relative error, at most 7 times here; the guard bits cover that and the rounding.
-    one = 1 << (bits + _GUARD_BITS)
-    total = _series(r / (1 << halvings), one, up=up)
+    # Each squaring doubles the relative error, at most 7 times here; the guard bits cover that and
+    # the rounding.
+    unit = 1 << (bits + _GUARD_BITS)
+    total = _series(r / (1 << halvings), unit, up=up)
     for _ in range(halvings):
-        total = _round(total * total, one, up=up)
-    return Fraction(total, one)
+        total = _round(total * total, unit, up=up)
+    return Fraction(total, unit)
 
 
-def _series(r: Fraction, one: int, *, up: bool) -> int:
+def _series(r: Fraction, unit: int, *, up: bool) -> int:
     """Sum the Taylor series of e^r for r ≤ 1 in fixed point, every step rounded to one side."""
-    total = term = one
+    total = term = unit
     i = 0
     while term > 1:
         i += 1

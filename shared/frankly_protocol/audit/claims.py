@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a publisher promises of a mechanism: one notion with its levels and the public data it rests on (ADR 0012)."""
+"""Privacy claims of a publisher: a notion, its levels and its public data (ADR 0012)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -22,7 +22,7 @@ _CARRIES = {
 NOTIONS = tuple(_CARRIES)
 PRIOR_FREE = ("ldp", "dp")
 PRIOR_BASED = tuple(notion for notion in NOTIONS if notion not in PRIOR_FREE)
-"""The notions that rest on what is publicly believed of the answers, and say nothing where that is false."""
+"""The notions that rest on a public prior; they promise nothing where that prior is false."""
 
 Ratio = tuple[int, int]
 Joint = tuple[tuple[int, ...], ...]
@@ -34,13 +34,17 @@ class Claim:
     """One notion that a mechanism is promised to keep; several notions at once are several claims.
 
     notion : one of NOTIONS.
-    level : (p, q) with E = p/q ≥ 1, positive whole numbers below 2^53. alip: the level of P(y|s) ≤ E·P(y), None where
-        that side is not promised. dpv: the bound α = p/q on P(sensitive|y), 0 < p ≤ q.
+    level : (p, q) with E = p/q ≥ 1, positive whole numbers below 2^53. alip: the level of P(y|s) ≤
+        E·P(y), None where that side is not promised. dpv: the bound α = p/q on P(sensitive|y), 0 <
+        p ≤ q.
     joint : counts N[s][x], for secret-ldp, lip, alip, srlip and dpv.
     low_level : alip only: the level of P(y) ≤ E·P(y|s), None where that side is not promised.
-    attributes : srlip only: how many values each attribute has; answers count row-major, the last attribute fastest.
-    lower_bounds : rldp only: L[s][u] as ratios, each row summing to at most 1; answers are pairs (s, u), row-major.
-    diagonal : rldp only: whether a secret is compared with itself too, as in the paper's Definition 3.
+    attributes : srlip only: how many values each attribute has; answers count row-major, the last
+        attribute fastest.
+    lower_bounds : rldp only: L[s][u] as ratios, each row summing to at most 1; answers are pairs
+        (s, u), row-major.
+    diagonal : rldp only: whether a secret is compared with itself too, as in the paper's Definition
+        3.
     sensitive : dpv only: the row of the secret that must not be inferred.
     delta : dp only: δ = n/d with 0 ≤ n < d: Q(T|x) ≤ E·Q(T|x') + δ for every set T of reports.
     """
@@ -59,25 +63,33 @@ class Claim:
 def require_sound(claim: Claim, answers: int) -> None:
     """Raise unless the claim says something definite about a mechanism over so many answers.
 
-    Raises UnsupportedDocument for an unknown notion; DocumentRejected("privacy"), naming the field, for a level that is
-    not one, for data that do not fit, are missing, or do not belong to the notion.
+    Raises UnsupportedDocument for an unknown notion; DocumentRejected("privacy"), naming the field,
+    for a level that is not one, for data that do not fit, are missing, or do not belong to the
+    notion.
     """
     if claim.notion not in NOTIONS:
         raise UnsupportedDocument(f"unknown notion; this version knows {', '.join(NOTIONS)}: update the app", "notion")
-    for words, field in _faults(claim, answers):
-        raise DocumentRejected("privacy", f"{claim.notion}: {words}", field)
+    for detail, field in _faults(claim, answers):
+        raise DocumentRejected("privacy", f"{claim.notion}: {detail}", field)
 
 
 _Fault = tuple[str, str]
 
 
 def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
-    """Yield faults, worst first; only the first is looked at, so each check may rely on those before it."""
+    """Yield faults, worst first.
+
+    The caller raises at the first fault, so each check may rely on those before it.
+    """
     carries = _CARRIES[claim.notion]
-    # What the notion does not use would be read by people as a promise that nobody checks.
+    # A parameter that the notion ignores would read as a promise, but no check would cover it.
+    # The first two fields, notion and level, belong to every notion.
     for field in fields(Claim)[2:]:
         if getattr(claim, field.name) is not field.default and field.name not in carries:
-            yield "this does not belong to the notion", "prior" if field.name == "joint" else field.name
+            yield (
+                "this does not belong to the notion",
+                "prior" if field.name == "joint" else field.name,
+            )
     yield from _level_faults(claim)
     if "joint" in carries:
         yield from _joint_faults(claim.joint, answers)
@@ -86,7 +98,10 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
     if "sensitive" in carries and not (_whole(claim.sensitive, 0) and claim.sensitive in range(len(claim.joint or ()))):
         yield "the sensitive secret is one of the prior's rows, counted from 0", "sensitive"
     if "delta" in carries and not _is_delta(claim.delta):
-        yield "delta is a ratio n/d of whole numbers below 2^53, zero or more and less than 1", "delta"
+        yield (
+            "delta is a ratio n/d of whole numbers below 2^53, zero or more and less than 1",
+            "delta",
+        )
     if "lower_bounds" in carries:
         yield from _bound_faults(claim.lower_bounds, answers)
         if type(claim.diagonal) is not bool:
@@ -111,7 +126,8 @@ def _level_faults(claim: Claim) -> Iterator[_Fault]:
 
 def _joint_faults(joint: Joint | None, answers: int) -> Iterator[_Fault]:
     if not _table(joint) or len(joint or ()) < 2:
-        # One row would be a constant secret, which anything protects. S = X is written as a diagonal.
+        # One row would be a constant secret, which anything protects. S = X is written as a
+        # diagonal.
         yield "the prior needs a row for each of two or more secrets", "prior"
     for s, row in enumerate(joint or ()):
         field = f"prior.joint[{s}]"
@@ -124,21 +140,27 @@ def _joint_faults(joint: Joint | None, answers: int) -> Iterator[_Fault]:
 
 
 def _attribute_faults(attributes: tuple[int, ...] | None, answers: int) -> Iterator[_Fault]:
-    # Sizes of 1 are refused for they add nothing, and any number of them would double the subsets each time.
+    # An attribute of one value adds nothing, but doubles the number of subsets J to verify.
     if not isinstance(attributes, tuple | list) or not all(_whole(k, 2) for k in attributes):
         yield "attributes are listed by their number of values, two or more each", "attributes"
     if prod(attributes or ()) != answers:
-        yield f"the attributes' sizes must multiply to {answers}, the number of answers", "attributes"
+        yield (
+            f"the attributes' sizes must multiply to {answers}, the number of answers",
+            "attributes",
+        )
 
 
 def _bound_faults(bounds: LowerBounds | None, answers: int) -> Iterator[_Fault]:
     if not _table(bounds) or len(bounds or ()) < 2:
         yield "lower bounds need a row for each of two or more secrets", "lower_bounds"
-    width, rest = divmod(answers, len(bounds or (0,)))
+    width, remainder = divmod(answers, len(bounds or (0,)))
     for s, row in enumerate(bounds or ()):
         field = f"lower_bounds[{s}]"
-        if rest or len(row) != width:
-            yield f"the rows must be equally long and hold {answers} bounds in all, one for each answer (s, u)", field
+        if remainder or len(row) != width:
+            yield (
+                f"the rows must be equally long and hold {answers} bounds in all, one for each answer (s, u)",
+                field,
+            )
         if not all(_pair(bound) and _whole(bound[0], 0) and _whole(bound[1], 1) for bound in row):
             yield "a bound is a ratio of whole numbers below 2^53", field
         if sum(Fraction(n, d) for n, d in row) > 1:

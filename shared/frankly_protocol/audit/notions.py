@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact verification of privacy notions on integer mechanisms (DESIGN §2, §3.3; THREATS §3.3).
 
-Each notion asks, for every report's column w, that A·w ≤ E·B·w for pairs (A, B) of averages over answers:
+Each notion asks, for every report's column w, that A·w ≤ E·B·w for pairs (A, B) of averages over
+answers:
 
 - ``ldp``         A = e_x, B = e_x'                                     (ε-LDP of the answer)
 - ``secret-ldp``  A = P(·|s), B = P(·|s')                               (Funnel, Definition 1)
@@ -11,10 +12,12 @@ Each notion asks, for every report's column w, that A·w ≤ E·B·w for pairs (
 - ``rldp``        A in D_s, B in D_s', the distributions above L        (Robust, Definition 1, Theorem 2)
 - ``dpv``         A = P(s, ·), B = P, E = α ≤ 1, for one sensitive s    (Thesis, 6.24)
 
-``dp``, (ε, δ)-DP of the answer, is the exception: Σ_y max(0, Q(y|x) − E·Q(y|x')) ≤ δ for all x, x' (DESIGN §9.4).
+``dp``, (ε, δ)-DP of the answer, is the exception: Σ_y max(0, Q(y|x) − E·Q(y|x')) ≤ δ for all x, x'
+(DESIGN §9.4).
 
-Tables and products that must be listed are judged report by report (`ratios`); unary and subset mechanisms by the shape
-that all their reports have (`sets`), products factor by factor where a notion allows it (`products`).
+Tables and products that must be listed are judged report by report (`ratios`); unary and subset
+mechanisms by the shape that all their reports have (`sets`), products factor by factor where a
+notion allows it (`products`).
 
 Only Python integers are compared; Funnel writes Q transposed (b×a), we write row = truth.
 """
@@ -29,20 +32,29 @@ from frankly_protocol.audit.ratios import Candidate, Condition
 from frankly_protocol.audit.work import require_verifiable
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, Symbol, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    SubsetMechanism,
+    Symbol,
+    UnaryMechanism,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
     """The largest ratio a mechanism shows under a claim, None for infinite, and where.
 
-    ratio : exp(ε) for the least ε that could be promised; dpv: the largest P(sensitive|y); dp: the least δ.
+    ratio : exp(ε) for the least ε that could be promised; dpv: the largest P(sensitive|y); dp: the
+        least δ.
     report : the symbol (dp: the one that adds most, in products per chance).
-    pair : the numerator's and the denominator's answer (ldp, dp) or secret; AVERAGE stands for the prior's average.
-    field : what this ratio is measured against, "level", "delta" for dp, "low_level" for the lower side of alip.
+    pair : the numerator's and the denominator's answer (ldp, dp) or secret; AVERAGE stands for the
+        prior's average.
+    field : what this ratio is measured against, "level", "delta" for dp, "low_level" for the lower
+        side of alip.
     condition : srlip: the attribute values x_J it is found beside, None for an attribute outside J.
-    other : alip: the other of the two sides, likewise. The side further beyond its level comes first; one that is not
-        promised comes last, and its ratio is given all the same.
+    other : alip: the other of the two sides, likewise. The side further beyond its level comes
+        first; one that is not promised comes last, and its ratio is given all the same.
     """
 
     ratio: Fraction | None
@@ -54,34 +66,42 @@ class Worst:
 
     @property
     def needed(self) -> dict[str, Fraction | None]:
-        """What each level of the claim would have to be: "level" and for alip "low_level"; for dp "delta"."""
+        """The least level for each field of the claim: "level", for alip also "low_level".
+
+        For dp the one field is "delta".
+        """
         return {side.field: side.ratio for side in (self, self.other) if side}
 
 
 def require_private(mechanism: Mechanism, *claims: Claim) -> None:
     """Raise unless the mechanism keeps every claim, in exact arithmetic.
 
-    Raises DocumentRejected("privacy"), its detail beginning with the notion that fails, for a claim that is broken or
-    malformed, and for no claims at all; UnsupportedDocument for an unknown notion.
+    Raises DocumentRejected("privacy"), its detail beginning with the notion that fails, for a claim
+    that is broken or malformed, and for no claims at all; UnsupportedDocument for an unknown
+    notion.
     """
+    # An empty list would otherwise pass, since there is no claim to break.
     if not claims:
         raise DocumentRejected("privacy", "nothing is promised", "notion")
     for claim in claims:
-        found = worst(mechanism, claim)
-        level = Fraction(*(_promised(claim)[found.field] or (0, 1)))  # the side that comes first is always promised
-        if found.ratio is None or found.ratio > level:
-            needed = "no finite ratio can be promised" if found.ratio is None else f"{found.ratio} is needed"
-            report = mechanism.symbol_json(found.report)  # type: ignore[arg-type]  # its own symbol
-            words = f"{claim.notion}: report {report}: {needed}, {level} is promised"
-            raise DocumentRejected("privacy", words, found.field)
+        result = worst(mechanism, claim)
+        # the side that comes first is always promised
+        level = Fraction(*(_promised(claim)[result.field] or (0, 1)))
+        if result.ratio is None or result.ratio > level:
+            needed = "no finite ratio can be promised" if result.ratio is None else f"{result.ratio} is needed"
+            report = mechanism.symbol_json(result.report)  # type: ignore[arg-type]  # its own symbol
+            detail = f"{claim.notion}: report {report}: {needed}, {level} is promised"
+            raise DocumentRejected("privacy", detail, result.field)
 
 
 def worst(mechanism: Mechanism, claim: Claim) -> Worst:
-    """Return the ratio that the mechanism really needs for a claim, with the report and pair that need it.
+    """Return the ratio that the mechanism needs for a claim, with the report and pair that need it.
 
-    Whether the level is kept is for `require_private` to say; only alip's answer depends on it, in which side is first.
+    Whether the level is kept is for `require_private` to say; only alip's answer depends on it, in
+    which side is first.
 
-    Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a malformed claim.
+    Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a malformed
+    claim.
     """
     require_sound(claim, mechanism.answers)
     require_verifiable(mechanism, claim)
@@ -90,10 +110,10 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
     if claim.notion != "alip":
         least = 0 if claim.notion == "dpv" else 1
         return _largest(_candidates(mechanism, claim), _nowhere(mechanism, least))
-    found, start = list(_candidates(mechanism, claim)), _nowhere(mechanism, 1)
+    candidates, start = list(_candidates(mechanism, claim)), _nowhere(mechanism, 1)
     sides = [
-        _largest((c for c in found if not c.low), start),
-        replace(_largest((c for c in found if c.low), start), field="low_level"),
+        _largest((c for c in candidates if not c.low), start),
+        replace(_largest((c for c in candidates if c.low), start), field="low_level"),
     ]
     promised = _promised(claim)
     first, second = sorted(sides, key=lambda side: _beyond(side, promised[side.field]), reverse=True)
@@ -101,29 +121,36 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
 
 
 def ceiling(mechanism: Mechanism) -> Fraction | None:
-    """Return max over reports of max_x Q / min_x Q: the leakage under every prior; None if infinite (DESIGN §3.6)."""
+    """Return max_y max_x Q(y|x) / min_x Q(y|x), the leakage under every prior (DESIGN §3.6).
+
+    Returns None if it is infinite.
+    """
     return worst(mechanism, Claim("ldp", (1, 1))).ratio
 
 
 def stated_ceiling(mechanism: Mechanism) -> Fraction | None:
-    """Return the ceiling as documents state it: exactly if both its numbers are below 2^53, otherwise rounded up.
+    """Return the ceiling as documents state it.
+
+    It is exact if numerator and denominator are below 2^53, otherwise rounded up.
 
     None if it is infinite or beyond 2^53 (36.7 nats), which protects nothing either.
     """
     exact = ceiling(mechanism)
     if exact is None or exact > MAX_INT:
         return None
+    # Documents hold integers below 2^53 only, because JavaScript reads no larger ones exactly.
     if max(exact.as_integer_ratio()) <= MAX_INT:
         return exact
+    # As many fraction bits as keep the rounded numerator within 53 bits.
     bits = 53 - (exact.numerator // exact.denominator).bit_length()
     return Fraction(-((-exact.numerator << bits) // exact.denominator), 1 << bits)
 
 
 def is_endless(ratio: Fraction | None) -> bool:
-    """Tell whether a ceiling is as good as none: infinite, or beyond 2^24 (16.6 nats).
+    """Return True if a ceiling is as good as none: infinite, or beyond 2^24 (16.6 nats).
 
-    Rounding turns some zeros of an optimum into a few units of 2^-48. Such a report rules an answer out all the same,
-    so people are told the same.
+    Rounding turns some zeros of an optimum into a few units of 2^-48. Such a report still rules an
+    answer out, so it gets the same explanation as an infinite ceiling.
     """
     return ratio is None or ratio > 1 << 24
 
@@ -133,7 +160,7 @@ def _promised(claim: Claim) -> dict[str, Ratio | None]:
 
 
 def _beyond(side: Worst, level: Ratio | None) -> tuple[bool, Fraction]:
-    """Return what orders sides by how far they go beyond their level: least where nothing is promised."""
+    """Return a sort key: the excess of a side over its level; least where nothing is promised."""
     if level is None:
         return False, Fraction(0)
     return side.ratio is None, (side.ratio or 0) / Fraction(*level)
@@ -168,7 +195,8 @@ def _of_columns(columns: ratios.Columns, claim: Claim) -> Iterator[Candidate]:
         return ratios.robust_ratios(columns, claim.lower_bounds or (), diagonal=claim.diagonal)
     if claim.notion == "dpv" and claim.sensitive is not None:
         return ratios.posteriors(columns, joint, claim.sensitive)
-    raise AssertionError(claim.notion)  # a notion that is listed and not checked must never count as kept
+    # a notion that is listed and not checked must never count as kept
+    raise AssertionError(claim.notion)
 
 
 def _of_sets(shape: sets.Sets, claim: Claim) -> Iterator[Candidate]:
@@ -195,7 +223,10 @@ def _level(claim: Claim) -> Ratio:
 
 
 def _nowhere(mechanism: Mechanism, least: int) -> Candidate:
-    """Return what is needed where no ratio is larger; it has no place, so the first report stands there."""
+    """Return the starting candidate of ratio `least`.
+
+    Its report is arbitrary, so the first is used.
+    """
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
         return Candidate(least, 1, sets.Sets.of(mechanism).some(), (0, 0))
     first = 0 if isinstance(mechanism, DenseMechanism) else (0,) * len(mechanism.factors)
@@ -205,6 +236,7 @@ def _nowhere(mechanism: Mechanism, least: int) -> Candidate:
 def _largest(candidates: Iterable[Candidate], best: Candidate) -> Worst:
     """Return the largest of the ratios and `best`."""
     for candidate in candidates:
+        # Cross products compare the ratios exactly and also order infinity (d = 0).
         if candidate.n * best.d > best.n * candidate.d:  # never so for 0/0
             best = candidate
     ratio = Fraction(best.n, best.d) if best.d else None

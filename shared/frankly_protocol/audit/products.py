@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The notions on products of tables.
 
-A report's column is the product of its factors' columns, so the extremes of a column, and with them LDP and the
-ceiling, multiply over the factors, however many reports there are. What rests on a prior compares averages, which do
-not multiply unless the prior does: there the columns are made one by one (see `work` for how many).
+A report's column is the product of its factors' columns, so the extremes of a column, and with them
+LDP and the ceiling, multiply over the factors, however many reports there are. What rests on a
+prior compares averages, which do not multiply unless the prior does: there the columns are made one
+by one (see `work` for how many).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,20 +18,21 @@ from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
 Likelihoods = tuple[tuple[int, int], ...]
-"""Masses (P, P') of the reports under two answers, reports of the same ratio P : P' taken together, sorted."""
+"""Masses (P, P') of the reports under two answers, reports of the same ratio P : P' taken together,
+sorted."""
 
 
 def columns(mechanism: ProductMechanism) -> Iterator[Sequence[int]]:
     """Yield the column of every report, in the order of `symbols()`."""
-    for parts in product(*(list(zip(*factor.weights, strict=True)) for factor in mechanism.factors)):
+    for factor_columns in product(*(list(zip(*factor.weights, strict=True)) for factor in mechanism.factors)):
         column: Sequence[int] = (1,)
-        for part in parts:
-            column = [w * v for w in column for v in part]
+        for factor_column in factor_columns:
+            column = [w * v for w in column for v in factor_column]
         yield column
 
 
 def answer_ratios(mechanism: ProductMechanism) -> Iterator[Candidate]:
-    """Yield max_x Q(y|x) / min_x Q(y|x) of the worst report: the worst reports of all factors together."""
+    """Yield max_x Q(y|x) / min_x Q(y|x) of the worst report, the worst in every factor."""
     worst = []
     for factor in mechanism.factors:
         best = Candidate(1, 1, 0, (0, 0))
@@ -38,41 +40,49 @@ def answer_ratios(mechanism: ProductMechanism) -> Iterator[Candidate]:
             if candidate.n * best.d > best.n * candidate.d:
                 best = candidate
         worst.append(best)
-    pair = (index(mechanism, [w.pair[0] for w in worst]), index(mechanism, [w.pair[1] for w in worst]))
+    pair = (
+        index(mechanism, [w.pair[0] for w in worst]),
+        index(mechanism, [w.pair[1] for w in worst]),
+    )
     yield Candidate(prod(w.n for w in worst), prod(w.d for w in worst), tuple(w.report for w in worst), pair)  # type: ignore[misc]
 
 
 def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]:
-    """Yield the largest Σ_y max(0, Q(y|x) − p/q·Q(y|z)) over pairs of answers, with a report that adds most per chance.
+    """Yield the largest Σ_y max(0, Q(y|x) − p/q·Q(y|z)) over pairs of answers x, z.
 
-    Only the masses by likelihood ratio matter, and those of a product are convolutions of the factors'. Pairs that
-    agree in a part are left out: what they show can be made from a pair that differs there by ignoring that part, which
-    never adds (data processing).
+    Its report is the one that adds most per chance.
+
+    Only the masses by likelihood ratio matter, and those of a product are convolutions of the
+    factors'. Pairs that agree in a part are left out: what they show can be made from a pair that
+    differs there by ignoring that part, which never adds (data processing).
     """
-    found = [(sum(max(0, q * a - p * b) for a, b in masses), pair) for masses, pair in pairs_of(mechanism).items()]
-    excess, (x, z) = max(found)
-    report = tuple(_tell(f.weights[i], f.weights[j]) for f, i, j in zip(mechanism.factors, x, z, strict=True))
+    totals = [(sum(max(0, q * a - p * b) for a, b in masses), pair) for masses, pair in pairs_of(mechanism).items()]
+    excess, (x, z) = max(totals)
+    report = tuple(
+        _most_revealing_report(f.weights[i], f.weights[j]) for f, i, j in zip(mechanism.factors, x, z, strict=True)
+    )
     yield Candidate(excess, q * mechanism.denominator, report, (index(mechanism, x), index(mechanism, z)))
 
 
 def likelihoods(factor: DenseMechanism) -> dict[Likelihoods, tuple[int, int]]:
-    """Return the different likelihoods over pairs of a factor's answers, with one such pair each."""
-    own: dict[Likelihoods, tuple[int, int]] = {}
+    """Return the distinct likelihoods over pairs of a factor's answers, each with one such pair."""
+    pairs: dict[Likelihoods, tuple[int, int]] = {}
+    # Ordered pairs: (ε, δ) is not symmetric in the two answers.
     for i, j in permutations(range(factor.answers), 2):
-        own.setdefault(_together(zip(factor.weights[i], factor.weights[j], strict=True)), (i, j))
-    return own
+        pairs.setdefault(_merged(zip(factor.weights[i], factor.weights[j], strict=True)), (i, j))
+    return pairs
 
 
 def pairs_of(mechanism: ProductMechanism) -> dict[Likelihoods, Pair]:
-    """Return the different likelihoods over pairs of answers that differ in every part, with one such pair each."""
-    found: dict[Likelihoods, Pair] = {((1, 1),): ((), ())}
+    """Return the distinct likelihoods over answers that differ in every part, with a pair."""
+    pairs: dict[Likelihoods, Pair] = {((1, 1),): ((), ())}
     for factor in mechanism.factors:
-        own = likelihoods(factor)
-        found = {
-            _together((a * c, b * d) for (a, b), (c, d) in product(before, now)): ((*x, i), (*z, j))
-            for (before, (x, z)), (now, (i, j)) in product(found.items(), own.items())
+        factor_pairs = likelihoods(factor)
+        pairs = {
+            _merged((a * c, b * d) for (a, b), (c, d) in product(before, now)): ((*x, i), (*z, j))
+            for (before, (x, z)), (now, (i, j)) in product(pairs.items(), factor_pairs.items())
         }
-    return found
+    return pairs
 
 
 def index(mechanism: ProductMechanism, parts: Sequence[int]) -> int:
@@ -83,19 +93,23 @@ def index(mechanism: ProductMechanism, parts: Sequence[int]) -> int:
     return row
 
 
-def _together(masses: Iterable[tuple[int, int]]) -> Likelihoods:
-    """Return the masses with those of equal ratio added up: reports that tell the same are one report."""
-    found: dict[tuple[int, int], tuple[int, int]] = {}
+def _merged(masses: Iterable[tuple[int, int]]) -> Likelihoods:
+    """Return the masses, added up per likelihood ratio P : P'.
+
+    Reports of equal ratio carry the same information, so they count as one report.
+    """
+    merged: dict[tuple[int, int], tuple[int, int]] = {}
     for a, b in masses:
         common = gcd(a, b)
         if common:
+            # The reduced pair is an exact key for the likelihood ratio.
             key = (a // common, b // common)
-            before = found.get(key, (0, 0))
-            found[key] = (before[0] + a, before[1] + b)
-    return tuple(sorted(found.values()))
+            before = merged.get(key, (0, 0))
+            merged[key] = (before[0] + a, before[1] + b)
+    return tuple(sorted(merged.values()))
 
 
-def _tell(ours: Sequence[int], theirs: Sequence[int]) -> int:
-    """Return the report of the largest ratio ours : theirs."""
+def _most_revealing_report(ours: Sequence[int], theirs: Sequence[int]) -> int:
+    """Return the position of the report with the largest ratio ours : theirs."""
     share = [Fraction(a, a + b) if a + b else Fraction(-1) for a, b in zip(ours, theirs, strict=True)]
     return share.index(max(share))

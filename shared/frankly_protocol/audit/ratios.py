@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extreme ratios n/d of every report's column w under each notion, in whole numbers (DESIGN §2).
+"""The extreme ratios n/d of each report's column w under each notion, as integers (DESIGN §2).
 
-With A_s = Σ_x N[s][x]·w_x and N_s = Σ_x N[s][x], P(y|s) is proportional to A_s/N_s and P(y) to ΣA_s/ΣN_s. Each function
-yields, for every report, candidates among which the notion's largest ratio is. A report that no answer with mass under
-the prior ever sends gives 0/0, which is no ratio: whoever compares passes over it.
+With A_s = Σ_x N[s][x]·w_x and N_s = Σ_x N[s][x], P(y|s) is proportional to A_s/N_s and P(y) to
+ΣA_s/ΣN_s. Each function yields, for every report, candidates among which the notion's largest ratio
+is. A report that no answer with mass under the prior ever sends gives 0/0, which is no ratio:
+comparisons by cross products skip it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +25,10 @@ Condition = tuple[int | None, ...]
 
 
 class Candidate(NamedTuple):
-    """The ratio n/d (infinite for d = 0) of a pair in a report's column; `low` marks P(y) over P(y|s)."""
+    """The ratio n/d (infinite for d = 0) of a pair in a report's column.
+
+    `low` marks P(y) over P(y|s).
+    """
 
     n: int
     d: int
@@ -51,15 +55,18 @@ def secret_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
 
 
 def average_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
-    """Yield max_s P(y|s) / P(y), and P(y) / min_s P(y|s) as `low`  [Funnel, Definition 2; Lift, Definition 3]."""
+    """Yield max_s P(y|s) / P(y), and P(y) / min_s P(y|s) as `low`.
+
+    Sources: Funnel, Definition 2; Lift, Definition 3.
+    """
     sizes, weighted = [sum(row) for row in joint], _weighted(joint)
-    everybody, everyone = range(len(sizes)), sum(sizes)
+    secrets, total = range(len(sizes)), sum(sizes)
     for y, column in enumerate(columns):
-        yield from _around_average(weighted(column), sizes, everyone, everybody, y, None)
+        yield from _around_average(weighted(column), sizes, total, secrets, y, None)
 
 
 def side_channel_ratios(columns: Columns, joint: Joint, attributes: Sequence[int]) -> Iterator[Candidate]:
-    """Yield the ratios of `average_ratios` given x_J, for every subset J of attributes and every x_J that occurs.
+    """Yield the ratios of `average_ratios` given x_J, for every attribute subset J and x_J.
 
     Funnel, Definition 3. A secret with N(s, x_J) = 0 cannot occur beside x_J and sets no condition.
     """
@@ -71,16 +78,16 @@ def side_channel_ratios(columns: Columns, joint: Joint, attributes: Sequence[int
     ]
     for y, column in enumerate(columns):
         sums = list(zip(*(_margins(list(map(mul, column, row)), attributes) for row in joint), strict=True))
-        for i, sizes, everyone, present, condition in cells:
-            if len(present) > 1:  # a secret that x_J determines is told by x_J, not by the report
-                yield from _around_average(sums[i], sizes, everyone, present, y, condition)
+        for i, sizes, total, present, condition in cells:
+            if len(present) > 1:  # x_J alone determines a single present secret
+                yield from _around_average(sums[i], sizes, total, present, y, condition)
 
 
 def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
-    """Yield sup over D_s of R·w_s / inf over D_t of R·w_t for s ≠ t, or for all s and t if `diagonal`.
+    """Yield sup over D_s of R·w_s / inf over D_t of R·w_t for s ≠ t, or all s, t if `diagonal`.
 
-    D_s holds the distributions R ≥ L[s]: what L leaves open goes to the largest weight for the supremum, to the least
-    for the infimum [Robust, Definition 1, Theorem 2; DESIGN §9.11].
+    D_s holds the distributions R ≥ L[s]: what L leaves open goes to the largest weight for the
+    supremum, to the least for the infimum [Robust, Definition 1, Theorem 2; DESIGN §9.11].
     """
     scale, fixed = scaled_bounds(bounds)
     free = [scale - sum(row) for row in fixed]
@@ -88,11 +95,12 @@ def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> I
     for y, column in enumerate(columns):
         sups, infs = [], []
         for s, row in enumerate(fixed):
-            own = column[s * width : (s + 1) * width]
-            known = sum(map(mul, row, own))
-            sups.append(known + free[s] * max(own))
-            infs.append(known + free[s] * min(own))
-        # The two largest suprema and the two least infima hold the largest ratio, with or without s = t.
+            weights = column[s * width : (s + 1) * width]
+            fixed_mass = sum(map(mul, row, weights))
+            sups.append(fixed_mass + free[s] * max(weights))
+            infs.append(fixed_mass + free[s] * min(weights))
+        # The two largest suprema and the two least infima hold the largest ratio, with or without s
+        # = t.
         highs = sorted(range(len(sups)), key=lambda s: -sups[s])[:2]
         lows = sorted(range(len(infs)), key=lambda s: infs[s])[:2]
         for s, t in product(highs, lows):
@@ -102,12 +110,15 @@ def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> I
 
 def scaled_bounds(bounds: LowerBounds) -> tuple[int, list[list[int]]]:
     """Return a common denominator of the bounds, and their numerators over it."""
+    # One common denominator turns all later comparisons into integer arithmetic.
     scale = lcm(*(d for row in bounds for _, d in row))
     return scale, [[n * (scale // d) for n, d in row] for row in bounds]
 
 
 def excesses(rows: Sequence[Sequence[int]], p: int, q: int) -> Iterator[Candidate]:
-    """Yield Σ_y max(0, Q(y|x) − p/q·Q(y|z)) over pairs x ≠ z, and the report that adds most: the δ for a level ln p/q.
+    """Yield Σ_y max(0, Q(y|x) − p/q·Q(y|z)), the δ for a level ln p/q, over pairs x ≠ z.
+
+    Its report is the one that adds most.
 
     Over all subsets of reports, not single ones [Thesis, Definition 3.1; DESIGN §9.4].
     """
@@ -120,23 +131,26 @@ def excesses(rows: Sequence[Sequence[int]], p: int, q: int) -> Iterator[Candidat
 
 def posteriors(columns: Columns, joint: Joint, sensitive: int) -> Iterator[Candidate]:
     """Yield P(S = sensitive | y), the degree of privacy violation  [Thesis, 6.24]."""
-    everybody = [sum(column) for column in zip(*joint, strict=True)]
+    totals = [sum(column) for column in zip(*joint, strict=True)]
     for y, column in enumerate(columns):
-        own, total = sum(map(mul, column, joint[sensitive])), sum(map(mul, column, everybody))
-        yield Candidate(own, total, y, (sensitive, AVERAGE))
+        sensitive_mass = sum(map(mul, column, joint[sensitive]))
+        total = sum(map(mul, column, totals))
+        yield Candidate(sensitive_mass, total, y, (sensitive, AVERAGE))
 
 
 def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
-    """Return what gives Σ_x N[s][x]·w_x of every secret s for a column w.
+    """Return a function from a column w to the sums Σ_x N[s][x]·w_x, one for each secret s.
 
-    The counts N[·][x] are lanes of one large integer, each wide enough for its sum, at most max w · Σ_x N[s][x]: one
-    multiplication per answer serves every secret.
+    The counts N[·][x] are lanes of one large integer, each wide enough for its sum, at most max w ·
+    Σ_x N[s][x]: one multiplication per answer serves every secret.
     """
+    # Without this room a lane could overflow into its neighbour.
     room = max(sum(row) for row in joint).bit_length()
     packed: dict[int, list[int]] = {}
 
     def weighted(column: Sequence[int]) -> list[int]:
-        width = -(-(max(column).bit_length() + room) // 64) * 8  # in bytes; columns differ little, few widths occur
+        # in bytes; columns differ little, few widths occur
+        width = -(-(max(column).bit_length() + room) // 64) * 8
         if width not in packed:
             lanes = (b"".join(n.to_bytes(width, "little") for n in counts) for counts in zip(*joint, strict=True))
             packed[width] = [int.from_bytes(lane, "little") for lane in lanes]
@@ -149,15 +163,15 @@ def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
 def _around_average(
     sums: Sequence[int],
     sizes: Sequence[int],
-    everyone: int,
+    total: int,
     secrets: Sequence[int],
     y: int,
     condition: Condition | None,
 ) -> Iterator[Candidate]:
-    total = sum(sums)
+    sum_of_sums = sum(sums)
     high, low = _extremes(sums, sizes, secrets)
-    yield Candidate(sums[high] * everyone, total * sizes[high], y, (high, AVERAGE), False, condition)
-    yield Candidate(total * sizes[low], sums[low] * everyone, y, (AVERAGE, low), True, condition)
+    yield Candidate(sums[high] * total, sum_of_sums * sizes[high], y, (high, AVERAGE), False, condition)
+    yield Candidate(sum_of_sums * sizes[low], sums[low] * total, y, (AVERAGE, low), True, condition)
 
 
 def _extremes(sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int]) -> tuple[int, int]:
@@ -172,7 +186,7 @@ def _extremes(sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int])
 
 
 def _margins(cells: Sequence[int], attributes: Sequence[int]) -> Sequence[int]:
-    """Return a row-major table with a last entry added along every axis: the sum over that attribute.
+    """Return a row-major table with an extra last entry along every axis, the sum over that axis.
 
     The result holds the margin of every subset J at every x_J, each sum made once.
     """

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The level of a whole report: what everything that leaves together can tell (docs/maths/whole_report.md).
+"""The privacy level of a whole report, all blocks and public answers (docs/maths/whole_report.md).
 
-A report holds the public answers z in clear and one symbol of every block. Levels are ratios, so sums of nats are exact
-products, and None is infinite. They are stated *given the public answers*: belief before is P(s | z).
+A report holds the public answers z in clear and one symbol of every block. Levels are ratios, so
+sums of nats are exact products, and None is infinite. They are stated *given the public answers*:
+belief before is P(s | z).
 
-- A prior-free bound holds under every prior, for the answers and for every secret: a block's ceiling, or its (ε, δ)
-  promise while the app's cap on δ lasts. The product over the blocks bounds the odds of anything; it is what the ledger
-  charges, and what several reports cost together is the product of their charges.
-- About a secret, one block may count what it promises of that secret instead; all others count their prior-free bound.
-  That rests on the tables: of several that a block has for a secret, one has to be true.
-  In a document with public questions a promise counts only if its prior is published per stratum: a public answer and
-  a block together can determine a secret that each leaves open (S = X xor Z).
-- Units: ε-LIP is 2ε in odds, (ε_l, ε_u)-ALIP is ε_l + ε_u, ε-secret-LDP is ε-LIP. `level` is in the notion's own unit,
-  lift where notions meet; `odds` is the ratio by which the odds of two secrets can move.
-- SRLIP also holds beside answers to some questions of its own block, and so does the product that counts that block.
-  Who knows answers to other blocks' questions is held off by the prior-free bounds alone, under every notion.
-- A bound on a posterior (DPV) is no level: it multiplies by the others' bounds (`posteriors`), and the block counts its
-  prior-free bound.
+- A prior-free bound holds under every prior, for the answers and for every secret: a block's
+  ceiling, or its (ε, δ) promise while the app's cap on δ lasts. The product over the blocks bounds
+  the odds of anything; it is what the ledger charges, and what several reports cost together is the
+  product of their charges.
+- About a secret, one block may count what it promises of that secret instead; all others count
+  their prior-free bound. That rests on the tables: of several that a block has for a secret, one
+  has to be true. In a document with public questions a promise counts only if its prior is
+  published per stratum: a public answer and a block together can determine a secret that each
+  leaves open (S = X xor Z).
+- Units: ε-LIP is 2ε in odds, (ε_l, ε_u)-ALIP is ε_l + ε_u, ε-secret-LDP is ε-LIP. `level` is in the
+  notion's own unit, lift where notions meet; `odds` is the ratio by which the odds of two secrets
+  can move.
+- SRLIP also holds beside answers to some questions of its own block, and so does the product that
+  counts that block. Who knows answers to other blocks' questions is held off by the prior-free
+  bounds alone, under every notion.
+- A bound on a posterior (DPV) is no level: it multiplies by the others' bounds (`posteriors`), and
+  the block counts its prior-free bound.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +33,7 @@ from typing import Final, Protocol
 from frankly_protocol.audit.claims import Claim, Joint
 
 DEVICE_CAP: Final = "5"
-"""Nats of log-odds that all surveys answered from one device may cost together, where an app sets no other limit."""
+"""Default cap, in nats of log-odds, on the total cost of all surveys answered from one device."""
 _ODDS: Final = frozenset({"secret-ldp", "rldp"})
 """The notions whose own unit is a ratio of odds."""
 
@@ -106,7 +111,10 @@ class LevelDocument(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """Cost of one or more answered surveys: the largest ratio of odds, None if infinite, and the δ it holds up to."""
+    """Cost of one or more answered surveys: the largest ratio of odds and its δ.
+
+    odds is None if infinite; the bound holds up to an additive probability of delta.
+    """
 
     odds: Fraction | None
     delta: Fraction = Fraction(0)
@@ -114,7 +122,10 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class BlockCharge:
-    """Prior-free bound of one block: its `ceiling` or its (ε, δ) promise `dp`; `odds` None is infinite."""
+    """Prior-free bound of one block: its `ceiling` or its (ε, δ) promise `dp`.
+
+    An infinite bound has `odds` None.
+    """
 
     block: str
     counted_by: str
@@ -124,13 +135,16 @@ class BlockCharge:
 
 @dataclass(frozen=True, slots=True)
 class SecretLevel:
-    """Bound on what the whole report tells about one secret, given the public answers.
+    """Bound on the information of the whole report about one secret, given the public answers.
 
-    level : in the `unit` of the secret's notions, "odds" for secret-ldp and rldp, else "lift". odds : the bound as a
-    ratio of odds. delta : as in (ε, δ)-DP, P(T|s) ≤ odds · P(T|t) + delta for every set T of reports.
-    counted : id of the block that counts its promise for `odds`, None if every block counts its prior-free bound.
-    strata_lift, strata_odds : what the public answers alone tell: the largest P(s|z)/P(s) or inverse, and the largest
-    change of the odds of two secrets; 1 without public questions, None if infinite or not known.
+    level : in the `unit` of the secret's notions, "odds" for secret-ldp and rldp, else "lift".
+    odds : the bound as a ratio of odds. delta : as in (ε, δ)-DP, P(T|s) ≤ odds · P(T|t) + delta for
+    every set T of reports.
+    counted : id of the block that counts its promise for `odds`, None if every block counts its
+        prior-free bound.
+    strata_lift, strata_odds : bounds for the public answers alone: the largest P(s|z)/P(s) or
+    inverse, and the largest change of the odds of two secrets; 1 without public questions, None if
+    infinite or not known.
     """
 
     level: Fraction | None
@@ -144,7 +158,7 @@ class SecretLevel:
 
 @dataclass(frozen=True, slots=True)
 class AnswersLevel:
-    """Bound on what the whole report tells about the answers themselves, or anything else, under every prior."""
+    """Bound on the information about the answers, or anything else, under every prior."""
 
     level: Fraction | None
     odds: Fraction | None
@@ -153,7 +167,7 @@ class AnswersLevel:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """The most that P(secret = its value number `sensitive` | report) can be, if the block's prior is true."""
+    """Bound on P(secret = its value number `sensitive` | report), if the block's prior is true."""
 
     block: str
     secret: str
@@ -165,9 +179,9 @@ class Posterior:
 class ReportLevel:
     """The level of a whole report.
 
-    secrets : one entry for every declared secret. answers : the bound on the answers themselves. cost : what the ledger
-    charges. ceiling : the cost where the app allows no δ. lines : how each block counts for the cost. posteriors : the
-    bounds on posteriors that are promised.
+    secrets : one entry for every declared secret. answers : the bound on the answers themselves.
+    cost : what the ledger charges. ceiling : the cost where the app allows no δ. lines : how each
+    block counts for the cost. posteriors : the bounds on posteriors that are promised.
     """
 
     secrets: Mapping[str, SecretLevel]
@@ -179,19 +193,23 @@ class ReportLevel:
 
     @property
     def odds(self) -> Fraction | None:
-        """The largest change of the odds of a declared secret; of the answers if no secret is declared."""
+        """The largest change of the odds of a declared secret.
+
+        If no secret is declared, that of the answers.
+        """
         return largest([secret.odds for secret in self.secrets.values()] or [self.answers.odds])
 
     def charge(self, delta_left: Fraction) -> Charge:
-        """Return what the ledger charges where so much δ is left: the cost, or the ceilings beyond it."""
+        """Return the charge: the cost if its δ fits into `delta_left`, else the ceilings."""
         return self.cost if self.cost.delta <= delta_left else Charge(self.ceiling)
 
 
 def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> ReportLevel:
     """Return the level of the whole report on a document whose promises hold.
 
-    delta_cap : how much δ the sum may carry. (ε, δ) promises count as stated while it lasts, those of blocks with an
-    infinite ceiling first, then the least δ first; the other blocks count their ceilings.
+    delta_cap : how much δ the sum may carry. (ε, δ) promises count as stated while it lasts, those
+    of blocks with an infinite ceiling first, then the least δ first; the other blocks count their
+    ceilings.
     """
     lines = _charges(document.blocks, delta_cap)
     cost = Charge(product(line.odds for line in lines), sum((line.delta for line in lines), Fraction(0)))
@@ -208,12 +226,13 @@ def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> 
 
 def total_charge(charges: Iterable[Charge]) -> Charge:
     """Return what several answered surveys cost together."""
-    known = list(charges)
-    return Charge(product(charge.odds for charge in known), sum((charge.delta for charge in known), Fraction(0)))
+    charge_list = list(charges)
+    delta = sum((charge.delta for charge in charge_list), Fraction(0))
+    return Charge(product(charge.odds for charge in charge_list), delta)
 
 
 def lift_bound(claim: Claim) -> Fraction | None:
-    """Return E with P(y|s) / P(y) within [1/E, E] under the claim; None if it promises no such thing."""
+    """Return E with P(y|s) / P(y) within [1/E, E] under the claim, or None if there is none."""
     if claim.notion == "alip":
         sides = [Fraction(*side) for side in (claim.level, claim.low_level) if side is not None]
         return max(sides) if len(sides) == 2 else None
@@ -221,7 +240,7 @@ def lift_bound(claim: Claim) -> Fraction | None:
 
 
 def odds_bound(claim: Claim) -> Fraction | None:
-    """Return E with P(y|s) / P(y|t) ≤ E under the claim; None if it promises no such thing."""
+    """Return E with P(y|s) / P(y|t) ≤ E under the claim, or None if there is none."""
     if claim.notion == "alip" and claim.level is not None and claim.low_level is not None:
         return Fraction(*claim.level) * Fraction(*claim.low_level)
     bound = lift_bound(claim)
@@ -236,16 +255,18 @@ def largest(ratios: Sequence[Fraction | None]) -> Fraction | None:
 
 def product(ratios: Iterable[Fraction | None]) -> Fraction | None:
     """Return the product, None if a factor is infinite."""
-    known = list(ratios)
-    finite = [ratio for ratio in known if ratio is not None]
-    if len(finite) < len(known):
+    factors = list(ratios)
+    finite = [ratio for ratio in factors if ratio is not None]
+    if len(finite) < len(factors):
         return None
-    # One reduction at the end: a hundred factors of 53 bits, reduced at every step, would be most of the work.
+    # One reduction at the end: a hundred factors of 53 bits, reduced at every step, would be most
+    # of the work.
     return Fraction(prod(ratio.numerator for ratio in finite), prod(ratio.denominator for ratio in finite))
 
 
 def _charges(blocks: Sequence[LevelBlock], delta_cap: Fraction) -> tuple[BlockCharge, ...]:
     lines = [BlockCharge(block.id, "ceiling", block.ceiling) for block in blocks]
+    # A greedy choice in sorted order: blocks that nothing else bounds first, then the least δ.
     spent = Fraction(0)
     for (_, delta), i, bound in sorted(_approximate(blocks)):
         if lines[i].counted_by == "ceiling" and spent + delta <= delta_cap:
@@ -254,8 +275,10 @@ def _charges(blocks: Sequence[LevelBlock], delta_cap: Fraction) -> tuple[BlockCh
     return tuple(lines)
 
 
-def _approximate(blocks: Sequence[LevelBlock]) -> Iterable[tuple[tuple[bool, Fraction], int, Fraction]]:
-    """Yield ((the ceiling is finite, δ), position, E) of the (ε, δ) claims that are below their block's ceiling."""
+def _approximate(
+    blocks: Sequence[LevelBlock],
+) -> Iterable[tuple[tuple[bool, Fraction], int, Fraction]]:
+    """Yield ((ceiling is finite, δ), position, E) of each (ε, δ) claim below its ceiling."""
     for i, block in enumerate(blocks):
         for claim in (promise.claim for promise in block.promises):
             if claim.notion == "dp" and claim.level is not None and claim.delta is not None:
@@ -273,8 +296,8 @@ def _secret(blocks: Sequence[LevelBlock], lines: Sequence[BlockCharge], name: st
     about = {i: promises for i, promises in about.items() if promises}
     level, level_delta, _ = _least(lines, _bounds(about, lift_bound, has_strata))
     odds, delta, counted = _least(lines, _bounds(about, odds_bound, has_strata))
-    promises = [promise for own in about.values() for promise in own]
-    lift, strata_odds = _told_by_strata(promises) if has_strata else (Fraction(1), Fraction(1))
+    promises = [promise for block_promises in about.values() for promise in block_promises]
+    lift, strata_odds = _strata_bounds(promises) if has_strata else (Fraction(1), Fraction(1))
     return SecretLevel(
         level=level,
         odds=odds,
@@ -287,27 +310,32 @@ def _secret(blocks: Sequence[LevelBlock], lines: Sequence[BlockCharge], name: st
 
 
 def _bounds(
-    about: Mapping[int, Sequence[LevelPromise]], bound_of: Callable[[Claim], Fraction | None], has_strata: bool
+    about: Mapping[int, Sequence[LevelPromise]],
+    bound_of: Callable[[Claim], Fraction | None],
+    has_strata: bool,
 ) -> dict[int, Fraction]:
-    """Return what each block promises about a secret: the least bound under each of its priors, the largest of those.
+    """Return each block's bound about a secret: the largest over its priors of the least bound.
 
-    A block without a bound under one of its priors is left out: that prior may be the true one. None counts if blocks
-    name different values: two secrets bear one name then, and what a block promises of one says nothing of the other.
+    A block without a bound under one of its priors is left out: that prior may be the true one.
+    None counts if blocks name different values: two secrets bear one name then, and what a block
+    promises of one says nothing of the other.
     """
     values = [{_values(promise) for promise in promises} for promises in about.values()]
+    # The same name for different values means different secrets, so bounds must not be combined.
     if len(about) > 1 and any(None in named or named != values[0] for named in values):
         return {}
-    found = {}
+    block_bounds = {}
     for i, promises in about.items():
         under: dict[object, list[Fraction]] = {}
         for promise in promises:
             bound = bound_of(promise.claim) if promise.is_stratified or not has_strata else None
             tables = None if promise.prior is None else tuple(promise.prior.by_stratum)
-            known = under.setdefault((tables, promise.claim.joint, promise.claim.lower_bounds), [])
-            known.extend([] if bound is None else [bound])
+            prior_bounds = under.setdefault((tables, promise.claim.joint, promise.claim.lower_bounds), [])
+            prior_bounds.extend([] if bound is None else [bound])
+        # Without a bound under some prior, that prior may be the true one.
         if all(under.values()):
-            found[i] = max(map(min, under.values()))
-    return found
+            block_bounds[i] = max(map(min, under.values()))
+    return block_bounds
 
 
 def _values(promise: LevelPromise) -> tuple[str, ...] | None:
@@ -318,10 +346,12 @@ def _values(promise: LevelPromise) -> tuple[str, ...] | None:
 def _least(
     lines: Sequence[BlockCharge], bounds: Mapping[int, Fraction]
 ) -> tuple[Fraction | None, Fraction, int | None]:
-    """Return the least sound product with its δ, and the position of the block that counts its promise for it.
+    """Return the least sound product, its δ, and the position of the block that counts its promise.
 
-    Promised bounds are compared with what they replace, one small ratio each, so that no product is made in vain.
+    Promised bounds are compared with what they replace, one small ratio each, so that no product is
+    made in vain.
     """
+    # One promise can replace one infinite ceiling; with two, the product stays infinite.
     infinite = [i for i, line in enumerate(lines) if line.odds is None]
     gains = [(bound / (lines[i].odds or 1), i) for i, bound in bounds.items() if infinite in ([], [i])]
     gain, chosen = min(gains, default=(Fraction(1), None))
@@ -331,23 +361,24 @@ def _least(
     return ratio, delta, counted
 
 
-def _told_by_strata(promises: Sequence[LevelPromise]) -> tuple[Fraction | None, Fraction | None]:
-    """Return the largest lift and the largest change of odds by the public answers alone, None if not known."""
+def _strata_bounds(promises: Sequence[LevelPromise]) -> tuple[Fraction | None, Fraction | None]:
+    """Return the largest lift and change of odds by the public answers alone; None if unknown."""
     priors = [promise.prior.by_stratum for promise in promises if promise.prior is not None and promise.is_stratified]
     if len(priors) < len(promises):
         return None, None
-    told = [_told([[sum(row) for row in table] for table in tables]) for tables in priors]
-    return largest([lift for lift, _ in told]), largest([odds for _, odds in told])
+    strata_bounds = [_bounds_from_masses([[sum(row) for row in table] for table in tables]) for tables in priors]
+    return largest([lift for lift, _ in strata_bounds]), largest([odds for _, odds in strata_bounds])
 
 
-def _told(masses: Sequence[Sequence[int]]) -> tuple[Fraction | None, Fraction | None]:
-    """Return max P(s|z)/P(s) or inverse, and max (P(s|z)/P(t|z)) / (P(s)/P(t)), from counts [z][s]."""
-    everybody = [sum(column) for column in zip(*masses, strict=True)]
+def _bounds_from_masses(masses: Sequence[Sequence[int]]) -> tuple[Fraction | None, Fraction | None]:
+    """Return max P(s|z)/P(s) or inverse and max (P(s|z)/P(t|z)) / (P(s)/P(t)) of [z][s]."""
+    totals = [sum(column) for column in zip(*masses, strict=True)]
+    # A secret that cannot occur in one stratum changes its odds without bound there.
     if any(0 in row for row in masses):
         return None, None
     lifts, odds = [], []
     for row in masses:
-        lift = [Fraction(n * sum(everybody), sum(row) * mass) for n, mass in zip(row, everybody, strict=True)]
+        lift = [Fraction(n * sum(totals), sum(row) * mass) for n, mass in zip(row, totals, strict=True)]
         lifts += [max(lift), 1 / min(lift)]
         odds.append(max(lift) / min(lift))
     return max(lifts), max(odds)
@@ -355,10 +386,14 @@ def _told(masses: Sequence[Sequence[int]]) -> tuple[Fraction | None, Fraction | 
 
 def _posteriors(blocks: Sequence[LevelBlock], has_strata: bool) -> Iterable[Posterior]:
     for i, block in enumerate(blocks):
-        others = product(other.ceiling for j, other in enumerate(blocks) if j != i)
+        other_ceilings = product(other_block.ceiling for j, other_block in enumerate(blocks) if j != i)
         for promise in block.promises:
             claim = promise.claim
             if claim.notion == "dpv" and claim.level and claim.sensitive is not None and promise.secret is not None:
-                is_bounded = others is not None and (promise.is_stratified or not has_strata)
-                bound = min(Fraction(1), Fraction(*claim.level) * others) if others and is_bounded else Fraction(1)
+                is_bounded = other_ceilings is not None and (promise.is_stratified or not has_strata)
+                bound = (
+                    min(Fraction(1), Fraction(*claim.level) * other_ceilings)
+                    if other_ceilings and is_bounded
+                    else Fraction(1)
+                )
                 yield Posterior(block.id, promise.secret, claim.sensitive, bound)

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The notions on unary and subset mechanisms, without listing their reports.
 
-**One shape.** The report B ⊆ answers of either kind has a column that is `high` on a set H of answers and `low` off it,
-up to a factor that depends on the number of answers in H only and that every ratio cancels; H is B, or its complement
-where holding an answer speaks against it. With k = keep, f = flip, D = 2^bits a unary report gives
-k·(D − f) : (D − k)·f and every H that is neither empty nor everything occurs; if f is 0 or D, only |H| = 1 does. A
-subset report of size d with inside weight i gives i·(a − d) : (D − i)·d, and |H| is fixed.
+**One shape.** The report B ⊆ answers of either kind has a column that is `high` on a set H of
+answers and `low` off it, up to a factor that depends on the number of answers in H only and that
+every ratio cancels; H is B, or its complement where holding an answer speaks against it. With k =
+keep, f = flip, D = 2^bits a unary report gives k·(D − f) : (D − k)·f and every H that is neither
+empty nor everything occurs; if f is 0 or D, only |H| = 1 does. A subset report of size d with
+inside weight i gives i·(a − d) : (D − i)·d, and |H| is fixed.
 
 **The largest ratio.** For distributions A, C over answers the ratio of the report's averages is
-R(H) = (low + g·A(H)) / (low + g·C(H)), g = high − low ≥ 0. R(H) > λ iff low·(1 − λ) + g·Σ_{x∈H} (A_x − λ·C_x) > 0,
-and the left side is largest for the answers with A_x > λ·C_x or, with |H| = h, for the h largest A_x − λ·C_x. So
-(Dinkelbach 1967): begin with a λ that is surely reached, take that H, let λ be R(H), and stop when R no longer grows.
-R takes finitely many values and grows strictly until then, so this ends, and it ends at the maximum: if some H' had
-R(H') > λ, the left side would be positive for it, hence for the H that makes it largest. Where any H may occur, the
-sets met are prefixes of the answers in the order of A_x / C_x, ever shorter ones, so the maximum is attained on such a
-prefix (for lift: Funnel, eq. 27-29, where the paper lists 2^a subsets). If some H has C-average 0 and A-average above
-0, the left side is positive for every λ, so the search ends there, with an infinite ratio. All in whole numbers.
+R(H) = (low + g·A(H)) / (low + g·C(H)), g = high − low ≥ 0. R(H) > λ iff low·(1 − λ) + g·Σ_{x∈H}
+(A_x − λ·C_x) > 0, and the left side is largest for the answers with A_x > λ·C_x or, with |H| = h,
+for the h largest A_x − λ·C_x. So (Dinkelbach 1967): begin with a λ that is surely reached, take
+that H, let λ be R(H), and stop when R no longer grows. R takes finitely many values and grows
+strictly until then, so this ends, and it ends at the maximum: if some H' had R(H') > λ, the left
+side would be positive for it, hence for the H that makes it largest. Where any H may occur, the
+sets met are prefixes of the answers in the order of A_x / C_x, ever shorter ones, so the maximum is
+attained on such a prefix (for lift: Funnel, eq. 27-29, where the paper lists 2^a subsets). If some
+H has C-average 0 and A-average above 0, the left side is positive for every λ, so the search ends
+there, with an infinite ratio. All in whole numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,9 +36,12 @@ from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
 @dataclass(frozen=True, slots=True)
 class Sets:
-    """The shape of all reports: weight `high` on H, `low` ≤ `high` off it; `size` is |H|, None for any.
+    """The shape of all reports: weight `high` on H, `low` ≤ `high` off it.
 
-    inverted : a symbol holds the answers outside H. scale : high/scale is the chance, given x, of all H with x, not z.
+    `size` is |H|, None for any.
+
+    inverted : a symbol holds the answers outside H. scale : high/scale is the chance, given x, of
+        all H with x, not z.
     """
 
     answers: int
@@ -57,6 +63,7 @@ class Sets:
         else:
             size, i = mechanism.size, mechanism.inside
             on, off, scale = i * (a - size), (D - i) * size, D * (a - 1)
+        # The wanted shape has high ≥ low; otherwise the complement of B plays the part of H.
         if on >= off:
             return cls(a, on, off, size, False, scale)
         return cls(a, off, on, None if size is None else a - size, True, scale)
@@ -69,8 +76,8 @@ class Sets:
     def some(self, inside: Sequence[int] = (), outside: Sequence[int] = ()) -> int:
         """Return a report that is sent, with H holding all of `inside` and none of `outside`."""
         size = max(1, len(inside)) if self.size is None else self.size
-        rest = [x for x in range(self.answers) if x not in inside and x not in outside]
-        return self.symbol([*inside, *rest][:size])
+        free = [x for x in range(self.answers) if x not in inside and x not in outside]
+        return self.symbol([*inside, *free][:size])
 
 
 class _Cell(NamedTuple):
@@ -83,7 +90,7 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True)
 class _Search:
-    """The largest ratio so far, from which every further search begins, and how many steps all may still take."""
+    """The largest ratio so far, where every further search begins, and the remaining steps."""
 
     sets: Sets
     steps: int
@@ -92,14 +99,17 @@ class _Search:
     spare: Sequence[int] = field(default_factory=list)
 
     def better(self, cells: Sequence[_Cell], A: int, C: int) -> tuple[int, int, int] | None:
-        """Return (n, d, symbol) of the largest R(H) if it exceeds all before, with A and C the totals of the counts.
+        """Return (n, d, symbol) of the largest R(H), None unless it exceeds all before.
+
+        A and C are the totals of the counts.
 
         `spare` are the answers without a count in `cells`.
         """
-        found = None
+        best_set = None
         low, g = self.sets.low, self.sets.high - self.sets.low
         while self.d:  # nothing is beyond infinity
             self.steps -= 1
+            # The limit that `work` charged for: an adversarial prior must not run longer.
             if self.steps < 0:
                 raise DocumentRejected("work_limit", "this prior takes too long to verify", "prior")
             H = self._best_set(cells, A, C)
@@ -109,9 +119,10 @@ class _Search:
             n, d = (low * A + g * a) * C, (low * C + g * c) * A
             if n * self.d <= self.n * d:
                 break
+            # Reduced, so that the integers do not grow from step to step.
             common = gcd(n, d)
-            self.n, self.d, found = n // common, d // common, H
-        return None if found is None else (self.n, self.d, self.sets.symbol(found))
+            self.n, self.d, best_set = n // common, d // common, H
+        return None if best_set is None else (self.n, self.d, self.sets.symbol(best_set))
 
     def _best_set(self, cells: Sequence[_Cell], A: int, C: int) -> list[int]:
         p, q = C * self.d, A * self.n
@@ -122,14 +133,15 @@ class _Search:
 
 
 def answer_ratios(sets: Sets) -> Iterator[Candidate]:
-    """Yield high / low: some report tells the first answer from the last as well as any can."""
+    """Yield high / low: some report distinguishes the first answer from the last best."""
     yield Candidate(sets.high, sets.low, sets.some([0], [sets.answers - 1]), (0, sets.answers - 1))
 
 
 def excesses(sets: Sets, p: int, q: int) -> Iterator[Candidate]:
-    """Yield the δ that (ln p/q, δ)-DP needs: Σ_B max(0, Q(B|x) − p/q·Q(B|z)), the same for every x ≠ z.
+    """Yield the δ of (ln p/q, δ)-DP: Σ_B max(0, Q(B|x) − p/q·Q(B|z)), equal for every x ≠ z.
 
-    Reports that hold both answers or none of them are equally likely for both; the others are counted by `scale`.
+    Reports that hold both answers or none of them are equally likely for both; the others are
+    counted by `scale`.
     """
     n = max(0, q * sets.high - p * sets.low)
     yield Candidate(n, q * sets.scale, sets.some([0], [sets.answers - 1]), (0, sets.answers - 1))
@@ -140,90 +152,106 @@ def secret_ratios(sets: Sets, joint: Joint) -> Iterator[Candidate]:
     search = _Search(sets, search_steps(len(joint) * (len(joint) - 1)))
     for s, t in permutations(range(len(joint)), 2):
         cells = [_Cell(x, a, c) for x, (a, c) in enumerate(zip(joint[s], joint[t], strict=True))]
-        if found := search.better(cells, sum(joint[s]), sum(joint[t])):
-            yield Candidate(*found, (s, t))
+        if improved := search.better(cells, sum(joint[s]), sum(joint[t])):
+            yield Candidate(*improved, (s, t))
 
 
 def average_ratios(sets: Sets, joint: Joint) -> Iterator[Candidate]:
-    """Yield P(B|s) / P(B), and P(B) / P(B|s) as `low`  [Funnel, Definition 2; Lift, Definition 3]."""
+    """Yield P(B|s) / P(B), and P(B) / P(B|s) as `low`.
+
+    Sources: Funnel, Definition 2; Lift, Definition 3.
+    """
     upper, lower = (_Search(sets, search_steps(len(joint))) for _ in range(2))
     yield from _around_average(upper, lower, joint, range(sets.answers), None)
 
 
 def side_channel_ratios(sets: Sets, joint: Joint, attributes: Sequence[int]) -> Iterator[Candidate]:
-    """Yield the ratios of `average_ratios` given x_J, for every subset J of attributes and every x_J that occurs."""
+    """Yield the ratios of `average_ratios` given x_J, for every attribute subset J and x_J."""
     searches = len(joint) * prod(size + 1 for size in attributes)
     upper, lower = (_Search(sets, search_steps(searches)) for _ in range(2))
     strides = [prod(attributes[j + 1 :]) for j in range(len(attributes))]
     for condition in product(*((*range(size), None) for size in attributes)):
         steps = zip(condition, attributes, strides, strict=True)
-        parts = ([k * n] if k is not None else range(0, size * n, n) for k, size, n in steps)
-        inside = [sum(part) for part in product(*parts)]
+        offsets = ([k * n] if k is not None else range(0, size * n, n) for k, size, n in steps)
+        inside = [sum(offset_sum) for offset_sum in product(*offsets)]
         if sets.size is not None:
-            known = set(inside)
-            upper.spare = lower.spare = [x for x in range(sets.answers) if x not in known]
+            inside_set = set(inside)
+            upper.spare = lower.spare = [x for x in range(sets.answers) if x not in inside_set]
         yield from _around_average(upper, lower, joint, inside, condition)
 
 
 def _around_average(
     upper: _Search, lower: _Search, joint: Joint, inside: Sequence[int], condition: Condition | None
 ) -> Iterator[Candidate]:
-    everybody = [sum(row[x] for row in joint) for x in inside]
-    total = sum(everybody)
+    counts = [sum(row[x] for row in joint) for x in inside]
+    total = sum(counts)
     for s, row in enumerate(joint):
-        own = [row[x] for x in inside]
-        mass = sum(own)
+        secret_counts = [row[x] for x in inside]
+        mass = sum(secret_counts)
         if mass in (0, total):
             continue  # a secret that cannot be, or that is certain, beside x_J
-        counted = list(zip(inside, own, everybody, strict=True))
-        if found := upper.better([_Cell(x, a, c) for x, a, c in counted], mass, total):
-            yield Candidate(*found, (s, AVERAGE), False, condition)
-        if found := lower.better([_Cell(x, c, a) for x, a, c in counted], total, mass):
-            yield Candidate(*found, (AVERAGE, s), True, condition)
+        counted = list(zip(inside, secret_counts, counts, strict=True))
+        if improved := upper.better([_Cell(x, a, c) for x, a, c in counted], mass, total):
+            yield Candidate(*improved, (s, AVERAGE), False, condition)
+        if improved := lower.better([_Cell(x, c, a) for x, a, c in counted], total, mass):
+            yield Candidate(*improved, (AVERAGE, s), True, condition)
 
 
 def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
     """Yield sup over D_s / inf over D_t of P(B|·) for all s ≠ t, or for all s and t if `diagonal`.
 
-    H meets the answers of s in j places and those of t in l. The supremum depends on the j largest L[s][u], what L
-    leaves open going to one of them; the infimum on the l smallest L[t][u], what is left open staying outside unless H
-    holds all of t. So j as large and l as small as |H| allows is best for every pair; where any H may occur, H is all
-    of s and nothing of t, and the ratio is high / low. For s = t the open mass is the whole difference, and the ratio
-    is largest for the smallest L[s](H), that is for the fewest and least likely places.
+    H meets the answers of s in j places and those of t in l. The supremum depends on the j largest
+    L[s][u], what L leaves open going to one of them; the infimum on the l smallest L[t][u], what is
+    left open staying outside unless H holds all of t. So j as large and l as small as |H| allows is
+    best for every pair; where any H may occur, H is all of s and nothing of t, and the ratio is
+    high / low. For s = t the open mass is the whole difference, and the ratio is largest for the
+    smallest L[s](H), that is for the fewest and least likely places.
     """
     scale, fixed = scaled_bounds(bounds)
     width, low, g = len(fixed[0]), sets.low * scale, sets.high - sets.low
     h = width if sets.size is None else sets.size
     j, l = min(h, width), max(0, h - (sets.answers - width))  # noqa: E741 - the letters of the docstring
-    # As for listed reports: the two largest suprema and the two least infima hold the largest ratio of two secrets.
-    most, least = ([bound(row, scale, k) for row in fixed] for bound, k in ((_most, j), (_least, l)))
-    highs = sorted(range(len(fixed)), key=lambda s: -most[s])[:2]
-    lows = sorted(range(len(fixed)), key=lambda s: least[s])[:2]
+    # As for listed reports: the two largest suprema and the two least infima hold the largest ratio
+    # of two secrets.
+    suprema, infima = ([bound(row, scale, k) for row in fixed] for bound, k in ((_most, j), (_least, l)))
+    highs = sorted(range(len(fixed)), key=lambda s: -suprema[s])[:2]
+    lows = sorted(range(len(fixed)), key=lambda s: infima[s])[:2]
     for s, t in ((s, t) for s, t in product(highs, lows) if s != t):
-        ours, theirs = _places(fixed[s], s, j, largest=True), _places(fixed[t], t, l, largest=False)
-        shut = [x for x in range(t * width, (t + 1) * width) if x not in theirs]
-        yield Candidate(low + g * most[s], low + g * least[t], sets.some([*ours, *theirs], shut), (s, t))
-    few = max(1, 0 if sets.size is None else l)
-    if diagonal and few < width:
+        inside_places = _places(fixed[s], s, j, largest=True)
+        held_places = _places(fixed[t], t, l, largest=False)
+        outside_places = [x for x in range(t * width, (t + 1) * width) if x not in held_places]
+        yield Candidate(
+            low + g * suprema[s],
+            low + g * infima[t],
+            sets.some([*inside_places, *held_places], outside_places),
+            (s, t),
+        )
+    held_count = max(1, 0 if sets.size is None else l)
+    if diagonal and held_count < width:
         for s, row in enumerate(fixed):
-            known = sum(sorted(row)[:few])
-            ours = _places(row, s, few, largest=False)
-            shut = [x for x in range(s * width, (s + 1) * width) if x not in ours]
-            report = sets.some(ours, shut)
-            yield Candidate(low + g * (known + scale - sum(row)), low + g * known, report, (s, s))
+            fixed_mass = sum(sorted(row)[:held_count])
+            inside_places = _places(row, s, held_count, largest=False)
+            outside_places = [x for x in range(s * width, (s + 1) * width) if x not in inside_places]
+            report = sets.some(inside_places, outside_places)
+            yield Candidate(low + g * (fixed_mass + scale - sum(row)), low + g * fixed_mass, report, (s, s))
 
 
 def posteriors(sets: Sets, joint: Joint, sensitive: int) -> Iterator[Candidate]:
-    """Yield P(S = sensitive | B)  [Thesis, 6.24]: the prior share times the largest P(B|sensitive) / P(B)."""
-    own, everybody = joint[sensitive], [sum(column) for column in zip(*joint, strict=True)]
-    mass, total = sum(own), sum(everybody)
-    cells = [_Cell(x, a, c) for x, (a, c) in enumerate(zip(own, everybody, strict=True))]
-    # Averaged over the reports the ratio is 1, so the search begins there; if no report exceeds it, every one that
-    # people with mass under the prior send has it, for example one that speaks for an answer with mass.
-    likely = next(x for x, n in enumerate(everybody) if n)
+    """Yield P(S = sensitive | B): the prior share times the largest P(B|sensitive) / P(B).
+
+    Source: Thesis, 6.24.
+    """
+    sensitive_counts = joint[sensitive]
+    counts = [sum(column) for column in zip(*joint, strict=True)]
+    mass, total = sum(sensitive_counts), sum(counts)
+    cells = [_Cell(x, a, c) for x, (a, c) in enumerate(zip(sensitive_counts, counts, strict=True))]
+    # Averaged over the reports the ratio is 1, so the search begins there; if no report exceeds it,
+    # every one that people with mass under the prior send has it, for example one that speaks for
+    # an answer with mass.
+    likely = next(x for x, n in enumerate(counts) if n)
     yield Candidate(mass, total, sets.some([likely]), (sensitive, AVERAGE))
-    if found := _Search(sets, search_steps(1)).better(cells, mass, total):
-        n, d, symbol = found
+    if improved := _Search(sets, search_steps(1)).better(cells, mass, total):
+        n, d, symbol = improved
         yield Candidate(n * mass, d * total, symbol, (sensitive, AVERAGE))
 
 
@@ -234,10 +262,10 @@ def _places(row: Sequence[int], s: int, count: int, *, largest: bool) -> list[in
 
 
 def _most(row: Sequence[int], scale: int, count: int) -> int:
-    """Return the largest mass, times `scale`, that a distribution above the bounds puts on `count` places."""
+    """Return scale · largest mass of `count` places, over distributions above the bounds."""
     return sum(sorted(row, reverse=True)[:count]) + (scale - sum(row) if count else 0)
 
 
 def _least(row: Sequence[int], scale: int, count: int) -> int:
-    """Return the least mass, times `scale`, that a distribution above the bounds puts on `count` places."""
+    """Return scale · least mass of `count` places, over distributions above the bounds."""
     return scale if count == len(row) else sum(sorted(row)[:count])

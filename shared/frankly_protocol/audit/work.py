@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a document takes to verify, known before it is verified: none may keep a device busy for long.
+"""Cost model of verification: a document that would keep a device busy for long is refused first.
 
-One unit is about a nanosecond on one core of a machine of 2020, in the slower of Python and JavaScript and with the
-slowest data of that size (`run.py bench verify` measures it). The estimate depends on sizes, and for (ε, δ) of products
-on how many different likelihoods their factors have. Both SDKs compute the same figure, so both accept the same
-documents.
+One unit is about a nanosecond on one core of a machine of 2020, in the slower of Python and
+JavaScript and with the slowest data of that size (`run.py bench verify` measures it). The estimate
+depends on sizes, and for (ε, δ) of products on how many different likelihoods their factors have.
+Both SDKs compute the same figure, so both accept the same documents.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,24 @@ from typing import Protocol
 from frankly_protocol.audit import products
 from frankly_protocol.audit.claims import Claim, LowerBounds
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_protocol.mechanisms.base import MAX_REPORTS
 
 MAX_WORK = 10**9
-"""Units that verifying a claim, or a document with all its claims and its report's level, may take: about a second."""
+"""Units that verifying a claim, or a document with all its claims and its report's level, may take:
+about a second."""
 MAX_COUNTS = 1 << 21
-"""Counts that the priors of a document may hold together, written out with a row for each secret in each stratum."""
+"""Counts that the priors of a document may hold together, written out with a row for each secret in
+each stratum."""
 _FIRST_STEPS, _STEPS = 64, 2
-"""Steps of a search for the worst set: to find the first ratio, and for each pair that may exceed it."""
+"""Steps of a search for the worst set: to find the first ratio, and for each pair that may exceed
+it."""
 
 
 class WorkPromise(Protocol):
@@ -54,12 +63,12 @@ class WorkBlock(Protocol):
 
 
 def require_affordable(blocks: Sequence[WorkBlock]) -> None:
-    """Raise DocumentRejected("work_limit") unless a document can be verified, and its level found, within MAX_WORK."""
+    """Raise DocumentRejected("work_limit") if verification and level take more than MAX_WORK."""
     total = level_work(blocks)
     pairs = [(block.mechanism, claim) for block in blocks for promise in block.promises for claim in promise.claims]
     total += sum(_of_ceiling(block.mechanism) for block in blocks)
     total += sum(_of_sizes(mechanism, claim) for mechanism, claim in pairs)
-    # Likelihoods are counted, at a cost that the sizes tell, so only where that is affordable.
+    # Counting likelihoods costs time itself; that cost follows from the sizes and is in `total`.
     if total <= MAX_WORK:
         total += sum(_of_likelihoods(mechanism, claim) for mechanism, claim in pairs)
     if total > MAX_WORK:
@@ -67,12 +76,15 @@ def require_affordable(blocks: Sequence[WorkBlock]) -> None:
 
 
 def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
-    """Raise DocumentRejected unless the claims together can be verified; reason work_limit if that takes too long."""
+    """Raise DocumentRejected unless the claims together can be verified.
+
+    The reason is work_limit if that takes too long.
+    """
     for claim in claims:
         listed = isinstance(mechanism, ProductMechanism) and claim.notion not in ("ldp", "dp")
         if listed and mechanism.reports > MAX_REPORTS:
-            words = f"a product of more than {MAX_REPORTS} reports can be verified for ldp and dp only"
-            raise DocumentRejected("privacy", f"{claim.notion}: {words}", "notion")
+            detail = f"a product of more than {MAX_REPORTS} reports can be verified for ldp and dp only"
+            raise DocumentRejected("privacy", f"{claim.notion}: {detail}", "notion")
     if sum(work(mechanism, claim) for claim in claims) > MAX_WORK:
         raise too_long(*claims)
 
@@ -84,12 +96,15 @@ def too_long(*claims: Claim) -> DocumentRejected:
 
 
 def search_steps(searches: int) -> int:
-    """Return how many steps so many searches for the worst set may take together."""
+    """Return the total step limit for this many searches for the worst set."""
     return _FIRST_STEPS + _STEPS * searches
 
 
 def work(mechanism: Mechanism, claim: Claim) -> int:
-    """Return the units that verifying a claim takes; more than MAX_WORK if it is known to exceed that."""
+    """Return the units that verifying a claim takes.
+
+    The result exceeds MAX_WORK if the sizes alone do.
+    """
     sizes = _of_sizes(mechanism, claim)
     return sizes if sizes > MAX_WORK else sizes + _of_likelihoods(mechanism, claim)
 
@@ -107,7 +122,10 @@ def _of_ceiling(mechanism: Mechanism) -> int:
 
 
 def _of_sizes(mechanism: Mechanism, claim: Claim) -> int:
-    """Return the units as far as sizes tell; for (ε, δ) of a product those of counting its likelihoods."""
+    """Return the units that follow from sizes.
+
+    For (ε, δ) of a product, these are the units of counting its likelihoods.
+    """
     tables = len(claim.joint or ()) * mechanism.answers * 100
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
         return 100_000 + tables + _of_sets(mechanism, claim)
@@ -116,16 +134,18 @@ def _of_sizes(mechanism: Mechanism, claim: Claim) -> int:
 
 def _of_columns(mechanism: DenseMechanism | ProductMechanism, claim: Claim) -> int:
     factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
+    # The coefficients below are nanoseconds per step, measured with `run.py bench verify`.
     a, b, joint = mechanism.answers, mechanism.reports, claim.joint or ()
     if claim.notion == "ldp":
         return sum(80 * factor.answers * factor.reports + 1500 * factor.reports for factor in factors)
     if claim.notion == "dp":
-        each = 2000 if len(factors) > 1 else 120
-        return sum(factor.answers**2 * (5000 + each * factor.reports) for factor in factors)
+        cost_per_report = 2000 if len(factors) > 1 else 120
+        return sum(factor.answers**2 * (5000 + cost_per_report * factor.reports) for factor in factors)
     size = 3 + _words(mechanism.bits * len(factors))
     listed = a * b * (40 if len(factors) == 1 else 40 * size)
     if claim.notion == "rldp":
-        secrets, large = len(claim.lower_bounds or ()), size + _words(_scale_bits(claim.lower_bounds or ()))
+        secrets = len(claim.lower_bounds or ())
+        large = size + _words(_scale_bits(claim.lower_bounds or ()))
         return listed + a * 300 * large + b * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large**2)
     secrets, counts = len(joint), sum(sum(map(bool, row)) for row in joint)
     if claim.notion == "dpv":
@@ -147,12 +167,13 @@ def _of_sets(mechanism: UnaryMechanism | SubsetMechanism, claim: Claim) -> int:
         return 800 * a * search_steps(searches) + 8000 * searches
     if claim.notion == "dpv":
         return 800 * a * search_steps(1)
-    # An answer is beside a condition for each of its own values, or any; sets of a fixed size hold others, too.
+    # An answer is beside a condition for each of its own values, or any; sets of a fixed size hold
+    # others, too.
     sizes = (claim.attributes or ()) if claim.notion == "srlip" else ()
     conditions = prod(size + 1 for size in sizes)
-    others = a * conditions * 120 if isinstance(mechanism, SubsetMechanism) else 0
-    each = _STEPS * ((800 * a << len(sizes)) + others) + 8000 * conditions
-    return 2 * (800 * a * _FIRST_STEPS + secrets * each)
+    spare_cost = a * conditions * 120 if isinstance(mechanism, SubsetMechanism) else 0
+    cost_per_secret = _STEPS * ((800 * a << len(sizes)) + spare_cost) + 8000 * conditions
+    return 2 * (800 * a * _FIRST_STEPS + secrets * cost_per_secret)
 
 
 def _of_likelihoods(mechanism: Mechanism, claim: Claim) -> int:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kinds of mechanism share: limits, random bits that never fail quietly, and symbols that are sets of answers.
+"""Base of the mechanism kinds: limits, random bits that never fail quietly, and set-valued symbols.
 
-A set of answers is a bit mask in memory (bit x stands for answer x) and hex of fixed length in JSON.
+A set of answers is a bit mask in memory (bit x stands for answer x) and hex of fixed length in
+JSON.
 """
 
 import re
@@ -15,9 +16,9 @@ MIN_BITS, MAX_BITS = 4, 48
 MAX_ANSWERS = 256
 """Rows of one table, and joint answers of a survey's block."""
 MAX_SET_ANSWERS = 1000
-"""Answers of a mechanism whose parameters do not grow with them (unary, subset), used outside a survey document."""
+"""Answers of a mechanism of constant parameter size (unary, subset) outside a survey document."""
 MAX_REPORTS = 4096
-"""Reports of one table, and the most that are ever listed one by one for a kind without one."""
+"""Reports of one table, and the limit for listing the reports of any other kind."""
 
 Symbol = int | tuple[int, ...]
 RandomBits = Callable[[int], int]
@@ -25,7 +26,7 @@ _HEX = re.compile(r"[0-9a-f]+", re.ASCII)
 
 
 def invalid(detail: str, field: str) -> InvalidInput:
-    """Return the error for parameters that are no mechanism."""
+    """Return the error for parameters that do not define a mechanism."""
     return InvalidInput(Problem.WEIGHTS_INVALID, detail, field)
 
 
@@ -35,7 +36,10 @@ def unknown(detail: str, field: str) -> InvalidInput:
 
 
 def require_whole(value: object, low: int, high: int, field: str) -> None:
-    """Raise InvalidInput(weights_invalid) unless `value` is a whole number in [low, high]; a boolean is none."""
+    """Raise InvalidInput(weights_invalid) unless `value` is a whole number in [low, high].
+
+    A boolean is refused, although Python counts it as an integer.
+    """
     if type(value) is not int or not low <= value <= high:
         raise invalid(f"{field} must be a whole number from {low} to {high}", field)
 
@@ -45,24 +49,34 @@ def require_keys(data: object, keys: tuple[str, ...], field: str) -> Mapping[str
     if not isinstance(data, Mapping):
         raise invalid("expected an object of parameters", field)
     for key in sorted(set(map(str, data)) ^ set(keys)):
-        known = key in keys
-        raise invalid("this parameter is missing" if known else "the kind has no such parameter", f"{field}.{key}")
+        is_expected = key in keys
+        raise invalid(
+            "this parameter is missing" if is_expected else "the kind has no such parameter",
+            f"{field}.{key}",
+        )
     return data
 
 
 def draw(bits: int, randbits: RandomBits) -> int:
-    """Return `bits` random bits. There is no fallback: RandomnessError if the operating system gives none."""
+    """Return `bits` random bits.
+
+    There is no fallback: RandomnessError if the operating system gives none.
+    """
     try:
         return randbits(bits)
+    # os.urandom raises NotImplementedError on systems without a random source.
     except (OSError, NotImplementedError):
         raise RandomnessError from None
 
 
 def draw_below(n: int, randbits: RandomBits) -> int:
-    """Return a number uniform on 0 … n − 1, exactly: draws that do not fit are thrown away, on average less than one.
+    """Return an exactly uniform number on 0 … n − 1 by rejection sampling.
 
-    How many are thrown away depends on the random bits only.
+    On average less than one draw is rejected.
+
+    The number of rejected draws depends on the random bits only, never on an answer.
     """
+    # Reduction modulo n would be simpler, but favours small numbers.
     bits = (n - 1).bit_length()
     while True:
         u = draw(bits, randbits) if bits else 0
@@ -76,18 +90,25 @@ def mask_json(mask: int, answers: int) -> str:
 
 
 def mask_of(value: object, answers: int, field: str) -> int:
-    """Read a set of answers; InvalidInput: y_type for another form, symbol_unknown for answers that do not exist."""
+    """Read a set of answers.
+
+    InvalidInput: y_type for another form, symbol_unknown for answers that do not exist.
+    """
     digits = -(-answers // 4)
     if not isinstance(value, str) or len(value) != digits or not _HEX.fullmatch(value):
         raise InvalidInput(Problem.Y_TYPE, f"a symbol of this block is {digits} lower-case hex digits", field)
     mask = int(value, 16)
+    # The highest hex digit has room for up to three answers that do not exist.
     if mask >> answers:
         raise unknown(f"a symbol of this block is a set of {answers} answers: no higher bit may be set", field)
     return mask
 
 
 class SetSymbols:
-    """What the kinds share whose symbols are sets of answers, as bit masks; in JSON ⌈answers/4⌉ hex digits."""
+    """Mixin of the kinds whose symbols are sets of answers, as bit masks.
+
+    In JSON a symbol is ⌈answers/4⌉ hex digits.
+    """
 
     __slots__ = ()
     PARAMS: ClassVar[tuple[str, ...]]
@@ -107,5 +128,8 @@ class SetSymbols:
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> Self:
-        """Read the parameters; InvalidInput(weights_invalid), the field relative for a bad value."""
+        """Read the parameters.
+
+        Raises InvalidInput(weights_invalid); for a bad value its field is relative.
+        """
         return cls(**require_keys(data, cls.PARAMS, field))

@@ -33,8 +33,8 @@ class DenseMechanism:
     Parameters
     ----------
     bits : 4 to 48; a publisher always uses 48, fewer exist so that tests can enumerate every draw.
-    weights : one row per answer (2 to 256), one column per report (at most 4096); whole numbers ≥ 0, each row sums to
-        2^bits, and no column is all zero.
+    weights : one row per answer (2 to 256), one column per report (at most 4096); whole numbers ≥
+        0, each row sums to 2^bits, and no column is all zero.
 
     Raises
     ------
@@ -46,7 +46,8 @@ class DenseMechanism:
 
     bits: int
     weights: Weights
-    # Of every row at once, when the first is asked for: a row of its own would be a trace of who was asked.
+    # All rows are computed at the first use: a cache of single rows would reveal which answers were
+    # drawn.
     _thresholds: list[Thresholds] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -59,6 +60,7 @@ class DenseMechanism:
             raise invalid(f"a mechanism has 1 to {MAX_REPORTS} columns", "weights")
         for x, row in enumerate(self.weights):
             self._check_row(row, width, f"weights[{x}]")
+        # An all-zero column gives 0/0 in every ratio of the verifier.
         if not all(any(column) for column in zip(*self.weights, strict=True)):
             raise invalid("a report that is never sent must not have a column", "weights")
 
@@ -72,12 +74,12 @@ class DenseMechanism:
 
     @property
     def denominator(self) -> int:
-        """2^bits, what every row sums to."""
+        """2^bits, the sum of every row."""
         return 1 << self.bits
 
     @property
     def thresholds(self) -> Thresholds:
-        """The rows summed up, to compare a draw with."""
+        """The cumulative sums of every row, packed for comparison with a draw."""
         if not self._thresholds:
             # The last threshold is 2^bits, which no draw reaches.
             self._thresholds.append(Thresholds.of(self.bits, [tuple(accumulate(row)) for row in self.weights]))
@@ -85,22 +87,22 @@ class DenseMechanism:
 
     @property
     def answers(self) -> int:
-        """How many truths there are (rows)."""
+        """The number of possible answers (rows)."""
         return len(self.weights)
 
     @property
     def reports(self) -> int:
-        """How many symbols can be sent (columns)."""
+        """The number of symbols that can be sent (columns)."""
         return len(self.weights[0])
 
     @property
     def sends_unchanged(self) -> bool:
-        """Whether every report has one possible truth only: answers are sent as they are, under whatever names."""
+        """True if every report has a single possible truth, so answers leave unchanged."""
         return all(sum(map(bool, column)) == 1 for column in zip(*self.weights, strict=True))
 
     @property
     def guess(self) -> Fraction:
-        """Chance that the best guess from a report is right, all answers being equally likely: Σ_y max_x Q(y|x) / a."""
+        """Chance of the best guess from a report under a uniform prior: Σ_y max_x Q(y|x) / a."""
         best = sum(max(column) for column in zip(*self.weights, strict=True))
         return Fraction(best, self.denominator * self.answers)
 
@@ -111,8 +113,8 @@ class DenseMechanism:
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`, exactly from the published row.
 
-        Every cumulative threshold is compared, so the work done does not depend on the draw. There is no fallback:
-        RandomnessError if the operating system gives no bits.
+        Every cumulative threshold is compared, so the work done does not depend on the draw. There
+        is no fallback: RandomnessError if the operating system gives no bits.
         """
         thresholds = self.thresholds
         return thresholds.passed(draw(self.bits, randbits), thresholds.rows[truth])
@@ -122,7 +124,10 @@ class DenseMechanism:
         return iter(range(self.reports))
 
     def check_symbol(self, value: object, field: str = "y") -> int:
-        """Read the JSON form of a symbol; InvalidInput(y_type or symbol_unknown) that never repeats it."""
+        """Read the JSON form of a symbol.
+
+        Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
+        """
         if type(value) is not int or value < 0:
             raise InvalidInput(Problem.Y_TYPE, "a symbol of this block is a whole number", field)
         if value >= self.reports:
@@ -144,8 +149,8 @@ class DenseMechanism:
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> "DenseMechanism":
         """Read the parameters; InvalidInput(weights_invalid), naming the row."""
-        given = require_keys(data, cls.PARAMS, field)
-        weights = given["weights"]
+        params = require_keys(data, cls.PARAMS, field)
+        weights = params["weights"]
         if not isinstance(weights, list) or not all(isinstance(row, list) for row in weights):
             raise invalid("expected a table of whole numbers", "weights")
-        return cls(given["bits"], tuple(map(tuple, weights)))
+        return cls(params["bits"], tuple(map(tuple, weights)))

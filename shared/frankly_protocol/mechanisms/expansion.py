@@ -12,9 +12,10 @@ from frankly_protocol.mechanisms.unary import UnaryMechanism
 from frankly_protocol.problems import Problem
 
 Mechanism = DenseMechanism | UnaryMechanism | SubsetMechanism | ProductMechanism
-KINDS: dict[str, type[DenseMechanism] | type[UnaryMechanism] | type[SubsetMechanism] | type[ProductMechanism]] = {
-    kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)
-}
+KINDS: dict[
+    str,
+    type[DenseMechanism] | type[UnaryMechanism] | type[SubsetMechanism] | type[ProductMechanism],
+] = {kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)}
 
 
 def columns(mechanism: Mechanism, most: int = MAX_REPORTS) -> dict[Symbol, tuple[Fraction, ...]]:
@@ -23,26 +24,28 @@ def columns(mechanism: Mechanism, most: int = MAX_REPORTS) -> dict[Symbol, tuple
     Raises InvalidInput(unsupported) if there are more than `most` symbols.
     """
     if mechanism.reports > most:
-        words = f"the mechanism has more than {most} reports: they cannot be listed"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "mechanism")
-    everybody = range(mechanism.answers)
+        detail = f"the mechanism has more than {most} reports: they cannot be listed"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "mechanism")
+    answers = range(mechanism.answers)
     chance = mechanism.probability
-    return {y: tuple(chance(y, x) for x in everybody) for y in mechanism.symbols()}  # type: ignore[arg-type]
+    return {y: tuple(chance(y, x) for x in answers) for y in mechanism.symbols()}  # type: ignore[arg-type]
 
 
 def as_dense(mechanism: Mechanism) -> DenseMechanism | None:
     """Return the same mechanism as a table, its columns in the order of `symbols()`.
 
-    None if no table of whole numbers below 2^48 and of at most 4096 columns and 256 rows is exactly the same.
+    None if no table of whole numbers below 2^48 and of at most 4096 columns and 256 rows is exactly
+    the same.
     """
     if isinstance(mechanism, DenseMechanism):
         return mechanism
     if mechanism.reports > MAX_REPORTS or mechanism.answers > MAX_ANSWERS:
         return None
-    found = list(columns(mechanism).values())
-    common = max(chance.denominator for column in found for chance in column)
+    column_list = list(columns(mechanism).values())
+    common = max(chance.denominator for column in column_list for chance in column)
+    # The exponent of `common` if that is a power of two; the next check refuses any other.
     bits = max(mechanism.bits, common.bit_length() - 1)
-    if bits > MAX_BITS or any((1 << bits) % chance.denominator for column in found for chance in column):
+    if bits > MAX_BITS or any((1 << bits) % chance.denominator for column in column_list for chance in column):
         return None
-    weights = zip(*([int(chance * (1 << bits)) for chance in column] for column in found), strict=True)
+    weights = zip(*([int(chance * (1 << bits)) for chance in column] for column in column_list), strict=True)
     return DenseMechanism(bits, tuple(map(tuple, weights)))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing many numbers at once, inside one large integer: the work is the same whatever the outcome.
+"""SIMD within a register: many comparisons in one integer, in constant time.
 
-A lane is a field of bits with a spare one on top. With the spare bits set, x − t keeps a lane's spare bit exactly where
-x ≥ t, and lanes never borrow from each other, as x + 2^bits ≥ t. So one subtraction compares every lane.
+A lane is a field of bits with a spare one on top. With the spare bits set, x − t keeps a lane's
+spare bit exactly where x ≥ t, and lanes never borrow from each other, as x + 2^bits ≥ t. So one
+subtraction compares every lane.
 """
 
 from collections.abc import Sequence
@@ -10,15 +11,16 @@ from dataclasses import dataclass
 from typing import Self
 
 _DIGIT = bytes(b"10"[byte & 1] for byte in range(256))
-"""What a flag becomes in binary digits: 1 for a number below its threshold, whose flag is 0."""
+"""Translation of flag bytes to binary digits: flag 0, below the threshold, becomes digit 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Rows of thresholds 0 ≤ t ≤ 2^bits, all rows equally long, to compare one number 0 ≤ u < 2^bits with.
+    """Rows of thresholds 0 ≤ t ≤ 2^bits, equally long, to compare with a number 0 ≤ u < 2^bits.
 
-    A lane above them all holds the threshold 0, which every number reaches: what is counted is then of one size, and
-    counting it takes one time, however many thresholds were reached.
+    A lane above them all holds the threshold 0, which every number reaches: the integer whose bits
+    are counted then has one size, so counting takes the same time however many thresholds were
+    reached.
 
     ones : 1 in every lane. spare : the top bit of every lane. rows : the thresholds, one to a lane.
     """
@@ -42,13 +44,13 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """k numbers of `bits` bits each, side by side in one integer, lowest first, each compared with its own threshold.
+    """k numbers of `bits` bits in one integer, lowest first, each with its own threshold.
 
-    Every second number lends its place to its neighbour as a spare bit, so two subtractions compare all. As above, a
-    lane on top is always reached: all that is worked on is of one size.
+    Every second number lends its place to its neighbour as a spare bit, so two subtractions compare
+    all. As above, a lane on top is always reached, so all intermediate integers have one size.
 
-    even : the bits of every second number. spare : the bit above each of them. rows : for each row of thresholds those
-    of the even numbers and those of the odd ones.
+    even : the bits of every second number. spare : the bit above each of them. rows : for each row
+    of thresholds those of the even numbers and those of the odd ones.
     """
 
     bits: int
@@ -59,7 +61,7 @@ class Fields:
 
     @classmethod
     def of(cls, bits: int, k: int, own: int, other: int) -> Self:
-        """Prepare a row for each number: its own threshold is `own`, that of all others `other`, 0 to 2^bits."""
+        """Prepare a row per number: threshold `own` for it, `other` for the others, 0 to 2^bits."""
         width, pairs = 2 * bits, -(-k // 2)
         ones = sum(1 << width * i for i in range(pairs))
         common, extra = ones * other, [(own - other) << width * i for i in range(pairs)]
@@ -71,7 +73,8 @@ class Fields:
         even, odd = self.rows[row]
         reached = ((u & self.even | self.spare) - even & self.spare) >> self.bits
         reached |= (u >> self.bits & self.even | self.spare) - odd & self.spare
-        # One flag at the foot of each number; written in bytes or in digits, every so manieth of them is a flag.
+        # The lowest bit of each number is its flag. Written in bytes or binary digits, the flags
+        # stand at a fixed stride, so one slice extracts them all without a loop over the numbers.
         if self.bits % 8:
             digits = f"{reached:b}"[-self.bits * self.k :][self.bits - 1 :: self.bits]
             return int(digits, 2) ^ (1 << self.k) - 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product kind: an answer of several parts, each through a table of its own (Robust §6; Funnel §V)."""
+"""The product kind: parts of an answer, one table each (Robust §6, Funnel §V)."""
 
 import secrets
 from collections.abc import Iterator
@@ -10,7 +10,14 @@ from math import prod
 from typing import Any, ClassVar
 
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS, RandomBits, draw, invalid, require_keys, unknown
+from frankly_protocol.mechanisms.base import (
+    MAX_SET_ANSWERS,
+    RandomBits,
+    draw,
+    invalid,
+    require_keys,
+    unknown,
+)
 from frankly_protocol.mechanisms.dense import DenseMechanism
 from frankly_protocol.mechanisms.lanes import Thresholds
 from frankly_protocol.problems import Problem
@@ -20,11 +27,12 @@ MAX_FACTORS = 16
 
 @dataclass(frozen=True, slots=True)
 class ProductMechanism:
-    """Q(y|x) = Π_j Q_j(y_j|x_j): the parts of the answer (x_1, x_2, …) are randomised independently.
+    """Q(y|x) = Π_j Q_j(y_j|x_j): independent parts of the answer (x_1, x_2, …).
 
     Parameters
     ----------
-    factors : 2 to 16 tables of the same `bits`; answers are counted row-major, the last part fastest, at most 1000.
+    factors : 2 to 16 tables of the same `bits`; answers are counted row-major, the last part
+        fastest, at most 1000.
 
     A symbol is a tuple with one report per factor; in JSON a list.
 
@@ -46,6 +54,7 @@ class ProductMechanism:
         if not 2 <= len(self.factors) <= MAX_FACTORS:
             raise invalid(f"a product has 2 to {MAX_FACTORS} factors", "factors")
         for j, factor in enumerate(self.factors):
+            # Equal bits give all probabilities the one denominator that the verifier uses.
             if factor.bits != self.factors[0].bits:
                 raise invalid("every factor is a table, all of the same bits", f"factors[{j}]")
         if self.answers > MAX_SET_ANSWERS:
@@ -58,46 +67,47 @@ class ProductMechanism:
 
     @property
     def denominator(self) -> int:
-        """What the chances of a whole symbol are parts of: 2^bits to the number of factors."""
+        """The common denominator of all probabilities: 2^bits to the number of factors."""
         return 1 << self.bits * len(self.factors)
 
     @property
     def answers(self) -> int:
-        """How many truths there are: the factors' answers multiplied."""
+        """The number of possible answers: the product of the factors' answers."""
         return prod(factor.answers for factor in self.factors)
 
     @property
     def reports(self) -> int:
-        """How many symbols can be sent: the factors' reports multiplied."""
+        """The number of symbols that can be sent: the product of the factors' reports."""
         return prod(factor.reports for factor in self.factors)
 
     @property
     def sends_unchanged(self) -> bool:
-        """Whether every report has one possible truth only: so it is for every factor then."""
+        """True if every report has a single possible truth, that is, in every factor."""
         return all(factor.sends_unchanged for factor in self.factors)
 
     @property
     def guess(self) -> Fraction:
-        """Chance that the best guess from a report is right, all answers being equally likely: every part is."""
+        """Chance of the best guess from a report under a uniform prior: all parts are right."""
         return prod((factor.guess for factor in self.factors), start=Fraction(1))
 
     def parts(self, truth: int) -> tuple[int, ...]:
         """Return the parts of an answer, the last counted fastest."""
-        found = []
+        reversed_parts = []
         for factor in reversed(self.factors):
             truth, part = divmod(truth, factor.answers)
-            found.append(part)
-        return tuple(reversed(found))
+            reversed_parts.append(part)
+        return tuple(reversed(reversed_parts))
 
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> tuple[int, ...]:
-        """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits.
+        """Draw the symbol to send for `truth`.
 
-        The rows are looked up in a list of all answers: to find an answer's parts takes a few nanoseconds more or less
-        from one answer to the next.
+        RandomnessError if the operating system gives no bits. The rows come from a list of all
+        answers, because computing an answer's parts takes a few nanoseconds more or less from one
+        answer to the next.
         """
-        if not self._rows:  # whole at once: other threads see all rows or none
-            known = [factor.thresholds for factor in self.factors]
-            self._rows.append(tuple(product(*([(own, row) for row in own.rows] for own in known))))
+        if not self._rows:  # one append: other threads see all rows or none
+            tables = [factor.thresholds for factor in self.factors]
+            self._rows.append(tuple(product(*([(table, row) for row in table.rows] for table in tables))))
         bits = self.bits
         return tuple([thresholds.passed(draw(bits, randbits), row) for thresholds, row in self._rows[0][truth]])
 
@@ -113,7 +123,10 @@ class ProductMechanism:
         return product(*(range(factor.reports) for factor in self.factors))
 
     def check_symbol(self, value: object, field: str = "y") -> tuple[int, ...]:
-        """Read the JSON form of a symbol; InvalidInput(y_type or symbol_unknown) that never repeats it."""
+        """Read the JSON form of a symbol.
+
+        Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
+        """
         if not isinstance(value, list | tuple) or not all(type(y) is int and y >= 0 for y in value):
             raise InvalidInput(Problem.Y_TYPE, "a symbol of this block is a list of whole numbers", field)
         if len(value) != len(self.factors):
@@ -133,18 +146,21 @@ class ProductMechanism:
 
     def params_json(self) -> dict[str, Any]:
         """Return the parameters as they stand in a document."""
-        return {"bits": self.bits, "factors": [[list(row) for row in f.weights] for f in self.factors]}
+        return {
+            "bits": self.bits,
+            "factors": [[list(row) for row in f.weights] for f in self.factors],
+        }
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> "ProductMechanism":
         """Read the parameters; InvalidInput(weights_invalid), naming the factor and the row."""
-        given = require_keys(data, cls.PARAMS, field)
-        if not isinstance(given["factors"], list) or not 2 <= len(given["factors"]) <= MAX_FACTORS:
+        params = require_keys(data, cls.PARAMS, field)
+        if not isinstance(params["factors"], list) or not 2 <= len(params["factors"]) <= MAX_FACTORS:
             raise invalid(f"a product has 2 to {MAX_FACTORS} factors", "factors")
         factors = []
-        for j, weights in enumerate(given["factors"]):
+        for j, weights in enumerate(params["factors"]):
             try:
-                factors.append(DenseMechanism.from_params({"bits": given["bits"], "weights": weights}))
+                factors.append(DenseMechanism.from_params({"bits": params["bits"], "weights": weights}))
             except InvalidInput as error:
                 where = "bits" if error.field == "bits" else f"factors[{j}].{error.field}"
                 raise invalid(error.detail, where) from None

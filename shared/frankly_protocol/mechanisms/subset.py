@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subset kind: a set of fixed size with the truth in it or not (Ye and Barg 2018; Wang et al. 2016)."""
+"""The subset kind: a set of fixed size with the truth in it or not.
+
+Sources: Ye and Barg 2018; Wang et al. 2016.
+"""
 
 import secrets
 from collections.abc import Iterator
@@ -25,11 +28,12 @@ from frankly_protocol.mechanisms.base import (
 
 @dataclass(frozen=True, slots=True)
 class SubsetMechanism(SetSymbols):
-    """With chance inside/2^bits a uniform set of `size` answers with the truth in it, otherwise one without it.
+    """A uniform set of `size` answers; the truth is in it with chance inside/2^bits.
 
     Parameters
     ----------
-    bits : 4 to 48. answers : 2 to 1000 (a survey's block holds at most 256). size : 1 to answers − 1.
+    bits : 4 to 48. answers : 2 to 1000 (a survey's block holds at most 256). size : 1 to answers −
+        1.
     inside : 0 to 2^bits.
 
     A symbol is the set as a bit mask; in JSON ⌈answers/4⌉ hex digits.
@@ -46,8 +50,10 @@ class SubsetMechanism(SetSymbols):
     answers: int
     size: int
     inside: int
-    # For each answer the others and then itself, as masks under one more bit, so that all are numbers of one length and
-    # adding them tells no answer by its size; all rows at once, as one alone would be a trace of who was asked.
+    # For each answer x, the masks of all other answers, then its own. Every mask has one extra top
+    # bit, so all have the same length and the time to add them does not depend on the answer. All
+    # rows are computed at the first use: a cache of single rows would reveal which answers were
+    # drawn.
     _rows: list[tuple[tuple[int, ...], ...]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,37 +64,42 @@ class SubsetMechanism(SetSymbols):
 
     @property
     def denominator(self) -> int:
-        """2^bits, what `inside` is part of."""
+        """2^bits, the denominator of `inside`."""
         return 1 << self.bits
 
     @property
     def reports(self) -> int:
-        """How many symbols can be sent."""
+        """The number of symbols that can be sent."""
         return comb(self.answers, self.size)
 
     @property
     def sends_unchanged(self) -> bool:
-        """Whether every report has one possible truth only."""
+        """True if every report has a single possible truth."""
         return (self.size, self.inside) in ((1, self.denominator), (self.answers - 1, 0))
 
     @property
     def guess(self) -> Fraction:
-        """Chance that the best guess from a report is right, all answers being equally likely: in the set, or out."""
-        D, others = self.denominator, self.answers - self.size
-        return max(Fraction(self.inside, D * self.size), Fraction(D - self.inside, D * others))
+        """Chance that the best guess from a report is right, under a uniform prior.
+
+        The best guess is an answer in the set, or one outside it.
+        """
+        D, outside_size = self.denominator, self.answers - self.size
+        return max(Fraction(self.inside, D * self.size), Fraction(D - self.inside, D * outside_size))
 
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
-        """Draw the symbol to send for `truth`; RandomnessError if the operating system gives no bits.
+        """Draw the symbol to send for `truth`.
 
-        `size` of the other answers are drawn without replacement (Fisher and Yates), each uniform by rejection; if the
-        truth is to be inside, it takes the place of the last. The work depends on the random bits, not on the truth:
-        it is done on places 0 … answers − 2, whose answers are looked up at the end.
+        RandomnessError if the operating system gives no bits. `size` of the other answers are drawn
+        without replacement (Fisher and Yates), each uniform by rejection; if the truth is to be
+        inside, it takes the place of the last. The work depends on the random bits, not on the
+        truth: it is done on places 0 … answers − 2, whose answers are looked up at the end.
         """
-        if not self._rows:  # whole at once: other threads see all rows or none
+        if not self._rows:  # one append: other threads see all rows or none
             masks = [1 << self.answers | 1 << x for x in range(self.answers)]
             self._rows.append(tuple(tuple(masks[:x] + masks[x + 1 :] + [masks[x]]) for x in range(self.answers)))
         last = self.answers - 1
         inside = draw(self.bits, randbits) < self.inside
+        # Places instead of answers: the same steps run whichever answer is true.
         places = list(range(last))
         for i in range(self.size):
             j = i + draw_below(last - i, randbits)
@@ -110,7 +121,10 @@ class SubsetMechanism(SetSymbols):
         return (sum(1 << x for x in chosen) for chosen in combinations(range(self.answers), self.size))
 
     def check_symbol(self, value: object, field: str = "y") -> int:
-        """Read the JSON form of a symbol; InvalidInput(y_type or symbol_unknown) that never repeats it."""
+        """Read the JSON form of a symbol.
+
+        Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
+        """
         mask = mask_of(value, self.answers, field)
         if mask.bit_count() != self.size:
             raise unknown(f"a symbol of this block is a set of {self.size} answers", field)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chain of keys: every version, proven from version 1 to the newest (the rules of TUF; docs/protocol.md §3)."""
+"""The chain of keys, proven from version 1 to the newest (TUF rules; docs/protocol.md §3)."""
 
 import base64
 import binascii
@@ -11,7 +11,13 @@ from itertools import pairwise
 
 from frankly_protocol.canonical import MAX_BYTES, digest, parse_json
 from frankly_protocol.envelope import KEYS_TYPE, Envelope
-from frankly_protocol.errors import DocumentRejected, Equivocation, InvalidInput, KeyChainError, RollbackDetected
+from frankly_protocol.errors import (
+    DocumentRejected,
+    Equivocation,
+    InvalidInput,
+    KeyChainError,
+    RollbackDetected,
+)
 from frankly_protocol.trust.keys import KeysDocument, SignedKeys
 
 MAX_VERSIONS = 1024
@@ -20,14 +26,20 @@ MAX_CHAIN_BYTES = MAX_BYTES
 
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
-    """A keys envelope, and the chain it belongs to: the digest of its first version's payload, None if unproven."""
+    """A keys envelope and its chain.
+
+    chain : digest of the payload of the chain's version 1, None if unproven.
+    """
 
     envelope: bytes
     chain: str | None
 
     @classmethod
     def shipped(cls, envelope: bytes) -> "KnownKeys":
-        """Return the keys an app ships; version 1 names its chain itself, a later one must be found in the server's."""
+        """Return the keys an app ships.
+
+        Version 1 names its chain itself, a later one must be found in the server's.
+        """
         signed = SignedKeys.read(envelope)
         return cls(envelope, digest(signed.envelope.payload) if signed.keys.version == 1 else None)
 
@@ -36,8 +48,8 @@ class KnownKeys:
 class Proven:
     """A whole chain of keys.
 
-    keys : the newest ones. newest : their envelope. payloads : those of all versions. first_root : the chain's name,
-    the digest of version 1.
+    keys : the newest ones. newest : their envelope. payloads : those of all versions. first_root :
+    the chain's name, the digest of version 1.
     """
 
     keys: KeysDocument
@@ -48,12 +60,13 @@ class Proven:
     def require_contains(self, known: KnownKeys) -> None:
         """(K6) Raise unless the keys known are one of the versions.
 
-        Raises KeyChainError for keys of another chain, RollbackDetected if the chain ends before them, Equivocation if
-        it has another document in their place.
+        Raises KeyChainError for keys of another chain, RollbackDetected if the chain ends before
+        them, Equivocation if it has another document in their place.
         """
         if known.chain not in (None, self.first_root):
-            words = "these keys do not descend from those known here: another server answers, or it has begun anew"
-            raise KeyChainError(words, "chain")
+            detail = "these keys do not descend from those known here: another server answers, or it has begun anew"
+            raise KeyChainError(detail, "chain")
+        # Payloads are compared, not envelopes: signatures are no part of a version.
         payload = Envelope.from_bytes(known.envelope, KEYS_TYPE).payload
         version = KeysDocument.parse(payload).version
         if version > len(self.payloads):
@@ -65,20 +78,23 @@ class Proven:
 def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) -> Proven:
     """Return the newest keys of a chain, which must be usable at `now`, with the name of the chain.
 
-    chain : the envelopes of all versions, oldest first. known : the keys accepted last, or shipped; None on first use.
+    chain : the envelopes of all versions, oldest first. known : the keys accepted last, or shipped;
+        None on first use.
 
-    The name cannot be claimed: (K1) to (K4) hold for every step from version 1 on, so a server without a root key of a
-    chain can only repeat it. (K5) It begins with version 1 and has at most 1,024 versions; (K6) the keys known are one
-    of them; (K7) only the last one must not have expired: an expired version before it is a step and nothing else.
+    The name cannot be claimed: (K1) to (K4) hold for every step from version 1 on, so a server
+    without a root key of a chain can only repeat it. (K5) It begins with version 1 and has at most
+    1,024 versions; (K6) the keys known are one of them; (K7) only the last one must not have
+    expired: an expired version before it is a step and nothing else.
 
-    Raises KeyChainError, RollbackDetected, Equivocation, ClockError, or DocumentRejected for anything malformed or
-    badly signed.
+    Raises KeyChainError, RollbackDetected, Equivocation, ClockError, or DocumentRejected for
+    anything malformed or badly signed.
     """
     if not 1 <= len(chain) <= MAX_VERSIONS:  # (K5)
         raise KeyChainError(f"a chain of keys has 1 to {MAX_VERSIONS:,} versions", "chain")
     versions = [SignedKeys.read(data) for data in chain]
     if versions[0].keys.version != 1:  # (K5)
         raise KeyChainError("a whole chain of keys begins with version 1", "chain")
+    # (K3) (K4) for every step: a skipped version could hide a change of the root.
     for before, after in pairwise(versions):
         after.require_follows(before.keys)
     keys = versions[-1].keys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.keys/2`: the offline root's list of publisher, log and witness keys (DESIGN §4; docs/protocol.md §3).
+"""`frankly.keys/2`: the offline root's list of publisher, log and witness keys (DESIGN §4.
 
-A new version counts only if it is the next one and both the old and the new root thresholds signed it; the chain of all
-versions is in `chain.py`.
+Docs/protocol.md §3). A new version counts only if it is the next one and both the old and the new
+root thresholds signed it; the chain of all versions is in `chain.py`.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ from frankly_protocol.trust.notes import LOG, WITNESS, NoteKey, is_name
 
 TYPE = "frankly.keys/2"
 MAX_VALIDITY: Final = timedelta(days=400)
-"""Longest time from issued to expires: for so long a device may be kept from newer keys without noticing."""
+"""Longest time from issued to expires: for so long a device may be kept from newer keys without
+noticing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class NamedKey:
-    """A log's key under its origin, or a witness' key under its name; `kind` says which (LOG or WITNESS)."""
+    """A log's key under its origin, or a witness' key under its name.
+
+    `kind` says which (LOG or WITNESS).
+    """
 
     name: str
     public: PublicKey
@@ -103,8 +107,9 @@ class LogRole:
 class KeysDocument:
     """One version of the keys.
 
-    root : signs the next version. publisher : signs survey documents. log : the transparency log with its witnesses,
-    None if there is none. Signing logs and watching them are for keys that do nothing else.
+    root : signs the next version. publisher : signs survey documents. log : the transparency log
+    with its witnesses, None if there is none. Signing logs and watching them are for keys that do
+    nothing else.
     """
 
     version: int
@@ -119,6 +124,7 @@ class KeysDocument:
             raise schema.reject("keys expire after they were issued", "expires")
         if self.expires - self.issued > MAX_VALIDITY:
             raise schema.reject(f"keys are valid for at most {MAX_VALIDITY.days} days", "expires")
+        # Separate keys: a stolen log or witness key must not be able to sign surveys or keys.
         if self.log is not None:
             named = {key.public.key_id for key in (self.log.log, *self.log.witnesses)}
             if named & {key.key_id for key in (*self.root.keys, *self.publisher.keys)}:
@@ -175,7 +181,8 @@ class SignedKeys:
     def read(cls, data: bytes) -> "SignedKeys":
         """Read a version from the bytes of its envelope.
 
-        (K1) size, envelope, schema; (K2) signed by the threshold of its own root. Raises DocumentRejected.
+        (K1) size, envelope, schema; (K2) signed by the threshold of its own root. Raises
+        DocumentRejected.
         """
         envelope = Envelope.from_bytes(data, KEYS_TYPE)
         keys = KeysDocument.parse(envelope.payload)  # (K1)
@@ -188,8 +195,8 @@ class SignedKeys:
         (K3) its version is one more; (K4) signed by the threshold of the previous root.
         """
         if self.keys.version != previous.version + 1:  # (K3)
-            words = f"version {self.keys.version} does not follow version {previous.version}"
-            raise KeyChainError(words, "version")
+            detail = f"version {self.keys.version} does not follow version {previous.version}"
+            raise KeyChainError(detail, "version")
         if self.keys.root == previous.root:
             return  # (K2) has shown it
         try:
@@ -199,7 +206,7 @@ class SignedKeys:
 
 
 def accept_keys(data: bytes, now: datetime) -> KeysDocument:
-    """Return the keys in the envelope `data` if they satisfy their own root and may be used at `now`.
+    """Return the keys in `data` if their own root signed them and `now` is in their window.
 
     Raises ClockError, or DocumentRejected for anything malformed or badly signed.
     """
@@ -220,9 +227,13 @@ def _key(value: Any, field: str) -> PublicKey:
     if data["scheme"] != "ed25519":
         raise UnsupportedDocument("only ed25519 keys are known: update the app", field + ".scheme")
     public = data["public"]
+    # bytes.fromhex also accepts spaces and capitals; only one spelling of a key is allowed.
     if not isinstance(public, str) or len(public) != 64 or public.strip("0123456789abcdef"):
         raise schema.reject("expected 64 lower-case hex digits", field + ".public")
     key = PublicKey(bytes.fromhex(public))
     if not key.is_sound:
-        raise schema.reject("this is no Ed25519 key that only its owner can sign for; make another", field + ".public")
+        raise schema.reject(
+            "this is no Ed25519 key that only its owner can sign for; make another",
+            field + ".public",
+        )
     return key

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFC 6962 hash trees: hashing, proving and verifying, without any input or output (docs/protocol.md §9).
+"""RFC 6962 hash trees: hashing, proving and verifying, without IO (docs/protocol.md §9).
 
-A leaf is SHA-256(0x00 ‖ entry), a node SHA-256(0x01 ‖ left ‖ right), the root of nothing SHA-256 of nothing. A tree of
-n > 1 leaves has its left part of k leaves, k the largest power of two below n.
+A leaf is SHA-256(0x00 ‖ entry), a node SHA-256(0x01 ‖ left ‖ right), the root of nothing SHA-256 of
+nothing. A tree of n > 1 leaves has its left part of k leaves, k the largest power of two below n.
 """
 
 import hashlib
@@ -32,9 +32,10 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class Tree:
-    """An append-only tree over leaf hashes; hashes of complete subtrees are computed once and kept.
+    """An append-only tree over leaf hashes.
 
-    Its roots and proofs are those of RFC 6962 §2.1. Appending is not safe while another thread reads.
+    Hashes of complete subtrees are computed once and cached. Its roots and proofs are those of RFC
+    6962 §2.1. Appending is not safe while another thread reads.
     """
 
     def __init__(self, leaves: Sequence[bytes] = ()) -> None:
@@ -44,7 +45,7 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         return len(self._levels[0])
 
     def leaves(self, size: int) -> list[bytes]:
@@ -53,25 +54,29 @@ class Tree:
 
     def append(self, leaf: bytes) -> None:
         """Add a leaf hash at the end, and every complete subtree that it completes."""
-        level, found = 0, leaf
+        level, node = 0, leaf
         while True:
             if level == len(self._levels):
                 self._levels.append([])
             row = self._levels[level]
-            row.append(found)
+            row.append(node)
+            # A node without a right sibling yet: its parent is not complete.
             if len(row) % 2:
                 return
-            found = node_hash(row[-2], row[-1])
+            node = node_hash(row[-2], row[-1])
             level += 1
 
     def root(self, size: int | None = None) -> bytes:
-        """Return the root of the first `size` leaves (default: all); LogError if there are not so many."""
-        size = self._known(self.size if size is None else size)
+        """Return the root of the first `size` leaves (default: all).
+
+        Raises LogError if there are not so many.
+        """
+        size = self._require_size(self.size if size is None else size)
         return self._span(0, size) if size else EMPTY_ROOT
 
     def inclusion(self, index: int, size: int) -> list[bytes]:
-        """Return the path from leaf `index` to the root of the first `size` leaves, the leaf's sibling first."""
-        if not 0 <= index < self._known(size):
+        """Return the path from leaf `index` to the root of `size` leaves, sibling first."""
+        if not 0 <= index < self._require_size(size):
             raise LogError("the tree of this size has no such leaf", "index")
         path, start, end = [], 0, size
         while end - start > 1:
@@ -85,12 +90,15 @@ class Tree:
         return path[::-1]
 
     def consistency(self, old: int, new: int) -> list[bytes]:
-        """Return the proof that the first `old` leaves are a beginning of the first `new`; empty if old is 0 or new."""
-        if not 0 <= old <= self._known(new):
+        """Return the proof that the first `old` leaves are a beginning of the first `new`.
+
+        The proof is empty if old is 0 or new.
+        """
+        if not 0 <= old <= self._require_size(new):
             raise LogError("a tree only grows: the old size lies between 0 and the new one", "old")
         if old in (0, new):
             return []
-        proof, start, end, whole = [], 0, new, True
+        proof, start, end, is_at_left_edge = [], 0, new, True
         while old != end:
             middle = start + _split(end - start)
             if old <= middle:
@@ -98,16 +106,19 @@ class Tree:
                 end = middle
             else:
                 proof.append(self._span(start, middle))
-                start, whole = middle, False
-        return ([] if whole else [self._span(start, end)]) + proof[::-1]
+                start, is_at_left_edge = middle, False
+        return ([] if is_at_left_edge else [self._span(start, end)]) + proof[::-1]
 
-    def _known(self, size: int) -> int:
+    def _require_size(self, size: int) -> int:
         if not 0 <= size <= self.size:
             raise LogError(f"the tree has {self.size} leaves", "size")
         return size
 
     def _span(self, start: int, end: int) -> bytes:
-        """Return the root over leaves start … end−1; start is a multiple of a power of two not below the width."""
+        """Return the root over leaves start … end−1.
+
+        Start is a multiple of a power of two not below the width.
+        """
         width = end - start
         if width & (width - 1) == 0:
             level = width.bit_length() - 1
@@ -117,35 +128,39 @@ class Tree:
 
 
 def require_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> None:
-    """Raise LogError unless `path` leads from leaf hash `leaf` at `index` to the `root` of `size` leaves.
+    """Raise LogError unless `path` leads from `leaf` at `index` to the `root` of `size` leaves.
 
-    The walk reads the bits of the index: at each level the sibling is on the left if the node is a right child or the
-    last of its row. Source: RFC 6962 §2.1.1; the loop is that of RFC 9162 §2.1.3.2.
+    The walk reads the bits of the index: at each level the sibling is on the left if the node is a
+    right child or the last of its row. Source: RFC 6962 §2.1.1; the loop is that of RFC 9162
+    §2.1.3.2.
     """
     if not 0 <= index < size <= MAX_SIZE:
         raise LogError("the index lies beyond the tree", "index")
-    node, last, found = index, size - 1, leaf
+    node, last, computed = index, size - 1, leaf
     for sibling in _hashes(path):
         if last == 0:
             raise LogError("the path is too long for the tree", "proof")
         if node & 1 or node == last:
-            found = node_hash(sibling, found)
+            computed = node_hash(sibling, computed)
             while not node & 1 and node:
                 node, last = node >> 1, last >> 1
         else:
-            found = node_hash(found, sibling)
+            computed = node_hash(computed, sibling)
         node, last = node >> 1, last >> 1
     if last != 0:
         raise LogError("the path is too short for the tree", "proof")
-    if found != root:
-        raise LogError("the path does not lead to the checkpoint's root: the document is not in this log", "proof")
+    if computed != root:
+        raise LogError(
+            "the path does not lead to the checkpoint's root: the document is not in this log",
+            "proof",
+        )
 
 
 def require_consistency(old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]) -> None:
-    """Raise LogError unless `proof` shows that the tree of `old` leaves is a beginning of that of `new` leaves.
+    """Raise LogError unless `proof` shows that the tree of size `new` extends that of `old`.
 
-    An empty old tree is a beginning of every tree; trees of one size are the same tree. Source: RFC 6962 §2.1.2; the
-    loop is that of RFC 9162 §2.1.4.2.
+    An empty old tree is a beginning of every tree; trees of one size are the same tree. Source: RFC
+    6962 §2.1.2; the loop is that of RFC 9162 §2.1.4.2.
     """
     if not 0 <= old <= new <= MAX_SIZE:
         raise LogError("a log only grows: the old size lies between 0 and the new one", "size")
@@ -156,6 +171,7 @@ def require_consistency(old: int, old_root: bytes, new: int, new_root: bytes, pr
             raise LogError("two trees of one size have different roots: the log has forked", "root")
         return
     path = _hashes(proof)
+    # RFC 9162 omits the old root from the path where it is a complete subtree of the new tree.
     if old & (old - 1) == 0:
         path = [old_root, *path]
     if not path:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed notes and checkpoints in the texts of C2SP (signed-note, tlog-checkpoint, tlog-cosignature); see protocol §9.
+"""Signed notes and checkpoints of C2SP; see protocol §9.
 
-A note is a text, an empty line, and lines `— name base64(4-byte key id ‖ signature)`. A log signs the text itself
-(type 1); a witness signs the text with the time at which it saw no longer consistent tree (type 4).
+Formats: signed-note, tlog-checkpoint, tlog-cosignature.
+
+A note is a text, an empty line, and lines `— name base64(4-byte key id ‖ signature)`. A log signs
+the text itself (type 1); a witness signs the text with the time at which it saw no longer
+consistent tree (type 4).
 """
 
 import base64
@@ -35,7 +38,7 @@ class NoteKey:
 
     @property
     def hint(self) -> bytes:
-        """The 4 bytes that a signature line begins with: they pick the key to try, and prove nothing."""
+        """The first 4 bytes of a signature line: they select the key to try, and prove nothing."""
         named = self.name.encode() + b"\n" + bytes([self.kind]) + self.public.raw
         return hashlib.sha256(named).digest()[:4]
 
@@ -55,11 +58,11 @@ class NoteSignature:
     @classmethod
     def from_line(cls, line: str) -> "NoteSignature":
         """Read a line; raises LogError."""
-        found = _LINE.fullmatch(line)
-        raw = from_base64(found.group(2), "signature") if found else b""
-        if found is None or len(raw) < 5:
+        match = _LINE.fullmatch(line)
+        raw = from_base64(match.group(2), "signature") if match else b""
+        if match is None or len(raw) < 5:
             raise LogError("a signature line reads: — name base64", "signature")
-        return cls(found.group(1), raw[:4], raw[4:])
+        return cls(match.group(1), raw[:4], raw[4:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,10 @@ class Checkpoint:
 
     @classmethod
     def from_text(cls, text: bytes) -> "Checkpoint":
-        """Read exactly three lines; extension lines are refused, since nobody can audit them. Raises LogError."""
+        """Read exactly three lines; extension lines are refused, as no monitor could audit them.
+
+        Raises LogError.
+        """
         lines = text.decode("utf-8").split("\n")
         if len(lines) != 4 or lines[3] or not is_name(lines[0]):
             raise LogError("a checkpoint has three lines: origin, size, root", "checkpoint")
@@ -90,7 +96,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """A checkpoint with the signatures it came with; nothing counts before `require_log` and `require_witnesses`."""
+    """A checkpoint and its signatures, unverified before `require_log` and `seen_at`."""
 
     checkpoint: Checkpoint
     signatures: tuple[NoteSignature, ...]
@@ -98,6 +104,7 @@ class SignedCheckpoint:
     @classmethod
     def from_bytes(cls, data: bytes) -> "SignedCheckpoint":
         """Read a note; raises LogError for anything that is not exactly one."""
+        # Checked before decoding, so that a server cannot make the device work on a huge note.
         if len(data) > MAX_NOTE_BYTES:
             raise LogError(f"a checkpoint has at most {MAX_NOTE_BYTES} bytes", "checkpoint")
         try:
@@ -110,8 +117,8 @@ class SignedCheckpoint:
         lines = signed[:-1].split("\n")
         if len(lines) > MAX_SIGNATURES:
             raise LogError(f"a checkpoint has at most {MAX_SIGNATURES} signatures", "signature")
-        found = tuple(NoteSignature.from_line(line) for line in lines)
-        return cls(Checkpoint.from_text(f"{text}\n".encode()), found)
+        signatures = tuple(NoteSignature.from_line(line) for line in lines)
+        return cls(Checkpoint.from_text(f"{text}\n".encode()), signatures)
 
     def to_bytes(self) -> bytes:
         """Return the note."""
@@ -126,21 +133,27 @@ class SignedCheckpoint:
             raise LogError("the log's key did not sign this checkpoint", "signature")
 
     def seen_at(self, key: NoteKey) -> datetime | None:
-        """Return when a witness last says it saw this head, None if it does not; LogError for a false signature."""
+        """Return when a witness last says it saw this head, None if it does not.
+
+        Raises LogError for a false signature.
+        """
         times = [int.from_bytes(signature.value[:8], "big") for signature in self._valid(key)]
         return datetime.fromtimestamp(max(times), UTC) if times else None
 
     def _valid(self, key: NoteKey) -> list[NoteSignature]:
-        """Return the signatures of a known key; one that does not verify spoils the note (signed-note)."""
+        """Return the signatures of a known key.
+
+        One that does not verify spoils the note (signed-note).
+        """
         text = self.checkpoint.text()
-        found = [s for s in self.signatures if s.name == key.name and s.hint == key.hint]
-        for signature in found:
+        signatures = [s for s in self.signatures if s.name == key.name and s.hint == key.hint]
+        for signature in signatures:
             value, message = signature.value, text
             if key.kind == WITNESS:
                 value, message = signature.value[8:], _cosigned(_time(signature.value[:8]), text)
             if not key.public.verifies(value, message):
                 raise LogError(f"a signature of {key.name} is false", "signature")
-        return found
+        return signatures
 
 
 def sign_checkpoint(checkpoint: Checkpoint, key: SigningKey) -> NoteSignature:
@@ -150,7 +163,10 @@ def sign_checkpoint(checkpoint: Checkpoint, key: SigningKey) -> NoteSignature:
 
 
 def cosign(checkpoint: Checkpoint, name: str, key: SigningKey, at: datetime) -> NoteSignature:
-    """Return a witness' statement: at this time, the largest consistent tree it has seen of the log has this root."""
+    """Return a witness' cosignature.
+
+    It states that, at this time, the largest consistent tree seen of the log has this root.
+    """
     named = NoteKey(name, key.public, WITNESS)
     seconds = int(at.timestamp())
     signature = key.sign(_cosigned(seconds, checkpoint.text()))
@@ -158,7 +174,10 @@ def cosign(checkpoint: Checkpoint, name: str, key: SigningKey, at: datetime) -> 
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text can name a log or a witness: no spaces, no plus, no control characters, 1 to 255 long."""
+    """Return True if a text can name a log or a witness.
+
+    A name has 1 to 255 characters, without spaces, plus signs and control characters.
+    """
     return _NAME.fullmatch(text) is not None
 
 
@@ -173,6 +192,7 @@ def from_base64(text: str, field: str) -> bytes:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
         data = None
+    # b64decode ignores surplus bits of the last digit, so one value would have several spellings.
     if data is None or to_base64(data) != text:
         raise LogError("expected base64 text", field)
     return data
@@ -180,10 +200,10 @@ def from_base64(text: str, field: str) -> bytes:
 
 def hash_lines(lines: Sequence[str]) -> list[bytes]:
     """Read hashes, one line each; raises LogError."""
-    found = [from_base64(line, "proof") for line in lines]
-    if any(len(entry) != HASH_BYTES for entry in found):
+    hashes = [from_base64(line, "proof") for line in lines]
+    if any(len(entry) != HASH_BYTES for entry in hashes):
         raise LogError("a proof has one hash of 32 bytes a line", "proof")
-    return found
+    return hashes
 
 
 def _cosigned(seconds: int, text: bytes) -> bytes:
@@ -192,6 +212,6 @@ def _cosigned(seconds: int, text: bytes) -> bytes:
 
 def _time(raw: bytes) -> int:
     seconds = int.from_bytes(raw, "big")
-    if len(raw) != 8 or seconds >= 2**35:  # the year 3058; what is further out no clock here can show
+    if len(raw) != 8 or seconds >= 2**35:  # the year 3058; 8 bytes reach further than datetime
         raise LogError("a witness signs a time of 8 bytes", "signature")
     return seconds

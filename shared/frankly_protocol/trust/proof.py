@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof that a document is in a log that witnesses watch (C2SP tlog-proof); verified without network (protocol §9)."""
+"""Proof that a document is in a witnessed log (C2SP tlog-proof), verified offline (protocol §9)."""
 
 import re
 from dataclasses import dataclass
@@ -10,18 +10,24 @@ from frankly_protocol.documents import CLOCK_SKEW
 from frankly_protocol.errors import LogError
 from frankly_protocol.trust.keys import LogRole
 from frankly_protocol.trust.merkle import MAX_PROOF, MAX_SIZE, document_leaf, require_inclusion
-from frankly_protocol.trust.notes import MAX_NOTE_BYTES, Checkpoint, SignedCheckpoint, hash_lines, to_base64
+from frankly_protocol.trust.notes import (
+    MAX_NOTE_BYTES,
+    Checkpoint,
+    SignedCheckpoint,
+    hash_lines,
+    to_base64,
+)
 
 HEADER = "c2sp.org/tlog-proof@v1"
 MAX_PROOF_BYTES = MAX_NOTE_BYTES + 8 * 2**10
 CHECKPOINT_AGE = timedelta(days=30)
-"""How old a witness' word may be: it bounds how long a device can be kept from seeing that a log has moved on."""
+"""Maximum age of a cosignature: bounds how long an old head of the log can be passed off as new."""
 _INDEX = re.compile(r"index (0|[1-9][0-9]{0,15})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LogProof:
-    """Where an entry stands, the path from it to the root, and the checkpoint that has this root."""
+    """Inclusion proof: an entry's index, its path to the root, and the signed checkpoint."""
 
     index: int
     path: tuple[bytes, ...]
@@ -29,7 +35,10 @@ class LogProof:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "LogProof":
-        """Read a proof; raises LogError. Extra data is refused: nothing signs it, and nothing here needs it."""
+        """Read a proof; raises LogError.
+
+        Extra data is refused: nothing signs it, and nothing here needs it.
+        """
         if len(data) > MAX_PROOF_BYTES:
             raise LogError(f"a proof has at most {MAX_PROOF_BYTES} bytes", "proof")
         head, gap, note = data.partition(b"\n\n")
@@ -50,29 +59,30 @@ class LogProof:
         return "\n".join(lines).encode() + b"\n\n" + self.signed.to_bytes()
 
     def require(self, digest: str, role: LogRole, now: datetime) -> Checkpoint:
-        """Return the checkpoint if the document `digest` is in it, the log signed it and enough witnesses saw it.
+        """Return the checkpoint if it contains the document `digest` and is sufficiently signed.
 
         Steps (8.1) to (8.3). Raises LogError.
         """
         require_watched(self.signed, role, now)  # (8.1) (8.2)
-        found = self.signed.checkpoint
-        require_inclusion(document_leaf(digest), self.index, found.size, self.path, found.root)  # (8.3)
-        return found
+        checkpoint = self.signed.checkpoint
+        size, root = checkpoint.size, checkpoint.root
+        require_inclusion(document_leaf(digest), self.index, size, self.path, root)  # (8.3)
+        return checkpoint
 
 
 def require_watched(signed: SignedCheckpoint, role: LogRole, now: datetime) -> None:
-    """Raise LogError unless the log signed the checkpoint and a threshold of distinct witnesses saw it lately.
+    """Raise LogError unless the log and a threshold of distinct witnesses signed it lately.
 
-    (8.1) the origin is the log's and its key signed; (8.2) at least the threshold of witness keys cosigned, at a time
-    not more than 30 days back, nor ahead of this clock by more than its skew.
+    (8.1) the origin is the log's and its key signed; (8.2) at least the threshold of witness keys
+    cosigned, at a time not more than 30 days back, nor ahead of this clock by more than its skew.
     """
     if not role.witnesses:
         raise LogError("no witness watches this log, so nobody may rely on it", "witnesses")
     signed.require_log(role.log.note_key)
-    seen = [signed.seen_at(witness.note_key) for witness in role.witnesses]
-    fresh = [at for at in seen if at is not None and now - CHECKPOINT_AGE <= at <= now + CLOCK_SKEW]
+    times = [signed.seen_at(witness.note_key) for witness in role.witnesses]
+    fresh = [at for at in times if at is not None and now - CHECKPOINT_AGE <= at <= now + CLOCK_SKEW]
     if len(fresh) < role.threshold:
-        latest = max((at for at in seen if at is not None), default=None)
+        latest = max((at for at in times if at is not None), default=None)
         last = f"; the last word is of {format_time(latest)}, this clock says {format_time(now)}" if latest else ""
         raise LogError(f"{len(fresh)} of the {role.threshold} witnesses needed have seen this checkpoint lately{last}",
                        "witnesses")  # fmt: skip

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redeeming tokens: one report each, bound to a survey (docs/protocol.md §10).
+"""Redemption of tokens: one report each, bound to a survey (docs/protocol.md §10).
 
-An invite is 32 random bytes that the survey's operator hands out. A token of an outside issuer is a blind RSA signature
-(RFC 9474, RSABSSA-SHA384-PSS-Randomized): 32 random bytes chosen in blinding, a nonce of 32 bytes, and the signature
-over both and the survey. When it is redeemed it is an ordinary RSASSA-PSS signature; nothing ties it to its issuing.
+An invite is 32 random bytes that the survey's operator hands out. A token of an outside issuer is a
+blind RSA signature (RFC 9474, RSABSSA-SHA384-PSS-Randomized): 32 random bytes chosen in blinding, a
+nonce of 32 bytes, and the signature over both and the survey. When it is redeemed it is an ordinary
+RSASSA-PSS signature; nothing ties it to its issuing.
 """
 
 import base64
@@ -25,10 +26,13 @@ _SALT = 48  # as long as SHA-384's output
 
 
 class TokenVerifier(Protocol):
-    """Judges the form and signature of tokens of one survey; whether one has been spent is for the store to say."""
+    """Checks the form and signature of one survey's tokens; the store records which are spent."""
 
     def spend_hash(self, survey: str, token: str) -> str:
-        """Return the 64 hex digits under which a token is marked as spent; raises InvalidInput(token_invalid)."""
+        """Return the 64 hex digits under which a token is marked as spent.
+
+        Raises InvalidInput(token_invalid).
+        """
         ...
 
 
@@ -52,7 +56,8 @@ class RsaPssVerifier:
     """
 
     def __init__(self, key: str) -> None:
-        # RSA is loaded by who meets such a token: it takes longer than the rest of cryptography that devices need.
+        # Imported here because loading RSA takes longer than all else that devices need of
+        # cryptography.
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
         from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
 
@@ -62,18 +67,21 @@ class RsaPssVerifier:
             public = None
         if not isinstance(public, RSAPublicKey) or not KEY_BITS[0] <= public.key_size <= KEY_BITS[1]:
             raise InvalidInput(
-                Problem.TOKEN_INVALID, "the issuer's key must be RSA with 2048 to 4096 bits", "token.key"
+                Problem.TOKEN_INVALID,
+                "the issuer's key must be RSA with 2048 to 4096 bits",
+                "token.key",
             )
         self._public = public
 
     def spend_hash(self, survey: str, token: str) -> str:
-        """Return SHA-256 of what was signed: another signature of the same message is the same token."""
+        """Return SHA-256 of the signed message, so that every signature of it is the same token."""
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415  as above
         from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415
 
         raw = _decoded(token)
         if len(raw) != PREFIX_BYTES + NONCE_BYTES + self._public.key_size // 8:
             raise _invalid()
+        # RFC 9474 (Randomized): the random prefix is part of the signed message.
         prefix, nonce = raw[:PREFIX_BYTES], raw[PREFIX_BYTES : PREFIX_BYTES + NONCE_BYTES]
         message = prefix + token_message(survey, nonce)
         pss = padding.PSS(padding.MGF1(hashes.SHA384()), _SALT)
@@ -85,7 +93,7 @@ class RsaPssVerifier:
 
 
 def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str | None:
-    """Return the hash under which a report's token is spent, None if the survey's rule asks for none.
+    """Return the hash under which a report's token is spent, None if the survey has no token rule.
 
     Raises InvalidInput(token_invalid) for a token that is missing, surplus or false.
     """
@@ -99,12 +107,12 @@ def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str |
 
 
 def token_verifier(rule: TokenRule) -> TokenVerifier:
-    """Return what judges the tokens of a rule; raises InvalidInput(token_invalid) for a key that cannot be used."""
+    """Return the verifier for a rule; raises InvalidInput(token_invalid) for an unusable key."""
     return InviteVerifier() if rule.key is None else RsaPssVerifier(rule.key)
 
 
 def token_message(survey: str, nonce: bytes) -> bytes:
-    """Return the message that is blinded and signed: a fixed context, the survey's id and the nonce."""
+    """Return the message to blind and sign: a fixed context, the survey's id and the nonce."""
     return _CONTEXT + bytes.fromhex(survey) + nonce
 
 
@@ -119,11 +127,12 @@ def _decoded(text: str) -> bytes:
         raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error, ValueError):
         raise _invalid() from None
+    # b64decode ignores surplus bits of the last digit: a second spelling must not be a new token.
     if encode_token(raw) != text:
         raise _invalid()
     return raw
 
 
 def _invalid() -> InvalidInput:
-    """Return one error for every fault: which part of a guess was right is nobody's business."""
+    """Return the same error for every fault, so that guesses reveal nothing."""
     return InvalidInput(Problem.TOKEN_INVALID, "the token does not open this survey; use yours", "token")

@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 def run(name: str, text: str, device: Device, sdk: str = "src") -> tuple[int, str]:
     """Exit code, with those of frankly_sdk.conformance, and what to say."""
     try:
-        told = in_browser(name, python._given(name, text), device, sdk)
+        told = in_browser(name, python._read_request(name, text), device, sdk)
     except FranklyError as error:
         told = {"failed": type(error).__name__, "code": error.code, "detail": error.detail, "field": error.field}
     failed = told.get("failed")

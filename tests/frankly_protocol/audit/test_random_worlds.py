@@ -212,8 +212,8 @@ FAULTS: list[tuple[str, Any, set[str]]] = [
     ("_least", _every_promise_counts, {"odds", "lift level"}),
     ("_least", _no_delta, {"odds", "lift level"}),
     ("_bounds", _least_of_all_priors, {"odds", "lift level"}),
-    ("_told_by_strata", lambda _: (Fraction(1), Fraction(1)), {"strata_lift", "strata_odds"}),
-    ("_told_by_strata", lambda promises, true=report._told_by_strata: (true(promises)[0],) * 2, {"strata_odds"}),
+    ("_strata_bounds", lambda _: (Fraction(1), Fraction(1)), {"strata_lift", "strata_odds"}),
+    ("_strata_bounds", lambda promises, true=report._strata_bounds: (true(promises)[0],) * 2, {"strata_odds"}),
 ]
 IDS = "strata-ignored odds-are-lift two-promises no-delta least-prior strata-tell-nothing strata-odds-are-lift".split()
 
