@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How migrations run: one transaction each, one runner at a time; others wait for it, and for no other lock for long.
+"""Migration runner: one transaction per migration, one runner at a time, short lock timeouts.
 
 The connection comes from `frankly_server.store.migrate`; a developer's `alembic -c migrations/alembic.ini …` opens the
 database that FRANKLY_DATABASE_URL names.
