@@ -15,7 +15,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _WIDE = 1000
-"""Columns where nobody looks at them: nothing is cut short in a file or a pipe."""
+"""Width in columns of output to a file or a pipe, so that no line is cut."""
 
 
 def json_option(command: Command) -> Command:

@@ -99,7 +99,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except FranklyError as error:
-        exits.tell(error, as_json=as_json)
+        exits.write_error(error, as_json=as_json)
         return exits.exit_code(error)
     except click.ClickException as error:
         return _usage(error, as_json)
@@ -111,14 +111,14 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
     except Exception as error:  # noqa: BLE001 - no traceback ever reaches a terminal
-        exits.tell(_fault(error), as_json=as_json)
+        exits.write_error(_fault(error), as_json=as_json)
         return exits.FAULT
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
     """Show click's own words about a wrong command line."""
     if as_json:
-        exits.tell(InvalidInput(Problem.USAGE, error.format_message()), as_json=True)
+        exits.write_error(InvalidInput(Problem.USAGE, error.format_message()), as_json=True)
     else:
         error.show()
     return exits.USAGE

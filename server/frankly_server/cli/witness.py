@@ -58,7 +58,7 @@ def witness(
                 raise failed[0]
             return
         for error in failed:
-            exits.tell(error, as_json=as_json)
+            exits.write_error(error, as_json=as_json)
         time.sleep(every)
 
 
