@@ -61,7 +61,7 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of verbs without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in _VERBS.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in _VERBS.items()])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -81,7 +81,7 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit; the entry point of `frankly`."""
-    # What goes wrong is told in words; only `serve` writes log lines.
+    # Commands print errors as messages; only `serve` writes log lines.
     logs.configure(level=logging.CRITICAL)
     arguments = list(sys.argv[1:] if argv is None else argv)
     sys.exit(run(arguments))
@@ -116,7 +116,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
-    """Show click's own words about a wrong command line."""
+    """Show click's message about a wrong command line."""
     if as_json:
         exits.write_error(InvalidInput(Problem.USAGE, error.format_message()), as_json=True)
     else:

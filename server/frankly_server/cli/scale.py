@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly scale`: reports out as Parquet segments, and counts and estimates from such segments, past one database."""
+"""`frankly scale`: export of reports as Parquet segments, and counts and estimates from these."""
 
 from pathlib import Path
 from typing import Any
@@ -56,12 +56,12 @@ def partition(name: str, as_json: bool) -> None:
     with open_database() as database:
         survey = _survey(database, name)
         with database.transaction("make partition") as tx:
-            made = tx.partitions.make(survey)
+            created = tx.partitions.make(survey)
     if as_json:
-        write_json({"survey": survey, "made": made})
+        write_json({"survey": survey, "made": created})
     else:
-        words = "has a table of its own now" if made else "had a table of its own already"
-        remarks().print(f"Survey {name} {words}.", markup=False)
+        outcome = "has a table of its own now" if created else "had a table of its own already"
+        remarks().print(f"Survey {name} {outcome}.", markup=False)
 
 
 @scale.command("count")
