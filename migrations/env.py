@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 ADVISORY_LOCK = 0x6672616E6B6C79  # "frankly"
 WAIT_MS = 600_000
-"""How long to wait for another who migrates; a large database takes minutes."""
+"""Longest wait for another migration runner; a large database takes minutes."""
 
 
 def main(connection: Connection) -> None:

@@ -107,7 +107,8 @@ def run(arguments: list[str]) -> int:
         click.echo("frankly: interrupted; what was done before stays whole", err=True)
         return exits.INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone, as in `frankly … | head`: nothing is wrong, and nothing more can be written.
+        # The reader closed the pipe, as in `frankly … | head`: no error. Stdout becomes /dev/null so
+        # that the flush at exit does not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
     except Exception as error:  # noqa: BLE001 - no traceback ever reaches a terminal

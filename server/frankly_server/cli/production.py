@@ -107,7 +107,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             f"Content-Length: {len(body)}",
             *(f"{name}: {value}" for name, value in headers),
         ]
-        with contextlib.suppress(OSError):  # who is gone hears nothing
+        with contextlib.suppress(OSError):  # the client may have disconnected
             client.sendall("\r\n".join(lines).encode("ascii") + b"\r\n\r\n" + body)
 
 
