@@ -32,7 +32,7 @@ OWN = ("shared", "client_sdk", "analyst", "server")
 
 
 def _has(*paths: str) -> bool:
-    return any(found for path in paths for found in Path("/").glob(path.lstrip("/")))
+    return any(match for path in paths for match in Path("/").glob(path.lstrip("/")))
 
 
 # Debian package -> is what it brings already here? The headers are those of the interpreter that runs this file.
@@ -72,10 +72,10 @@ def step(words: str, *commands: Sequence[str]) -> None:
     print(f"  {words} … ", end="", flush=True, file=sys.stderr)
     start = time.monotonic()
     for command in commands:
-        done = subprocess.run(command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True)
-        if done.returncode:
+        result = subprocess.run(command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True)
+        if result.returncode:
             print("failed", file=sys.stderr)
-            sys.exit(f"{done.stdout[-4000:]}\nfailed: {' '.join(command)}")
+            sys.exit(f"{result.stdout[-4000:]}\nfailed: {' '.join(command)}")
     print(f"{time.monotonic() - start:.1f} s", flush=True, file=sys.stderr)
 
 
@@ -90,7 +90,7 @@ def _as_root(otherwise: str) -> list[str]:
 
 def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
     """Install the Debian packages that are missing; without the right to, say in one line which, and exit 1."""
-    missing = [name for name, here in needs.items() if not here()]
+    missing = [name for name, is_installed in needs.items() if not is_installed()]
     if not missing:
         return
     install = ["apt-get", "install", "-y", "--no-install-recommends", *missing]
@@ -105,8 +105,8 @@ def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
 
 def environment(lock: str) -> None:
     """Bring .venv to the state of a lock (`demo`, `test`, `full`); a stamp named by its content skips what is done."""
-    parts = ["build.txt", f"{lock}.txt"]
-    inputs = [ROOT / "requirements" / name for name in parts] + [ROOT / name / "pyproject.toml" for name in OWN]
+    locks = ["build.txt", f"{lock}.txt"]
+    inputs = [ROOT / "requirements" / name for name in locks] + [ROOT / name / "pyproject.toml" for name in OWN]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()
     stamp = VENV / f"installed-{lock}-{sys.implementation.cache_tag}-{digest[:16]}"
     if stamp.exists():
@@ -182,8 +182,8 @@ def check() -> None:
 def list_benches(names: Sequence[str]) -> None:
     """Print what each bench measures: the first line of its docstring."""
     for name in names:
-        said = ast.get_docstring(ast.parse((ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8"))) or ""
-        print(f"{name:>14}  {said.splitlines()[0]}")
+        docstring = ast.get_docstring(ast.parse((ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8"))) or ""
+        print(f"{name:>14}  {docstring.splitlines()[0]}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

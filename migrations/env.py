@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How migrations run: one transaction each, one runner at a time; others wait for it, and for no other lock for long.
+"""Migration runner: one transaction per migration, one runner at a time, short lock timeouts.
 
 The connection comes from `frankly_server.store.migrate`; a developer's `alembic -c migrations/alembic.ini …` opens the
 database that FRANKLY_DATABASE_URL names.
@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 ADVISORY_LOCK = 0x6672616E6B6C79  # "frankly"
 WAIT_MS = 600_000
-"""How long to wait for another who migrates; a large database takes minutes."""
+"""Longest wait for another migration runner; a large database takes minutes."""
 
 
 def main(connection: Connection) -> None:

@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         furnish(root, given.copy)
         without = [f"--without={words}" for words in NEEDS_TEST] if given.without_test else []
         lines = script(root, given.bind, [*without, f"--port={given.port}"])
-        # namespaces: mounts and left-over processes end with the run, whatever happens
+        # namespaces: mounts and left-over processes end with the run, also after a failure
         apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", lines]
         code = subprocess.run(apart, check=False, stdin=subprocess.DEVNULL).returncode  # noqa: S603
     finally:

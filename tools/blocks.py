@@ -16,7 +16,7 @@ _NAMED = re.compile(r"(?:#|//|<!--) ?(?P<name>[\w./-]+\.\w+)(?: -->)?\n")
 class Block:
     """One fenced block; start and end are where its body is in the page.
 
-    why : the reason why no test runs it. name : of the file it is saved as, told by its first line.
+    why : the reason why no test runs it. name : of the file it is saved as, from its first line.
     """
 
     language: str
@@ -28,8 +28,8 @@ class Block:
     @property
     def name(self) -> str | None:
         """The file it is to be saved as, or None."""
-        found = _NAMED.match(self.body)
-        return found["name"] if found else None
+        match = _NAMED.match(self.body)
+        return match["name"] if match else None
 
     @property
     def commands(self) -> list[str]:

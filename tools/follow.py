@@ -62,12 +62,12 @@ class Shell:
 
     def process(self, command: Sequence[str], folder: Path, given: str | None = None) -> str:
         """Run a program in `folder` with `given` as its input; return what it printed. Raises Failed."""
-        done = subprocess.run(  # noqa: S603 - a page's own commands
+        result = subprocess.run(  # noqa: S603 - a page's own commands
             command, cwd=folder, env=self.environment, input=given, capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise Failed(f"{shlex.join(command)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}")
-        return done.stdout
+        if result.returncode:
+            raise Failed(f"{shlex.join(command)}\nexit code {result.returncode}\n{result.stdout}\n{result.stderr}")
+        return result.stdout
 
     def local(self, text: str) -> str:
         """Return a page's text with this terminal's port."""
@@ -127,10 +127,10 @@ class Reader:
             _say(f"left out: {line}")
             return
         printed = self._timed(line, lambda: self._shell.run(line))
-        if found := _PUBLISHED.search(printed):
-            self._link = found[0]
-        if found := _KEY.search(printed):
-            self._key = found[0]
+        if match := _PUBLISHED.search(printed):
+            self._link = match[0]
+        if match := _KEY.search(printed):
+            self._key = match[0]
 
     def _snippet(self, body: str) -> None:
         published = _PUBLISHED.fullmatch(self._link)
@@ -171,12 +171,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("page", type=Path)
     parser.add_argument("--without", action="append", default=[], metavar="WORDS", help="leave out lines with WORDS")
     parser.add_argument("--port", type=int, default=PORT, help="for servers, in place of 8000")
-    given = parser.parse_args(arguments)
-    shell = Shell(given.page.resolve().parent, os.environ, given.port)
-    reader, start = Reader(shell, without=given.without), time.monotonic()
+    options = parser.parse_args(arguments)
+    shell = Shell(options.page.resolve().parent, os.environ, options.port)
+    reader, start = Reader(shell, without=options.without), time.monotonic()
     try:
         try:
-            reader.follow(given.page.read_text(encoding="utf-8"))
+            reader.follow(options.page.read_text(encoding="utf-8"))
         finally:
             shell.close()
     except Failed as failed:

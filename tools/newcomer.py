@@ -49,11 +49,11 @@ def steps(page: str, until: str | None = None) -> Iterator[Block | tuple[str, bo
                     return
 
 
-def told(page: str, until: str) -> tuple[int, int]:
+def size_of(page: str, until: str) -> tuple[int, int]:
     """Return how many commands and how many lines of files a task takes; a file's first line is its name."""
-    done = list(steps(page, until))
-    files = [step for step in done if isinstance(step, Block)]
-    return len(done) - len(files), sum(len(file.body.splitlines()) - 1 for file in files)
+    page_steps = list(steps(page, until))
+    files = [step for step in page_steps if isinstance(step, Block)]
+    return len(page_steps) - len(files), sum(len(file.body.splitlines()) - 1 for file in files)
 
 
 def perform(shell: Shell, checkout: Path, done: Iterator[Block | tuple[str, bool]]) -> float:
@@ -74,16 +74,16 @@ def try_all(scratch: Path, port: int) -> None:
     """Do the three tasks in an empty home; raises Failed."""
     checkout = scratch / "checkout"
     subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)  # noqa: S603, S607
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
     home = {"HOME": str(scratch), "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
     (scratch / "app-folder").mkdir()
     (scratch / "survey").mkdir()
-    app, survey = (Shell(scratch / name, {**kept, **home}, port) for name in ("app-folder", "survey"))
+    app, survey = (Shell(scratch / name, {**environment, **home}, port) for name in ("app-folder", "survey"))
     try:
         for task, shell in zip(TASKS, (app, survey, survey), strict=True):
             page = (checkout / "docs" / f"{task.page}.md").read_text(encoding="utf-8")
             seconds = perform(shell, checkout, steps(page, task.until))
-            commands, lines = told(page, task.until)
+            commands, lines = size_of(page, task.until)
             sys.stdout.write(f"| {task.words} | {commands} | {lines} | {seconds:.0f} |\n")
             sys.stdout.flush()
             if task.page == "run_a_survey":  # the next task begins with a server that has answers
@@ -96,10 +96,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Try the tasks and print a row of a table for each; exit code 1 with the words of what failed."""
     parser = argparse.ArgumentParser(description="A newcomer's three tasks, timed.")
     parser.add_argument("--port", type=int, default=PORT, help="for the server, in place of 8000")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="newcomer-") as scratch:
         try:
-            try_all(Path(scratch), given.port)
+            try_all(Path(scratch), options.port)
         except Failed as failed:
             sys.exit(f"failed: {failed}")
 

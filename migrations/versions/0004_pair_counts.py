@@ -18,7 +18,7 @@ down_revision = "0003"
 branch_labels = None
 depends_on = None
 
-# As the tables are at this revision, whatever becomes of them later.
+# Tables at this revision: later changes in the code must not change this migration.
 _documents = sa.table("documents", *map(sa.column, ("digest", "survey", "envelope")))
 _reports = sa.table("reports", *map(sa.column, ("survey", "document", "symbols", "strata")))
 _COUNT = ("document", "block", "stratum", "symbol")

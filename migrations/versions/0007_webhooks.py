@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where to tell that a survey has closed or met its target, and what is still to be told.
+"""Webhook addresses of surveys, and the outbox of events that are still to be sent.
 
 New tables only: the release before goes on working while this runs.
 """

@@ -12,7 +12,7 @@ down_revision = "0007"
 branch_labels = None
 depends_on = None
 
-# As they are at this revision, whatever becomes of the names later.
+# Names at this revision: later renames in the code must not change this migration.
 _SCHEMA = "frankly_reports"
 _DEFAULT = f"{_SCHEMA}.reports_default"
 

@@ -14,7 +14,7 @@ down_revision = "0008"
 branch_labels = None
 depends_on = None
 
-# As they are at this revision, whatever becomes of the names later.
+# Names at this revision: later renames in the code must not change this migration.
 _OLD = ("counts", "pair_counts", "counts_by_day")
 _ALONE = -1  # as other_symbol: a symbol by itself, no pair of positions
 

@@ -14,7 +14,7 @@ import pytest
 from tests.docs.session import Session, shape
 from tools.blocks import Block, blocks
 from tools.follow import PORT
-from tools.newcomer import TASKS, Task, steps, told
+from tools.newcomer import TASKS, Task, size_of, steps
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ def session(tmp_path: Path, full: bool) -> Iterator[Session]:
 
 
 def follow(session: Session, page: Path) -> None:
-    told = session.follow(page.read_text(encoding="utf-8"))
-    assert told
-    for promised, printed in told:
+    outputs = session.follow(page.read_text(encoding="utf-8"))
+    assert outputs
+    for promised, printed in outputs:
         assert shape(printed) == shape(promised)
 
 
@@ -63,7 +63,7 @@ def test_a_newcomers_task_is_short(root: Path, task: Task) -> None:
     page = (root / "docs" / f"{task.page}.md").read_text(encoding="utf-8")
     done = list(steps(page, task.until))
     assert done[-1] == (task.until, False)
-    commands, lines = told(page, task.until)
+    commands, lines = size_of(page, task.until)
     assert commands <= 10
     assert all(len(step.body.splitlines()) - 1 <= 30 for step in done if isinstance(step, Block))
     measured = (root / "docs" / "measured.md").read_text(encoding="utf-8")

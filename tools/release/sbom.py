@@ -44,12 +44,12 @@ def _locked(text: str) -> Iterator[dict[str, Any]]:
         pin = _PIN.match(entry)
         if pin is None:
             continue
-        found = _component(pin["name"], pin["version"])
+        component = _component(pin["name"], pin["version"])
         hashes = re.findall(r"--hash=sha256:([0-9a-f]{64})", entry)
-        found["properties"] = [{"name": "frankly:file:sha256", "value": value} for value in hashes]
+        component["properties"] = [{"name": "frankly:file:sha256", "value": value} for value in hashes]
         if pin["where"]:
-            found["properties"].append({"name": "frankly:marker", "value": pin["where"].strip()})
-        yield found | _licence(pin["name"])
+            component["properties"].append({"name": "frankly:marker", "value": pin["where"].strip()})
+        yield component | _licence(pin["name"])
 
 
 def _component(name: str, version: str) -> dict[str, Any]:
@@ -59,11 +59,13 @@ def _component(name: str, version: str) -> dict[str, Any]:
 
 def _licence(name: str) -> dict[str, Any]:
     try:
-        told = metadata(name)
+        package = metadata(name)
     except PackageNotFoundError:
         return {}
-    if told["License-Expression"]:
-        return {"licenses": [{"expression": told["License-Expression"]}]}
-    classified = [line.rpartition(" :: ")[2] for line in told.get_all("Classifier", []) if line.startswith("License")]
-    words = classified or [(told["License"] or "").strip().split("\n")[0][:80]]
-    return {"licenses": [{"license": {"name": word}} for word in words if word]}
+    if package["License-Expression"]:
+        return {"licenses": [{"expression": package["License-Expression"]}]}
+    classified = [
+        line.rpartition(" :: ")[2] for line in package.get_all("Classifier", []) if line.startswith("License")
+    ]
+    names = classified or [(package["License"] or "").strip().split("\n")[0][:80]]
+    return {"licenses": [{"license": {"name": licence}} for licence in names if licence]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MkDocs does for this site beyond its own: tables that scroll, and a page of all the papers' figures."""
+"""MkDocs hooks of this site: tables that scroll, and a page of all the papers' figures."""
 
 import re
 from itertools import cycle

@@ -125,9 +125,9 @@ def _described(name: str, value: Any) -> Iterator[str]:
     signature = "" if inspect.isclass(value) and issubclass(value, Exception) else _signature(value)
     if signature:
         yield f"\n`{name}{signature}`\n"
-    told = inspect.getdoc(value) or ""
-    if told and not told.startswith(f"{name}("):  # what dataclasses write by themselves
-        yield f"\n{_paragraphs(told)}\n"
+    docstring = inspect.getdoc(value) or ""
+    if docstring and not docstring.startswith(f"{name}("):  # dataclasses generate their signature as docstring
+        yield f"\n{_paragraphs(docstring)}\n"
 
 
 def _signature(value: Any) -> str:

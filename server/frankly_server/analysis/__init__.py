@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates for analysts."""
+"""Estimates of published surveys for analysts: request, tables, pooling, result."""
 
 from frankly_server.analysis.analysis import Analysis
 from frankly_server.analysis.result import encode

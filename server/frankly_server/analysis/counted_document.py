@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has been released under one document: its signed bytes, and counts of whole batches."""
+"""Released reports of one document: its signed bytes, and counts of complete batches."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Key = tuple[Blocks, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Reports of some blocks within a stratum and a period: how many, and symbols together -> how many."""
+    """Reports of some blocks within a stratum and a period: their number, and counts of joint symbols."""
 
     n: int
     tally: Tally
@@ -27,7 +27,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A document, cells by their keys, and the newest release (1, 2, …) whose batches they hold; 0 if there is none."""
+    """Document with its cells by key.
+
+    release : number (1, 2, …) of the newest release in the cells; 0 if there is none.
+    """
 
     document: SurveyDocument
     cells: Mapping[Key, Cell]
@@ -39,28 +42,29 @@ class Received:
         return cls(SurveyDocument.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload), cells, release)
 
     def with_cells(self, cells: Mapping[Key, Cell]) -> "Received":
-        """Return the same with more cells."""
+        """Return a copy with further cells; a cell with an existing key is replaced."""
         return replace(self, cells={**self.cells, **cells})
 
     @property
     def n(self) -> int:
-        """How many reports were released: every report has one symbol for every block."""
+        """Number of released reports."""
+        # Every report has one symbol for every block, so that the first block counts them all.
         return sum(cell.n for (blocks, _, period), cell in self.cells.items() if (blocks, period) == ((0,), ALL_TIME))
 
     def within(self, blocks: Blocks, by: str | None, choice: str | None, period: str) -> list[Key]:
-        """Return the keys of these blocks and period in the strata where the question `by` was answered `choice`."""
+        """Return the keys of blocks and period in the strata where question `by` has answer `choice`."""
         return [
-            (found, stratum, when)
-            for found, stratum, when in sorted(self.cells)
-            if (found, when) == (blocks, period) and (by is None or _choice(stratum, by) == choice)
+            (key_blocks, stratum, key_period)
+            for key_blocks, stratum, key_period in sorted(self.cells)
+            if (key_blocks, key_period) == (blocks, period) and (by is None or _choice(stratum, by) == choice)
         ]
 
     def periods(self, blocks: Blocks) -> set[str]:
-        """Return the periods that these blocks have reports in, but for all time."""
-        return {when for found, _, when in self.cells if found == blocks} - {ALL_TIME}
+        """Return the periods in which these blocks have reports, without `ALL_TIME`."""
+        return {period for key_blocks, _, period in self.cells if key_blocks == blocks} - {ALL_TIME}
 
     def to_json(self) -> dict[str, Any]:
-        """Return what names the batches: the document's digest and the newest release."""
+        """Return the document's digest and newest release, which identify its batches."""
         return {"digest": self.document.digest, "release": self.release}
 
 

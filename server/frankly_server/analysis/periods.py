@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periods that estimates are told apart by: UTC days of release, and the weeks and months made of them."""
+"""Periods of estimates: UTC days of release, ISO weeks and months."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -10,7 +10,7 @@ from frankly_protocol.problems import Problem
 
 PERIODS: Final = ("day", "week", "month")
 DAYS: Final = "days"
-"""What rows of one span of days are labelled by."""
+"""Label of rows that are about one span of days."""
 ALL_TIME: Final = ""
 """The period that holds every report."""
 
@@ -25,10 +25,10 @@ class Span:
     @classmethod
     def read(cls, since: Any, until: Any) -> "Span":
         """Return the span between two days or Nones. Raises InvalidInput(field_type)."""
-        found = cls(_day(since, "since"), _day(until, "until"))
-        if found.since is not None and found.until is not None and found.since > found.until:
+        span = cls(_day(since, "since"), _day(until, "until"))
+        if span.since is not None and span.until is not None and span.since > span.until:
             raise InvalidInput(Problem.FIELD_TYPE, "the last day lies before the first", "until")
-        return found
+        return span
 
     def __bool__(self) -> bool:
         return self.since is not None or self.until is not None
@@ -37,19 +37,20 @@ class Span:
         return (self.since is None or day >= self.since) and (self.until is None or day <= self.until)
 
     def __str__(self) -> str:
-        """As ISO 8601-2 writes it: ``2026-05-01/2026-05-31``, an open end as ``..``."""
+        """Interval in ISO 8601-2 notation: ``2026-05-01/2026-05-31``, an open end as ``..``."""
         return f"{self.since or '..'}/{self.until or '..'}"
 
     def period(self, day: str, by: str | None) -> str | None:
-        """Return the day, ISO week (``2026-W18``) or month (``2026-05``) of a day, the span itself without `by`.
+        """Return the day, ISO week (``2026-W18``) or month (``2026-05``) of a day.
 
-        None if the day is outside.
+        Returns the span itself if `by` is None, and None if the day lies outside the span.
         """
         if day not in self:
             return None
         if by is None:
             return str(self)
         if by == "week":
+            # The ISO year: the first days of January may belong to the last week of the old year.
             year, week, _ = date.fromisoformat(day).isocalendar()
             return f"{year:04d}-W{week:02d}"
         return day if by == "day" else day[:7]
@@ -62,6 +63,7 @@ def _day(value: Any, field: str) -> str | None:
     if value is None:
         return None
     try:
+        # The comparison refuses other ISO forms (20260531), which do not sort as text.
         if isinstance(value, str) and date.fromisoformat(value).isoformat() == value:
             return value
     except ValueError:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One table from several documents: each estimated with its own mechanism, then pooled (DESIGN §6; BAD_INPUTS 50).
 
-Raw counts of different documents are never added. The pooled estimate of a target is the weighted mean of its
-estimates. Each document has one weight for it, so that it lies between them, whatever the truths are (ADR 0010).
+Raw counts of different documents are never added. The pooled estimate of a target is the weighted
+mean of its estimates. Each document has one weight per target, so that the mean always lies
+between the estimates (ADR 0010).
 
 - `respondents`, the default: weights n_v/n, for the mean over all respondents. The weights add up shares to 1.
 - `inverse-variance`: weights by 1/variance at the published design priors, for the least variance if the truths are
@@ -32,11 +33,13 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """Figures per target, None where some part cannot tell; `covariance` likewise.
+    """Figures per target; None where a part does not identify the target.
 
-    ends : [low, high] by the method asked for; uncut : by `score`, before they are cut. few : fewer than 5 informative
-    reports in every part. estimates, weights : of each part, and of its targets in the mean. versions_p : of the test
-    that all versions have equal truths, None for one version.
+    ends : [low, high] by the requested method. uncut : by `score`, before they are cut.
+    few_informative : fewer than 5 informative reports in every part.
+    estimates, weights : of each part, and of its targets in the mean.
+    covariance : of the pooled values; None if a part has none.
+    versions_p : p-value of the test that all versions have equal truths, None for one version.
     """
 
     n: int
@@ -49,7 +52,7 @@ class Pooled:
     down: Values
     ends: Pairs
     uncut: Pairs
-    few: tuple[bool, ...]
+    few_informative: tuple[bool, ...]
     covariance: FloatArray | None
     estimates: tuple[Estimate, ...]
     weights: tuple[Values, ...]
@@ -58,13 +61,17 @@ class Pooled:
 
     @property
     def single(self) -> Estimate | None:
-        """The estimate, if there is only one."""
+        """Estimate of the only part; None if several parts are pooled."""
         return self.estimates[0] if len(self.estimates) == 1 else None
 
 
 def pool(parts: Sequence[Part], request: Request) -> Pooled:
-    """Return the weighted mean of one or more parts, whose respondents are different people."""
-    found = [
+    """Return the weighted mean of one or more parts, whose respondents are different people.
+
+    Raises InvalidInput(unsupported) if several parts are pooled with a population, or by a method
+    that has no pooled interval.
+    """
+    results = [
         estimate(
             part.mechanism,
             part.counts,
@@ -78,50 +85,52 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         )
         for part in parts
     ]
-    if len(found) == 1:
-        return _alone(found[0], request.method)
+    if len(results) == 1:
+        return _alone(results[0], request.method)
     _require_poolable(request)
     weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
-    weights, seen = weigh(parts), [part.evidence(part.targets) for part in parts]
-    test = homogeneity_of(parts, seen, found)
-    values = [each.unbiased for each in found]
-    uncut = combined_ends(weights, values, [each.margins.uncut for each in found])
+    weights, evidence = weigh(parts), [part.evidence(part.targets) for part in parts]
+    test = homogeneity_of(parts, evidence, results)
+    values = [result.unbiased for result in results]
+    uncut = combined_ends(weights, values, [result.margins.uncut for result in results])
     if request.method == "kl":
         ends = kl_ends([_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)], request.level)
     elif request.method == "score":
         ends = _cut(uncut, weighted_sum(weights, values), weights, parts)
     else:
-        ends = combined_ends(weights, values, [each.margins.ends(request.method, each.unbiased) for each in found])
+        ends = combined_ends(
+            weights, values, [result.margins.ends(request.method, result.unbiased) for result in results]
+        )
     differ = ["versions_differ"] if test is not None and test.p < DIFFER else []
     return Pooled(
-        n=sum(each.n for each in found),
+        n=sum(result.n for result in results),
         value=weighted_sum(weights, values),
-        se=weighted_root(weights, [each.se for each in found]),
-        se_privacy=weighted_root(weights, [each.se_privacy for each in found]),
-        se_sampling=weighted_root(weights, [each.se_sampling for each in found]),
-        worst_case_se=weighted_root(weights, [each.worst_case_se for each in found]),
-        up=weighted_sum(weights, [each.poisoning.up for each in found]),
-        down=weighted_sum(weights, [each.poisoning.down for each in found]),
+        se=weighted_root(weights, [result.se for result in results]),
+        se_privacy=weighted_root(weights, [result.se_privacy for result in results]),
+        se_sampling=weighted_root(weights, [result.se_sampling for result in results]),
+        worst_case_se=weighted_root(weights, [result.worst_case_se for result in results]),
+        up=weighted_sum(weights, [result.poisoning.up for result in results]),
+        down=weighted_sum(weights, [result.poisoning.down for result in results]),
         ends=ends,
         uncut=uncut,
-        few=_everywhere("few_informative", found),
-        covariance=_covariance(weights, [each.covariance for each in found]),
-        estimates=tuple(found),
+        few_informative=_everywhere("few_informative", results),
+        covariance=_covariance(weights, [result.covariance for result in results]),
+        estimates=tuple(results),
         weights=tuple(weights),
         versions_p=None if test is None else test.p,
-        flags=tuple(dict.fromkeys(["pooled", *differ, *(flag for each in found for flag in each.flags)])),
+        flags=tuple(dict.fromkeys(["pooled", *differ, *(flag for result in results for flag in result.flags)])),
     )
 
 
 def _cut(uncut: Pairs, values: Values, weights: Sequence[Values], parts: Sequence[Part]) -> Pairs:
-    """Return the score intervals of weighted means that are shown."""
-    found: list[tuple[float, float] | None] = [None] * len(uncut)
+    """Return the score intervals of weighted means, cut at the possible values."""
+    intervals: list[tuple[float, float] | None] = [None] * len(uncut)
     for t, (ends, value) in enumerate(zip(uncut, values, strict=True)):
         if ends is not None and value is not None:
             rows = [[float(w[t] or 0) * float(v) for v in p.targets[t]] for w, p in zip(weights, parts, strict=True)]
             possible = [sum(end(row) for row in rows) for end in (min, max)]
-            found[t] = cut(ends, value, np.array(possible))
-    return tuple(found)
+            intervals[t] = cut(ends, value, np.array(possible))
+    return tuple(intervals)
 
 
 def _scaled(part: Part, weight: Values) -> Evidence:
@@ -131,43 +140,49 @@ def _scaled(part: Part, weight: Values) -> Evidence:
     )
 
 
-def _alone(found: Estimate, method: str) -> Pooled:
+def _alone(result: Estimate, method: str) -> Pooled:
     return Pooled(
-        n=found.n,
-        value=found.unbiased,
-        se=found.se,
-        se_privacy=found.se_privacy,
-        se_sampling=found.se_sampling,
-        worst_case_se=found.worst_case_se,
-        up=found.poisoning.up,
-        down=found.poisoning.down,
-        ends=found.margins.ends(method, found.unbiased),
-        uncut=found.margins.uncut,
-        few=_everywhere("few_informative", [found]),
-        covariance=_covariance([(1.0,) * len(found.unbiased)], [found.covariance]),
-        estimates=(found,),
-        weights=((1.0,) * len(found.unbiased),),
+        n=result.n,
+        value=result.unbiased,
+        se=result.se,
+        se_privacy=result.se_privacy,
+        se_sampling=result.se_sampling,
+        worst_case_se=result.worst_case_se,
+        up=result.poisoning.up,
+        down=result.poisoning.down,
+        ends=result.margins.ends(method, result.unbiased),
+        uncut=result.margins.uncut,
+        few_informative=_everywhere("few_informative", [result]),
+        covariance=_covariance([(1.0,) * len(result.unbiased)], [result.covariance]),
+        estimates=(result,),
+        weights=((1.0,) * len(result.unbiased),),
         versions_p=None,
-        flags=found.flags,
+        flags=result.flags,
     )
 
 
 def _require_poolable(request: Request) -> None:
     if request.population is not None:
-        words = "several versions are pooled, whose respondents are different parts of it: leave the population out"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "population")
+        detail = "several versions are pooled, whose respondents are different parts of it: leave the population out"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "population")
     if request.method in ("exact", "sequence"):
-        words = "several versions are pooled, for which this interval is not known: use kl, or by=version"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "method")
+        detail = "several versions are pooled, for which this interval is not known: use kl, or by=version"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
 
 
-def _everywhere(flag: str, found: Sequence[Estimate]) -> tuple[bool, ...]:
-    """Return, per target, whether every estimate has the flag there."""
-    return tuple(all(flag in flags for flags in each) for each in zip(*(e.row_flags for e in found), strict=True))
+def _everywhere(flag: str, results: Sequence[Estimate]) -> tuple[bool, ...]:
+    """Return, per target, True if every estimate has the flag there."""
+    return tuple(
+        all(flag in flags for flags in target_flags)
+        for target_flags in zip(*(e.row_flags for e in results), strict=True)
+    )
 
 
 def _covariance(weights: Sequence[Values], covariances: Sequence[tuple[Values, ...] | None]) -> FloatArray | None:
-    """Return the covariance of the weighted mean: the parts are reports of different people, so independent."""
+    """Return the covariance of the weighted mean.
+
+    Covariances add up because the parts are reports of different people, so independent.
+    """
     total: FloatArray | None = None
     for weight, covariance in zip(weights, covariances, strict=True):
         if covariance is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one document says of one table: its blocks, its counts, and the targets over its joint answers."""
+"""One document's part in a table: its blocks, its counts, and the targets over its joint answers."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -20,10 +20,12 @@ from frankly_server.store import is_masked
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one document says: its blocks, the symbols together, and the wanted targets over the joint answers.
+    """Blocks, joint counts and targets of one document.
 
-    tally : symbols together -> how many of the n reports; for one block of large sets, pairs of positions x ≤ z.
-    strata : the document's public questions, beside which counts of everybody promise nothing.
+    tally : joint symbols -> number of the n reports; for one block of large sets, pairs of
+        positions x ≤ z.
+    targets : weights over the joint answers of the blocks.
+    strata : the document's public questions. Beside them, counts of everybody promise nothing.
     """
 
     blocks: tuple[Block, ...]
@@ -34,20 +36,20 @@ class Part:
 
     @property
     def mechanism(self) -> Source:
-        """The block's own, or the product of several blocks', whose reports were randomised independently."""
+        """Mechanism of the block, or the product of several: their reports are drawn independently."""
         if len(self.blocks) == 1:
             return self.blocks[0].mechanism
         tables: list[DenseMechanism] = []
         factors: list[DenseMechanism | SetMechanism] = []
         for mechanism in (block.mechanism for block in self.blocks):
-            own = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
-            factors += own
-            tables += [factor for factor in own if isinstance(factor, DenseMechanism)]
+            block_factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
+            factors += block_factors
+            tables += [factor for factor in block_factors if isinstance(factor, DenseMechanism)]
         return ProductMechanism(tuple(tables)) if len(tables) == len(factors) else Joint(tuple(factors))
 
     @property
     def design_prior(self) -> tuple[int, ...]:
-        """The blocks' priors multiplied: nobody published how they hang together."""
+        """Product of the blocks' priors, because no joint prior is published."""
 
         def times(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
             return tuple(a * b for a in left for b in right)
@@ -56,7 +58,7 @@ class Part:
 
     @property
     def counts(self) -> Counts:
-        """The tally as the estimator of this kind wants it."""
+        """Tally in the form that the estimator of this mechanism takes."""
         mechanism = self.mechanism
         if isinstance(mechanism, ProductMechanism | Joint):
             return dict(self.tally)
@@ -64,14 +66,15 @@ class Part:
             return [self.tally.get((y,), 0) for y in range(mechanism.reports)]
         if is_masked(mechanism):
             return SetCounts.of_symbols(mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()})
+        # A matrix of pair counts is symmetric; the store keeps x ≤ z only.
         pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
         for (x, z), n in self.tally.items():
             pairs[x][z] = pairs[z][x] = n
         return SetCounts(self.n, tuple(map(tuple, pairs)))
 
     @property
-    def asked(self) -> tuple[tuple[str, ...], ...]:
-        """The questions of the blocks in order, each with its choices, by id."""
+    def question_keys(self) -> tuple[tuple[str, ...], ...]:
+        """Ids of question and choices for all questions of the blocks, in order."""
         return tuple(
             (question.id, *(choice.id for choice in question.choices))
             for block in self.blocks
@@ -79,5 +82,5 @@ class Part:
         )
 
     def evidence(self, targets: Targets) -> Evidence:
-        """Return what the counts say about some targets over the joint answers."""
+        """Return the evidence of the counts about targets over the joint answers."""
         return checked_evidence(self.mechanism, self.counts, targets, self.design_prior)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a survey's released batches: their counts; reports themselves only where more could be counted than is kept.
+"""Readers of released batches: stored counts, or the reports where no counts are stored.
 
-What is kept, and so how long reading takes, follows from the document alone (`store.Layout`).
+The document alone decides which counts are stored (`store.Layout`), and so how long reading takes.
 """
 
 from collections import Counter, defaultdict
@@ -20,9 +20,9 @@ Tallies = dict[Key, Counter[tuple[int, ...]]]
 
 
 def received(tx: Transaction, row: DocumentRow) -> Received:
-    """Return a document with the counts of each block by itself: symbols, or pairs of positions of large sets."""
-    found = Received.of(row.envelope, {}, tx.batches.newest(row.digest))
-    layout = Layout.of(found.document)
+    """Return a document with the counts of each single block: symbols, or pairs for large sets."""
+    source = Received.of(row.envelope, {}, tx.batches.newest(row.digest))
+    layout = Layout.of(source.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
     for count, n in tx.counts.of_document(row.digest).items():
@@ -33,18 +33,18 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
     for block in layout.sets:
         for pair, n in tx.counts.pairs(row.digest, block, block).items():
             tallies[(block,), pair.stratum, ALL_TIME][pair.symbol, pair.other_symbol] += n
-    rest = [(i,) for i in range(len(found.document.blocks)) if not layout.covers((i,))]
-    return found.with_cells(_cells(totals, tallies)).with_cells(_from_reports(tx, row, found, rest))
+    uncounted = [(i,) for i in range(len(source.document.blocks)) if not layout.covers((i,))]
+    return source.with_cells(_cells(totals, tallies)).with_cells(_from_reports(tx, row, source, uncounted))
 
 
-def with_tables(tx: Transaction, row: DocumentRow, found: Received, wanted: Iterable[Blocks]) -> Received:
-    """Return the document with the counts of several blocks together too."""
-    layout = Layout.of(found.document)
+def with_tables(tx: Transaction, row: DocumentRow, source: Received, joint_blocks: Iterable[Blocks]) -> Received:
+    """Return the document with joint counts of several blocks added."""
+    layout = Layout.of(source.document)
     tallies: Tallies = defaultdict(Counter)
-    rest = []
-    for blocks in wanted:
+    uncounted = []
+    for blocks in joint_blocks:
         if not layout.covers(blocks):
-            rest.append(blocks)
+            uncounted.append(blocks)
             continue
         i, j = blocks
         for pair, n in tx.counts.pairs(row.digest, i, j).items():
@@ -52,12 +52,12 @@ def with_tables(tx: Transaction, row: DocumentRow, found: Received, wanted: Iter
                 layout.parts(i, pair.symbol) + layout.parts(j, pair.other_symbol)
             ] += n
     totals = {key: sum(tally.values()) for key, tally in tallies.items()}
-    return found.with_cells(_cells(totals, tallies)).with_cells(_from_reports(tx, row, found, rest))
+    return source.with_cells(_cells(totals, tallies)).with_cells(_from_reports(tx, row, source, uncounted))
 
 
-def with_periods(tx: Transaction, row: DocumentRow, found: Received, request: Request) -> Received:
-    """Return the document with the counts of each block by itself in every period asked for."""
-    layout = Layout.of(found.document)
+def with_periods(tx: Transaction, row: DocumentRow, source: Received, request: Request) -> Received:
+    """Return the document with counts of each single block in every requested period added."""
+    layout = Layout.of(source.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
     for count, n in tx.counts.by_day(row.digest, request.span.since, request.span.until).items():
@@ -71,48 +71,51 @@ def with_periods(tx: Transaction, row: DocumentRow, found: Received, request: Re
         totals[key] += n
         if layout.radices[count.block]:
             tallies[key][layout.parts(count.block, count.symbol)] += n
-    return found.with_cells(_cells(totals, tallies))
+    return source.with_cells(_cells(totals, tallies))
 
 
-def again(tx: Transaction, row: DocumentRow, found: Received, wanted: Iterable[Blocks], request: Request) -> Received:
-    """Return the document with the cells that a result was made from: of releases up to the one that it names.
+def replayed(
+    tx: Transaction, row: DocumentRow, source: Received, joint_blocks: Iterable[Blocks], request: Request
+) -> Received:
+    """Return the document with the cells of releases up to `source.release`, for a replay.
 
-    They come from the reports: counts hold later releases as well.
+    They are computed from the reports, because stored counts hold later releases as well.
     """
-    single = [(i,) for i in range(len(found.document.blocks))]
-    cells = _from_reports(tx, row, found, [*single, *wanted], found.release)
+    single = [(i,) for i in range(len(source.document.blocks))]
+    cells = _from_reports(tx, row, source, [*single, *joint_blocks], source.release)
     days = {batch.release: batch.released[:10] for batch in tx.batches.of_document(row.digest)}
     periods = {release: request.span.period(day, request.period) for release, day in days.items()}
-    dated = _from_reports(tx, row, found, single, found.release, periods) if request.is_dated else {}
-    return found.with_cells(cells).with_cells(dated)
+    dated = _from_reports(tx, row, source, single, source.release, periods) if request.is_dated else {}
+    return source.with_cells(cells).with_cells(dated)
 
 
 def _from_reports(
     tx: Transaction,
     row: DocumentRow,
-    found: Received,
-    wanted: Sequence[Blocks],
+    source: Received,
+    block_groups: Sequence[Blocks],
     newest: int | None = None,
     periods: dict[int, str | None] | None = None,
 ) -> dict[Key, Cell]:
-    """Return the same cells as counts give, from every released report: the time grows with their number.
+    """Return the cells that stored counts would give, from every released report.
 
-    newest : the last release that counts, None for all. periods : of each release, None for all time.
+    The time grows with the number of reports. newest : last release to include, None for all.
+    periods : period by release, None for all time.
     """
-    if not wanted:
+    if not block_groups:
         return {}
-    mechanisms = [block.mechanism for block in found.document.blocks]
+    mechanisms = [block.mechanism for block in source.document.blocks]
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
-    for alike in tx.released_reports.of_document(row.survey, row.digest):
-        period = ALL_TIME if periods is None else periods.get(alike.release)
-        if period is None or (newest is not None and alike.release > newest):
+    for group in tx.released_reports.of_document(row.survey, row.digest):
+        period = ALL_TIME if periods is None else periods.get(group.release)
+        if period is None or (newest is not None and group.release > newest):
             continue
-        for blocks in wanted:
-            key = (blocks, alike.stratum, period)
-            totals[key] += alike.n
-            for entry in _entries([mechanisms[i] for i in blocks], [alike.symbols[i] for i in blocks]):
-                tallies[key][entry] += alike.n
+        for blocks in block_groups:
+            key = (blocks, group.stratum, period)
+            totals[key] += group.n
+            for entry in _entries([mechanisms[i] for i in blocks], [group.symbols[i] for i in blocks]):
+                tallies[key][entry] += group.n
     return _cells(totals, tallies)
 
 
@@ -121,15 +124,15 @@ def _cells(totals: dict[Key, int], tallies: Tallies) -> dict[Key, Cell]:
 
 
 def _entries(mechanisms: Sequence[Mechanism], symbols: Sequence[Any]) -> list[tuple[int, ...]]:
-    """Return what one report adds to: pairs of positions for a large set, else its symbols' parts together."""
+    """Return the tally keys of one report: pairs of positions for a large set, else one joint key."""
     if len(mechanisms) == 1 and is_set(mechanisms[0]) and not is_masked(mechanisms[0]):
         return list(combinations_with_replacement(members(symbols[0]), 2))
     return [tuple(part for m, symbol in zip(mechanisms, symbols, strict=True) for part in _parts(m, symbol))]
 
 
 def _parts(mechanism: Mechanism, symbol: Any) -> tuple[int, ...]:
-    """Return a stored symbol as whole numbers: one, or one per factor of a product."""
+    """Return a stored symbol as integers: one, or one per factor of a product."""
     if isinstance(mechanism, DenseMechanism):
         return (int(symbol),)
-    read = mechanism.check_symbol(symbol)
-    return read if isinstance(read, tuple) else (read,)
+    symbols = mechanism.check_symbol(symbol)
+    return symbols if isinstance(symbols, tuple) else (symbols,)

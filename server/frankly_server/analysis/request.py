@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an analyst asks for: which targets, by what, at which level, by which margin."""
+"""Estimates request: targets, grouping, span of days, confidence level and margin method."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from frankly_server.estimate.margins import DEFAULT, METHODS, require_level
 from frankly_server.records import flag, number, record, whole
 
 VERSION: Final = "version"
-"""`by=version`: each published version of the survey for itself."""
+"""Value of `by`: a separate estimate for each published version of the survey."""
 RESPONDENTS: Final = "respondents"
 INVERSE_VARIANCE: Final = "inverse-variance"
 WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
-"""How versions are weighed where they are pooled."""
+"""Weights of versions that are pooled."""
 PERCENT: Final = ("row", "column")
 """Shares of a cross-table within the rows, or within the columns."""
-_MOST_TARGETS, _MOST_JOINT = 256, 6
+_MAX_TARGETS, _MAX_JOINT_QUESTIONS = 256, 6
 
 Coefficients = Mapping[str, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Σ of · shares, or that over Σ over · shares (a ratio) where `over` is given."""
+    """Σ of · shares, or that sum over Σ over · shares (a ratio) where `over` is given."""
 
     of: Coefficients
     over: Coefficients | None = None
@@ -41,14 +41,20 @@ Combinations = Mapping[str, Mapping[str, Combination]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an answer is computed for; as JSON this is what a result carries, so that it can be computed again.
+    """Options of one estimates request. A result carries them as JSON, so that it can be replayed.
 
-    level : of the margins. method : their kind, one of `METHODS`. census : the respondents are everybody. population :
-    N, if they were drawn without replacement from N people. span : only reports of these days. joint : ids of the
-    questions of one table, instead of every question's shares. combinations : targets by question, likewise. by : a
-    public question of the survey, or "version"; "day", "week" or "month"; or one of each with a comma between them;
-    None for all together. percent : of a joint table of two questions, the shares within each row (a choice of the
-    first question) or column, one of `PERCENT`. weights : of versions that are pooled, one of `WEIGHTS`.
+    level : confidence of the margins, between 0 and 1.
+    method : kind of margin, one of `METHODS`.
+    census : True if the respondents are the whole population.
+    population : N, if the respondents were drawn without replacement from N people.
+    span : days of release to include.
+    joint : question ids of one joint table, instead of the shares of every question.
+    combinations : targets by question, instead of the shares of every question.
+    by : a public question of the survey, or "version"; "day", "week" or "month"; or one of each,
+        separated by a comma. None for all reports together.
+    percent : one of `PERCENT`; for a joint table of two questions, the shares within each row (a
+        choice of the first question) or column.
+    weights : of versions that are pooled, one of `WEIGHTS`.
     """
 
     level: float = 0.95
@@ -64,37 +70,37 @@ class Request:
 
     @property
     def group(self) -> str | None:
-        """The public question, or "version", that estimates are told apart by."""
+        """Public question, or "version", that estimates are grouped by; None for neither."""
         return next((name for name in _names(self.by) if name not in PERIODS), None)
 
     @property
     def period(self) -> str | None:
-        """One of `PERIODS`, if estimates are told apart by it."""
+        """One of `PERIODS` if estimates are grouped by it, else None."""
         return next((name for name in _names(self.by) if name in PERIODS), None)
 
     @property
     def is_dated(self) -> bool:
-        """Whether the days of reports matter."""
+        """True if the result depends on the days of release."""
         return self.period is not None or bool(self.span)
 
     @classmethod
     def from_json(cls, value: Any) -> "Request":
         """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
-        given = record(value, frozenset(), _FIELDS)
-        method, by, targets = given.get("method", DEFAULT), given.get("by"), given.get("targets")
-        census = flag(given.get("census", False), "census")
+        fields = record(value, frozenset(), _FIELDS)
+        method, by, targets = fields.get("method", DEFAULT), fields.get("by"), fields.get("targets")
+        census = flag(fields.get("census", False), "census")
         _check(method, targets, census=census)
         _check_by(by)
-        percent, weights = given.get("percent"), given.get("weights", RESPONDENTS)
+        percent, weights = fields.get("percent"), fields.get("weights", RESPONDENTS)
         _check_percent(percent, targets)
         _check_weights(weights, census=census)
         combinations = _combinations(targets) if isinstance(targets, Mapping) else None
         _check_weights_of_ratios(weights, percent, combinations)
-        span, population = Span.read(given.get("since"), given.get("until")), given.get("population")
+        span, population = Span.read(fields.get("since"), fields.get("until")), fields.get("population")
         if population is not None:
             _check_population(whole(population, "population"), method, is_apart=by is not None or bool(span))
         return cls(
-            level=require_level(given.get("level", 0.95)),
+            level=require_level(fields.get("level", 0.95)),
             method=method,
             census=census,
             joint=_joint(targets) if isinstance(targets, list) else None,
@@ -112,10 +118,12 @@ class Request:
         if self.joint is not None:
             targets = list(self.joint)
         elif self.combinations is not None:
-            targets = {q: {name: _written(c) for name, c in named.items()} for q, named in self.combinations.items()}
-        asked = {"level": self.level, "method": self.method, "census": self.census, "targets": targets, "by": self.by}
-        asked |= {"since": self.span.since, "until": self.span.until, "population": self.population}
-        return asked | {"percent": self.percent, "weights": self.weights}
+            targets = {
+                q: {name: _written(c) for name, c in by_name.items()} for q, by_name in self.combinations.items()
+            }
+        fields = {"level": self.level, "method": self.method, "census": self.census, "targets": targets, "by": self.by}
+        fields |= {"since": self.span.since, "until": self.span.until, "population": self.population}
+        return fields | {"percent": self.percent, "weights": self.weights}
 
 
 _FIELDS: Final = frozenset("level method census targets by since until population percent weights".split())
@@ -125,11 +133,11 @@ def _check(method: Any, targets: Any, *, census: bool) -> None:
     if method not in METHODS:
         raise InvalidInput(Problem.FIELD_TYPE, f"the methods are {', '.join(METHODS)}", "method")
     if targets not in (None, "shares") and not isinstance(targets, list | Mapping):
-        words = 'give "shares", a list of question ids for their joint table, or combinations of choices by question'
-        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+        detail = 'give "shares", a list of question ids for their joint table, or combinations of choices by question'
+        raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
     if census and method == "sequence":
-        words = "a sequence of looks is about a sample: for everybody use kl"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "method")
+        detail = "a sequence of looks is about a sample: for everybody use kl"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
 
 
 def _check_percent(percent: Any, targets: Any) -> None:
@@ -138,46 +146,49 @@ def _check_percent(percent: Any, targets: Any) -> None:
     if percent not in PERCENT:
         raise InvalidInput(Problem.FIELD_TYPE, f"percentages are of a {' or a '.join(PERCENT)}", "percent")
     if not isinstance(targets, list) or len(targets) != 2:
-        words = "percentages are of a table of two questions: name both in targets"
-        raise InvalidInput(Problem.TARGETS_INVALID, words, "percent")
+        detail = "percentages are of a table of two questions: name both in targets"
+        raise InvalidInput(Problem.TARGETS_INVALID, detail, "percent")
 
 
 def _check_weights(weights: Any, *, census: bool) -> None:
     if weights not in WEIGHTS:
         raise InvalidInput(Problem.FIELD_TYPE, f"the weights are {', '.join(WEIGHTS)}", "weights")
     if census and weights != RESPONDENTS:
-        words = "in a census every version stands for its own respondents: leave the weights out"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "weights")
+        detail = "in a census every version stands for its own respondents: leave the weights out"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "weights")
 
 
 def _check_weights_of_ratios(weights: str, percent: str | None, combinations: Combinations | None) -> None:
-    """Numerator and denominator would weigh the versions differently, and their ratio be of no group of people."""
-    named = (combinations or {}).values()
-    has_ratio = percent is not None or any(each.over is not None for of in named for each in of.values())
+    # Inverse-variance weights differ between numerator and denominator: their ratio would describe
+    # no group of people.
+    by_question = (combinations or {}).values()
+    has_ratio = percent is not None or any(
+        combination.over is not None for by_name in by_question for combination in by_name.values()
+    )
     if weights == INVERSE_VARIANCE and has_ratio:
-        words = "a ratio or a percentage needs one weight of each version: leave the weights out"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "weights")
+        detail = "a ratio or a percentage needs one weight of each version: leave the weights out"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "weights")
 
 
 def _check_population(people: int, method: Any, *, is_apart: bool) -> None:
     if people < 2:
         raise InvalidInput(Problem.COUNTS_INVALID, "a population is at least two people", "population")
     if is_apart:
-        words = "how many people there are of a group or a period is not known: ask for all reports"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "population")
+        detail = "how many people there are of a group or a period is not known: ask for all reports"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "population")
     if method == "sequence":
-        words = "a sequence of looks is about an endless population: use kl, or leave the population out"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "method")
+        detail = "a sequence of looks is about an endless population: use kl, or leave the population out"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
 
 
 def _check_by(by: Any) -> None:
     names = _names(by) if by is None or isinstance(by, str) else [""]
     periods = sum(name in PERIODS for name in names)
     if "" in names or periods > 1 or len(names) - periods > 1:
-        known = (
+        choices = (
             f"a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or both with a comma between"
         )
-        raise InvalidInput(Problem.FIELD_TYPE, f"name {known}", "by")
+        raise InvalidInput(Problem.FIELD_TYPE, f"name {choices}", "by")
 
 
 def _names(by: str | None) -> list[str]:
@@ -185,23 +196,27 @@ def _names(by: str | None) -> list[str]:
 
 
 def _joint(value: list[Any]) -> tuple[str, ...]:
-    if not 1 <= len(value) <= _MOST_JOINT or not all(isinstance(v, str) for v in value) or len(set(value)) < len(value):
-        words = f"name 1 to {_MOST_JOINT} different questions for one table"
-        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets")
+    if (
+        not 1 <= len(value) <= _MAX_JOINT_QUESTIONS
+        or not all(isinstance(v, str) for v in value)
+        or len(set(value)) < len(value)
+    ):
+        detail = f"name 1 to {_MAX_JOINT_QUESTIONS} different questions for one table"
+        raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
     return tuple(value)
 
 
 def _combinations(value: Mapping[str, Any]) -> Combinations:
-    found: dict[str, dict[str, Combination]] = {}
-    for question, named in value.items():
+    combinations: dict[str, dict[str, Combination]] = {}
+    for question, by_name in value.items():
         where = f"targets.{question}"
-        if not isinstance(named, Mapping) or not 1 <= len(named) <= _MOST_TARGETS:
-            words = f"give 1 to {_MOST_TARGETS} named combinations of the question's choices"
-            raise InvalidInput(Problem.TARGETS_INVALID, words, where)
-        found[question] = {name: _combination(entry, f"{where}.{name}") for name, entry in named.items()}
-    if not found:
+        if not isinstance(by_name, Mapping) or not 1 <= len(by_name) <= _MAX_TARGETS:
+            detail = f"give 1 to {_MAX_TARGETS} named combinations of the question's choices"
+            raise InvalidInput(Problem.TARGETS_INVALID, detail, where)
+        combinations[question] = {name: _combination(entry, f"{where}.{name}") for name, entry in by_name.items()}
+    if not combinations:
         raise InvalidInput(Problem.TARGETS_INVALID, "name a question", "targets")
-    return found
+    return combinations
 
 
 def _combination(value: Any, field: str) -> Combination:
@@ -212,13 +227,13 @@ def _combination(value: Any, field: str) -> Combination:
 
 def _coefficients(value: Any, field: str) -> Coefficients:
     if not isinstance(value, Mapping) or not value:
-        words = 'give numbers by choice, such as {"yes": 1, "no": -1}, or {"of": …, "over": …} for a ratio'
-        raise InvalidInput(Problem.TARGETS_INVALID, words, field)
+        detail = 'give numbers by choice, such as {"yes": 1, "no": -1}, or {"of": …, "over": …} for a ratio'
+        raise InvalidInput(Problem.TARGETS_INVALID, detail, field)
     return {choice: _exact(v, field) for choice, v in value.items()}
 
 
 def _exact(value: Any, field: str) -> Fraction:
-    """Return a coefficient exactly as written; texts are how results keep them."""
+    """Return a coefficient exactly as written: a number, or a text as in a stored result."""
     try:
         read = number(Decimal(value) if isinstance(value, str) else value, field)
     except ArithmeticError:
@@ -229,9 +244,9 @@ def _exact(value: Any, field: str) -> Fraction:
 
 
 def _written(combination: Combination) -> dict[str, Any]:
-    def plain(coefficients: Coefficients) -> dict[str, str]:
-        # Exact: a coefficient came from a decimal.
+    def decimals(coefficients: Coefficients) -> dict[str, str]:
+        # Exact, because every coefficient was read from a decimal.
         return {c: str(Decimal(v.numerator) / Decimal(v.denominator)) for c, v in coefficients.items()}
 
-    of = plain(combination.of)
-    return of if combination.over is None else {"of": of, "over": plain(combination.over)}
+    of = decimals(combination.of)
+    return of if combination.over is None else {"of": of, "over": decimals(combination.over)}

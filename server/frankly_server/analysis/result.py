@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From counts of released batches to an answer.
+"""Result of an estimates request, computed from counts of released batches.
 
-Nothing here reads a database or a clock: `answer` is a function of the request, the documents and their counts. The
-answer names all of them under `inputs`, next to the version of the code, for `Analysis.replay`.
+This module reads no database and no clock: `answer` is a function of the request, the documents
+and their counts. The result names these under `inputs`, with the version of the code, so that
+`Analysis.replay` can compute it again.
 """
 
 import json
@@ -29,15 +30,15 @@ READ = (
     "there are."
 )
 
-_MOST_TABLES = 1000
-"""Estimates of so many tables take seconds."""
+_MAX_TABLES = 1000
+"""Upper limit of tables in one request, because so many already take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What one estimate of a table is about: the reports to these documents of one period.
+    """Reports that one estimate of a table is about: of some documents, one stratum, one period.
 
-    by, choice : a public question and the choice of it that they name; None for all.
+    by, choice : a public question and the choice that the reports give there; None for all.
     """
 
     label: dict[str, str] | None
@@ -52,13 +53,13 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
 
     Raises InvalidInput: targets_invalid, strata_invalid (an unknown `by`), unsupported.
     """
-    asked = tables(documents, request)
-    groups = [(table, group) for table in asked for group in _in_periods(table, _groups(table, request), request)]
-    if len(groups) > _MOST_TABLES:
-        words = (
-            f"these are more than {_MOST_TABLES} tables: take longer periods, fewer days (since, until) or questions"
+    requested = tables(documents, request)
+    groups = [(table, group) for table in requested for group in _in_periods(table, _groups(table, request), request)]
+    if len(groups) > _MAX_TABLES:
+        detail = (
+            f"these are more than {_MAX_TABLES} tables: take longer periods, fewer days (since, until) or questions"
         )
-        raise InvalidInput(Problem.UNSUPPORTED, words, "by")
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "by")
     questions = [_question(table, group, request) for table, group in groups]
     newest = documents[-1].document
     return {
@@ -74,17 +75,18 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         "by": request.by,
         "since": request.span.since,
         "until": request.span.until,
-        "n": sum(each.n for each in documents),
+        "n": sum(source.n for source in documents),
         "documents": [
-            {"digest": each.document.digest, "version": each.document.version, "n": each.n} for each in documents
+            {"digest": source.document.digest, "version": source.document.version, "n": source.n}
+            for source in documents
         ],
         "questions": questions,
         "beta": BETA,
-        "notes": [*NOTES, *([READ] if any(map(_is_read, asked)) else [])],
+        "notes": [*NOTES, *([READ] if any(map(_is_read, requested)) else [])],
         "inputs": {
             "code": __version__,
             "request": request.to_json(),
-            "documents": [each.to_json() for each in documents],
+            "documents": [source.to_json() for source in documents],
         },
     }
 
@@ -95,33 +97,33 @@ def encode(body: Mapping[str, Any]) -> bytes:
 
 
 def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blocks]]:
-    """Return which blocks of each document are wanted together, more than one at a time."""
-    found: dict[str, set[Blocks]] = {}
+    """Return, by document digest, the groups of two or more blocks whose joint counts are needed."""
+    joint_blocks: dict[str, set[Blocks]] = {}
     for table in tables(documents, request):
         for source in table.sources:
             blocks = blocks_of(source.document, table.questions)
             if blocks is not None and len(blocks) > 1:
-                found.setdefault(source.document.digest, set()).add(blocks)
-    return found
+                joint_blocks.setdefault(source.document.digest, set()).add(blocks)
+    return joint_blocks
 
 
 def _groups(table: Table, request: Request) -> list[Group]:
-    """Return what the estimates of a table are about, of all days."""
+    """Return the groups of a table's estimates, for all days."""
     by = request.group
     if by is None:
         return [Group(None, table.sources)]
     if by == VERSION:
-        return [Group({VERSION: str(each.document.version)}, (each,)) for each in table.sources]
-    asked = {q.id: q for each in table.sources for q in each.document.strata}
-    if by not in asked:
-        known = ", ".join([*sorted(asked), VERSION, *PERIODS])
-        raise InvalidInput(Problem.STRATA_INVALID, f"estimates can be told apart by: {known}", "by")
-    sources = tuple(each for each in table.sources if by in {q.id for q in each.document.strata})
-    return [Group({by: c.id}, sources, by, c.id) for c in asked[by].choices]
+        return [Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources]
+    strata = {q.id: q for source in table.sources for q in source.document.strata}
+    if by not in strata:
+        groupings = ", ".join([*sorted(strata), VERSION, *PERIODS])
+        raise InvalidInput(Problem.STRATA_INVALID, f"estimates can be grouped by: {groupings}", "by")
+    sources = tuple(source for source in table.sources if by in {q.id for q in source.document.strata})
+    return [Group({by: c.id}, sources, by, c.id) for c in strata[by].choices]
 
 
 def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list[Group]:
-    """Return the groups again for each period asked for, the first one first."""
+    """Return the groups once per requested period, in order of time within each group."""
     if not request.is_dated:
         return list(groups)
     _require_days(table)
@@ -129,8 +131,8 @@ def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list
         name, periods = DAYS, [str(request.span)]
     else:
         blocks = [(source, blocks_of(source.document, table.questions) or ()) for source in table.sources]
-        found = {period for source, positions in blocks for period in source.periods(positions)}
-        name, periods = request.period, sorted(found)
+        nonempty = {period for source, positions in blocks for period in source.periods(positions)}
+        name, periods = request.period, sorted(nonempty)
     return [
         replace(group, label=(group.label or {}) | {name: period}, period=period)
         for group in groups
@@ -139,18 +141,18 @@ def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list
 
 
 def _require_days(table: Table) -> None:
-    """Days are counted of every block by itself, and of as large blocks as totals are."""
+    # Daily counts are stored per single block, and only for blocks whose totals are stored.
     for source in table.sources:
         blocks = blocks_of(source.document, table.questions)
         if blocks is not None and (len(blocks) > 1 or not Layout.of(source.document).covers(blocks)):
-            words = f"what came in together on a day is not kept for {table.id}: ask for all days, or other targets"
-            raise InvalidInput(Problem.UNSUPPORTED, words, "targets")
+            detail = f"what came in together on a day is not kept for {table.id}: ask for all days, or other targets"
+            raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
 
 
 def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     label, sources = group.label, group.sources
-    found = [(source, _keys(source, table, group)) for source in sources]
-    used = [(source, keys) for source, keys in found if keys]
+    keys_by_source = [(source, _keys(source, table, group)) for source in sources]
+    used = [(source, keys) for source, keys in keys_by_source if keys]
     n = sum(source.cells[key].n for source, keys in used for key in keys)
     least = max(source.document.min_reports for source in sources)
     digests = [source.document.digest for source, _ in used]
@@ -166,9 +168,9 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
     body = table_json(table, [_part(source, keys, table) for source, keys in used], request, digests)
-    told = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
+    label_text = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
     for row in body["rows"]:
-        row["by"] = told
+        row["by"] = label_text
     return head | {"status": "ok"} | body
 
 
@@ -192,9 +194,9 @@ def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
 
 
 def _is_read(table: Table) -> bool:
-    """Tell whether a table's counts are not kept for some document, and so are made from its reports."""
-    wanted = [(Layout.of(source.document), blocks_of(source.document, table.questions)) for source in table.sources]
-    return any(blocks is not None and not layout.covers(blocks) for layout, blocks in wanted)
+    """Return True if some document stores no counts of the table, so that its reports are read."""
+    layouts = [(Layout.of(source.document), blocks_of(source.document, table.questions)) for source in table.sources]
+    return any(blocks is not None and not layout.covers(blocks) for layout, blocks in layouts)
 
 
 def _block_ids(table: Table) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of one table: every number beside its uncertainty, its sample size, its documents and its flags."""
+"""Rows of one table: each estimate with its uncertainty, sample size, documents and flags."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -22,7 +22,7 @@ from frankly_server.estimate.target_ends import row_flags
 from frankly_server.surveys.devices import is_unstated
 
 BETA: Final = "1/100"
-"""The share of fakes that the poisoning columns are about; they grow as β/(1−β)."""
+"""Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""
 
 NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
     ("projected", "projected_interval", "mle", "mle_interval", "mle_gap", "fit_p")
@@ -32,7 +32,7 @@ NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
 def table_json(table: Table, parts: Sequence[Part], request: Request, digests: Sequence[str]) -> dict[str, Any]:
     """Return rows, covariance, products and fit of a table that has enough reports.
 
-    Targets that cannot be told have no row; the others are flagged then.
+    Targets that are not identifiable have no row; the other rows are flagged then.
     """
     pooled = pool(parts, request)
     shared = {
@@ -55,12 +55,12 @@ def table_json(table: Table, parts: Sequence[Part], request: Request, digests: S
         places.append(spans[0])
         row["flags"] = list(dict.fromkeys([*pooled.flags, *_row_flags(target, row, _uncut(pooled, spans, row))]))
         rows.append(_named(table, target) | row | shared)
-    told = [row["choice"] for row in rows]
-    return {"rows": rows, "covariance": _covariance(pooled, table, places), **_products(pooled, table, told)}
+    identifiable = [row["choice"] for row in rows]
+    return {"rows": rows, "covariance": _covariance(pooled, table, places), **_products(pooled, table, identifiable)}
 
 
 def part_targets(table: Table) -> list[tuple[Any, ...]]:
-    """Return the weights of all targets over the table's cells, a ratio giving two in a row."""
+    """Return the weights of all targets over the table's cells; a ratio has two consecutive entries."""
     return [weights for target in table.targets for weights in _weights(target)]
 
 
@@ -69,21 +69,24 @@ def _weights(target: Target) -> list[tuple[Any, ...]]:
 
 
 def _places(table: Table) -> list[list[int]]:
-    """Return which of `part_targets` belong to each target."""
-    found, place = [], 0
+    """Return, per target, the positions of its entries in `part_targets`."""
+    places, place = [], 0
     for target in table.targets:
         size = len(_weights(target))
-        found.append(list(range(place, place + size)))
+        places.append(list(range(place, place + size)))
         place += size
-    return found
+    return places
 
 
 def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
-    """Return the row of a target; one whose interval is not known has no ends, and a flag."""
+    """Return the row of a target, None if the target is not identifiable.
+
+    A row whose interval is not known has no ends, and a flag.
+    """
     value = pooled.value[t]
     if value is None:
         return None  # not identifiable, as the admin accepted in writing
-    method, pair, flags = request.method, pooled.ends[t], ["few_informative"] if pooled.few[t] else []
+    method, pair, flags = request.method, pooled.ends[t], ["few_informative"] if pooled.few_informative[t] else []
     if pair is None and pooled.single is not None and method in ("exact", "sequence"):
         method, pair = "kl", pooled.single.margins.kl[t]
         flags.append("exact_not_available")
@@ -110,55 +113,60 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
 def _ratios(
     parts: Sequence[Part], pooled: Pooled, spans: Sequence[Sequence[int]], request: Request
 ) -> list[Ratio | None]:
-    """Return the ratio of every two targets by Fieller's method; by `score` for any method but clt.
+    """Return the ratio of each pair of targets by Fieller's method; by `score` unless the method is clt.
 
-    Other methods know no correlation of the two. None where no covariance or no ratio is known.
+    The other methods ignore the correlation of the two. None where covariance or ratio is unknown.
     """
     if not spans or pooled.covariance is None:
         return [None] * len(spans)
-    found = []
-    for part, each, weights in zip(parts, pooled.estimates, pooled.weights, strict=True):
+    pairs_by_part = []
+    for part, estimate, weights in zip(parts, pooled.estimates, pooled.weights, strict=True):
         targets = [(part.targets[i], part.targets[j]) for i, j in spans]
         sums = [(a, b, tuple(x + y for x, y in zip(a, b, strict=True))) for a, b in targets]
-        covariance = np.array(each.covariance, dtype=np.float64)
-        _, sampling = sampling_factors(each.n, request.population, census=request.census)
+        covariance = np.array(estimate.covariance, dtype=np.float64)
+        _, sampling = sampling_factors(estimate.n, request.population, census=request.census)
         of_pairs = [covariance[np.ix_(pair, pair)] for pair in spans]
         scales = [np.array([weights[t] or 0.0 for t in pair]) for pair in spans]
-        found.append(pairs_of(part.evidence(tuple(chain(*sums))), of_pairs, scales, sampling, request.level))
+        pairs_by_part.append(pairs_of(part.evidence(tuple(chain(*sums))), of_pairs, scales, sampling, request.level))
     is_score = request.method != "clt"
     return [
         ratio(pairs, request.level, is_score=is_score)
         if _quotient(pooled, pair) is not None and None not in pairs
         else None
-        for pairs, pair in zip(zip(*found, strict=True), spans, strict=True)
+        for pairs, pair in zip(zip(*pairs_by_part, strict=True), spans, strict=True)
     ]
 
 
 def _quotient(pooled: Pooled, spans: Sequence[int]) -> float | None:
-    """Return a/b as estimated, None where b is estimated 0 or one of them cannot be told."""
+    """Return the estimate of a/b; None if b is estimated as 0 or either is not identifiable."""
     a, b = (pooled.value[t] for t in spans)
     return None if a is None or not b else a / b
 
 
 def _ratio_row(
-    pooled: Pooled, target: Target, spans: Sequence[int], found: Ratio | None, request: Request
+    pooled: Pooled, target: Target, spans: Sequence[int], fitted: Ratio | None, request: Request
 ) -> dict[str, Any] | None:
-    """Return the row of a ratio; one that is unbounded, or whose interval is not known, has no ends, and a flag."""
+    """Return the row of a ratio, None if numerator or denominator is not identifiable.
+
+    A ratio that is unbounded, or whose interval is not known, has no ends, and a flag.
+    """
     if any(pooled.value[t] is None for t in spans):
         return None
-    value, ends = (_quotient(pooled, spans), None) if found is None else (found.value, found.ends)
+    value, ends = (_quotient(pooled, spans), None) if fitted is None else (fitted.value, fitted.ends)
     low, high = ends or (None, None)
-    # A numerator that is the same whatever people answer needs no reports.
-    few = [pooled.few[t] for t, of in zip(spans, _weights(target), strict=True) if min(of) < max(of)]
-    flags = ["few_informative"] if any(few) else []
+    # A numerator that is equal for all answers needs no reports.
+    few_informative = [
+        pooled.few_informative[t] for t, of in zip(spans, _weights(target), strict=True) if min(of) < max(of)
+    ]
+    flags = ["few_informative"] if any(few_informative) else []
     if ends is None:
-        # A denominator that is estimated 0 lies in every interval of it.
-        flags.append("interval_unknown" if found is None and value is not None else "unbounded")
+        # Every interval of a denominator that is estimated as 0 contains 0: the ratio is unbounded.
+        flags.append("interval_unknown" if fitted is None and value is not None else "unbounded")
     if request.method not in ("clt", DEFAULT):
         flags.append("score_instead")
     return {
         "estimate": value,
-        "se": None if found is None else found.se,
+        "se": None if fitted is None else fitted.se,
         "se_privacy": None,
         "se_sampling": None,
         "worst_case_se": None,
@@ -175,7 +183,7 @@ def _ratio_row(
 
 
 def _uncut(pooled: Pooled, spans: Sequence[int], row: Mapping[str, Any]) -> Ends | None:
-    """Return how far the margin of a row reaches if it is not cut at what is possible; None if it has no end."""
+    """Return the interval of a row before it is cut at possible values; None if it has no ends."""
     if len(spans) == 1 and row["method"] == DEFAULT:
         return pooled.uncut[spans[0]]
     return None if row["low"] is None else (row["low"], row["high"])
@@ -191,7 +199,7 @@ def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> lis
 
 
 def _possible(target: Target) -> tuple[float, float]:
-    """Return the least and the largest value of a target; of a part of a whole they are 0 and 1, of another ratio ∞."""
+    """Return the smallest and largest value of a target: 0 and 1 for a proportion, ±∞ for other ratios."""
     if target.over is None:
         return float(min(target.weights)), float(max(target.weights))
     is_part = all(0 <= of <= over for of, over in zip(target.weights, target.over, strict=True))
@@ -203,23 +211,26 @@ def _named(table: Table, target: Target) -> dict[str, Any]:
 
 
 def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[list[float]] | None:
-    """Return the covariance of the rows' estimates; None where ratios are among them or it cannot be told."""
+    """Return the covariance of the rows' estimates; None if it is unknown or the table has ratios."""
     if pooled.covariance is None or any(target.over is not None for target in table.targets):
         return None
-    found: list[list[float]] = pooled.covariance[np.ix_(places, places)].tolist()
-    return found
+    covariance: list[list[float]] = pooled.covariance[np.ix_(places, places)].tolist()
+    return covariance
 
 
-def _products(pooled: Pooled, table: Table, told: Sequence[str]) -> dict[str, Any]:
-    """Return the other two products and their intervals, by choice; `se` is not theirs. And the fit."""
+def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict[str, Any]:
+    """Return projected and maximum-likelihood shares with intervals by choice, and the fit.
+
+    The column `se` does not apply to them.
+    """
     single = pooled.single
     if single is None or any(target.over is not None for target in table.targets):
         return NO_PRODUCTS
     names = [target.id for target in table.targets]
 
     def by_choice(values: Sequence[Any]) -> dict[str, Any] | None:
-        kept = [(name, v) for name, v in zip(names, values, strict=True) if name in told and v is not None]
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in kept} or None
+        items = [(name, v) for name, v in zip(names, values, strict=True) if name in identifiable and v is not None]
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in items} or None
 
     return {
         "projected": by_choice(single.projected),
@@ -237,5 +248,5 @@ def _nats(block: Block, part: Part) -> str:
 
 
 def _joined(values: Iterable[str]) -> str:
-    """Return what all versions share, or each different value once, oldest first."""
+    """Return the distinct values, oldest first, separated by commas."""
     return ", ".join(dict.fromkeys(values))

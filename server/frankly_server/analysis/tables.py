@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbers are wanted of which questions, and how each document's answers make them up."""
+"""Tables of an estimates request: questions, targets, and their weights over a document's answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,33 +17,34 @@ from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import Combination, Request
 from frankly_server.estimate.decoder import Targets, shares
 
-Words = Mapping[str, str]
+Texts = Mapping[str, str]
 Weights = tuple[Fraction, ...]
 _BETWEEN, _AMONG = " × ", " | "
-_ASKED: Final = ","
-"""Between the ids of a joint table, and of its cells, in a request."""
-_MOST_CELLS, _MOST_PERCENT = 1024, 100
+_ID_SEPARATOR: Final = ","
+"""Separator of question ids, and of choice ids of a cell, in a request."""
+_MAX_CELLS, _MAX_PERCENT_CELLS = 1024, 100
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One row: a name, words, and weights over the cells of the table (row-major, the last question fastest).
+    """One row: id, label by language, and weights over the cells of the table.
 
-    over : of a ratio's denominator, None for anything else.
+    Cells are row-major, the last question fastest. over : weights of a ratio's denominator, else None.
     """
 
     id: str
-    label: Words
+    label: Texts
     weights: tuple[Fraction, ...]
     over: tuple[Fraction, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows about one or several questions; `sources` are the documents that asked them alike, oldest first.
+    """Rows about one or several questions.
 
-    shares : whether the rows are the shares of all cells, in order. percent : "row" or "column" where they are shares
-    within these.
+    sources : documents with these ids of questions and choices, oldest first.
+    shares : True if the rows are the shares of all cells, in order.
+    percent : "row" or "column" if the rows are shares within these, else None.
     """
 
     questions: tuple[Question, ...]
@@ -54,68 +55,76 @@ class Table:
 
     @property
     def id(self) -> str:
-        """The questions' ids; "B | A" for shares of B's choices among those with the same answer to A."""
+        """Question ids; "B | A" for shares of B's choices among those with the same answer to A."""
         return _named([question.id for question in self.questions], self.percent)
 
     @property
     def text(self) -> dict[str, str]:
-        """The questions' texts by language, likewise."""
+        """Question texts by language, joined like `id`."""
         first = self.questions[0].text
         return {name: _named([question.text[name] for question in self.questions], self.percent) for name in first}
 
 
 def tables(documents: Sequence[Received], request: Request) -> list[Table]:
-    """Return the tables asked for. Raises InvalidInput(targets_invalid) for questions or choices that do not exist."""
+    """Return the requested tables.
+
+    Raises InvalidInput(targets_invalid) for questions or choices that do not exist.
+    """
     if request.joint is not None:
         return [_joint_table(documents, request.joint, request.percent, "targets")]
-    alike = _asked_alike(documents)
+    groups = _grouped_by_ids(documents)
     if request.combinations is None:
-        return [Table((q,), _shares((q,)), sources, shares=True) for q, sources in alike]
-    newest = {question.id: (question, sources) for question, sources in reversed(alike)}
-    found = []
+        return [Table((q,), _shares((q,)), sources, shares=True) for q, sources in groups]
+    newest = {question.id: (question, sources) for question, sources in reversed(groups)}
+    requested = []
     for name, combinations in request.combinations.items():
         if name in newest:
             question, sources = newest[name]
             cells = Table((question,), _shares((question,)), sources, shares=True)
         else:
-            cells = _joint_table(documents, name.split(_ASKED), None, f"targets.{name}")
-        found.append(replace(cells, targets=_combined(cells, combinations, f"targets.{name}"), shares=False))
-    return found
+            cells = _joint_table(documents, name.split(_ID_SEPARATOR), None, f"targets.{name}")
+        requested.append(replace(cells, targets=_combined(cells, combinations, f"targets.{name}"), shares=False))
+    return requested
 
 
 def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:
-    """Return the positions of the blocks that ask all the questions, each with the same choices; None if not all."""
-    wanted, found = {_key(question) for question in questions}, []
+    """Return the positions of the blocks with these questions and choices; None if one is missing."""
+    missing, positions = {_key(question) for question in questions}, []
     for position, block in enumerate(document.blocks):
-        here = wanted & {_key(question) for question in block.questions}
-        if here:
-            wanted -= here
-            found.append(position)
-    return None if wanted else tuple(found)
+        matching = missing & {_key(question) for question in block.questions}
+        if matching:
+            missing -= matching
+            positions.append(position)
+    return None if missing else tuple(positions)
 
 
 def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
     """Return, for each cell of the table, the weights over the blocks' joint answers that sum to it.
 
-    Joint answers are row-major over all questions of the blocks in order, the last one fastest. Where every answer is a
-    cell, in order, these are the `shares` themselves, which the estimator knows again.
+    Joint answers are row-major over all questions of the blocks in order, the last one fastest.
     """
-    asked = [question for block in blocks for question in block.questions]
-    places = [next(i for i, q in enumerate(asked) if _key(q) == _key(question)) for question in table.questions]
-    sizes = [len(question.choices) for question in asked]
-    if places == list(range(len(asked))):
+    block_questions = [question for block in blocks for question in block.questions]
+    places = [
+        next(i for i, q in enumerate(block_questions) if _key(q) == _key(question)) for question in table.questions
+    ]
+    sizes = [len(question.choices) for question in block_questions]
+    # Every answer is a cell, in order: return `shares` itself, which the estimator recognises.
+    if places == list(range(len(block_questions))):
         return shares(prod(sizes))
-    zero, one = Fraction(0), Fraction(1)
+    zero, unit = Fraction(0), Fraction(1)
     cells = list(product(*(range(len(question.choices)) for question in table.questions)))
     index = {cell: i for i, cell in enumerate(cells)}
     rows = [[zero] * prod(sizes) for _ in cells]
     for answer, choices in enumerate(product(*map(range, sizes))):
-        rows[index[tuple(choices[place] for place in places)]][answer] = one
+        rows[index[tuple(choices[place] for place in places)]][answer] = unit
     return tuple(map(tuple, rows))
 
 
-def _asked_alike(documents: Sequence[Received]) -> list[tuple[Question, tuple[Received, ...]]]:
-    """Group the questions of all documents (oldest first) by the ids of question and choices, in the newest's order."""
+def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple[Received, ...]]]:
+    """Return questions with the documents (oldest first) that share their ids of question and choices.
+
+    The order is that of the newest document.
+    """
     groups: dict[tuple[str, ...], tuple[Question, list[Received]]] = {}
     for received in reversed(documents):
         for block in received.document.blocks:
@@ -129,23 +138,23 @@ def _joint_table(documents: Sequence[Received], ids: Sequence[str], percent: str
     if not set(ids) <= set(newest) or len(set(ids)) < len(ids):
         raise _unknown("question", field)
     questions = tuple(newest[name] for name in ids)
-    if prod(len(question.choices) for question in questions) > _MOST_CELLS:
-        words = f"a table has at most {_MOST_CELLS} cells: name fewer questions"
-        raise InvalidInput(Problem.TARGETS_INVALID, words, field)
-    sources = tuple(each for each in documents if blocks_of(each.document, questions) is not None)
+    if prod(len(question.choices) for question in questions) > _MAX_CELLS:
+        detail = f"a table has at most {_MAX_CELLS} cells: name fewer questions"
+        raise InvalidInput(Problem.TARGETS_INVALID, detail, field)
+    sources = tuple(source for source in documents if blocks_of(source.document, questions) is not None)
     if percent is None:
         return Table(questions, _shares(questions), sources, shares=True)
-    if prod(len(question.choices) for question in questions) > _MOST_PERCENT:
-        words = f"percentages are of a table of at most {_MOST_PERCENT} cells: ask for the cells"
-        raise InvalidInput(Problem.UNSUPPORTED, words, "percent")
+    if prod(len(question.choices) for question in questions) > _MAX_PERCENT_CELLS:
+        detail = f"percentages are of a table of at most {_MAX_PERCENT_CELLS} cells: ask for the cells"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "percent")
     return Table(questions, _shares(questions, percent), sources, shares=False, percent=percent)
 
 
 def _shares(questions: Sequence[Question], percent: str | None = None) -> tuple[Target, ...]:
-    """Return the shares of all cells; with `percent`, those within the cell's row or column of two questions."""
+    """Return the shares of all cells; with `percent`, within the cell's row or column."""
     cells = list(product(*(question.choices for question in questions)))
     place = 1 if percent == "column" else 0
-    among = [tuple(Fraction(int(other[place] is cell[place])) for other in cells) for cell in cells]
+    among = [tuple(Fraction(int(other_cell[place] is cell[place])) for other_cell in cells) for cell in cells]
     return tuple(
         Target(
             _named([choice.id for choice in cell], percent),
@@ -165,31 +174,33 @@ def _named(names: Sequence[str], percent: str | None) -> str:
 
 
 def _combined(cells: Table, combinations: Mapping[str, Combination], field: str) -> tuple[Target, ...]:
-    """Return combinations of a table's cells, which go by the ids of their choices with commas between them."""
-    known = [_ASKED.join(choice.id for choice in cell) for cell in product(*(q.choices for q in cells.questions))]
+    """Return combinations of a table's cells; a cell's name is its choice ids, separated by commas."""
+    cell_names = [
+        _ID_SEPARATOR.join(choice.id for choice in cell) for cell in product(*(q.choices for q in cells.questions))
+    ]
 
     def weights(coefficients: Mapping[str, Fraction], field: str) -> tuple[Fraction, ...]:
-        if not set(coefficients) <= set(known):
+        if not set(coefficients) <= set(cell_names):
             raise _unknown("choice", field)
-        return tuple(coefficients.get(name, Fraction(0)) for name in known)
+        return tuple(coefficients.get(name, Fraction(0)) for name in cell_names)
 
-    found = []
+    targets = []
     for name, combination in combinations.items():
         where = f"{field}.{name}"
         of, over = weights(combination.of, where), None
         if combination.over is not None:
             of, over = _divided(of, weights(combination.over, where), where)
-        found.append(Target(name, dict.fromkeys(cells.text, name), of, over))
-    return tuple(found)
+        targets.append(Target(name, dict.fromkeys(cells.text, name), of, over))
+    return tuple(targets)
 
 
 def _divided(of: Weights, over: Weights, field: str) -> tuple[Weights, Weights | None]:
-    """Return a ratio's weights; a denominator that is the same whatever people answer is a number to divide by."""
+    """Return a ratio's weights; a constant denominator is divided out, which leaves no ratio."""
     if any(weight != over[0] for weight in over):
         return of, over
     if not over[0]:
-        words = "the denominator is 0 whatever people answer: give a choice of it another number than 0"
-        raise InvalidInput(Problem.TARGETS_INVALID, words, field)
+        detail = "the denominator is 0 for every answer: give one of its choices a number other than 0"
+        raise InvalidInput(Problem.TARGETS_INVALID, detail, field)
     return tuple(weight / over[0] for weight in of), None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several versions in one table: a test that their truths are equal, and the weights of their estimates (ADR 0010)."""
+"""Pooled versions of a survey: weights of their estimates and a homogeneity test (ADR 0010)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,9 +18,9 @@ from frankly_server.estimate.projection import onto_simplex
 FloatArray = NDArray[np.float64]
 
 DIFFER: Final = 0.05
-"""Versions are flagged as different below this p-value. It decides nothing else."""
+"""Versions are flagged as different below this p-value; nothing else depends on it."""
 _CONSTANT = 1e-12
-"""A variance below this fraction of the second moment is 0: the target is the same whatever people answer."""
+"""A variance below this fraction of the second moment is rounding: the target is constant."""
 
 
 def respondents_weights(parts: Sequence[Part]) -> list[Values]:
@@ -32,8 +32,8 @@ def respondents_weights(parts: Sequence[Part]) -> list[Values]:
 def inverse_variance_weights(parts: Sequence[Part]) -> list[Values]:
     """Return, per part and target, weights proportional to 1/variance at the published design prior.
 
-    They do not depend on the answers, so the weighted mean stays unbiased where the truths are equal. A target that
-    some part cannot tell, or that does not vary, weighs by respondents.
+    They do not depend on the answers, so the weighted mean stays unbiased if the truths are equal.
+    A target that some part does not identify, or that does not vary, is weighted by respondents.
     """
     sizes = [float(part.n) for part in parts]
     columns = []
@@ -44,26 +44,28 @@ def inverse_variance_weights(parts: Sequence[Part]) -> list[Values]:
     return [tuple(row) for row in zip(*columns, strict=True)]
 
 
-def homogeneity_of(parts: Sequence[Part], seen: Sequence[Evidence], found: Sequence[Estimate]) -> Homogeneity | None:
+def homogeneity_of(
+    parts: Sequence[Part], evidences: Sequence[Evidence], estimates: Sequence[Estimate]
+) -> Homogeneity | None:
     """Return the test that several versions have equal truths, None if there is nothing to compare.
 
-    It is about independent draws, also in a census: people of one kind who are split by chance differ too. seen,
-    found : the evidence and the estimate of each part.
+    The test assumes independent draws, also in a census: one population that is split by chance
+    gives different halves. evidences, estimates : one per part.
     """
-    known = sorted(set.intersection(*(set(each.known) for each in seen)))
-    values = [np.array([float(each.unbiased[t] or 0) for t in known]) for each in found]
-    shares = _common_shares(parts, seen)
+    identifiable = sorted(set.intersection(*(set(evidence.known) for evidence in evidences)))
+    values = [np.array([float(estimate.unbiased[t] or 0) for t in identifiable]) for estimate in estimates]
+    shares = _common_shares(parts, evidences)
     covariances = []
-    for each in seen:
-        places = [each.known.index(t) for t in known]
-        covariances.append(_covariance(each, shares)[np.ix_(places, places)])
-    return homogeneity(values, covariances) if known else None
+    for evidence in evidences:
+        places = [evidence.known.index(t) for t in identifiable]
+        covariances.append(_covariance(evidence, shares)[np.ix_(places, places)])
+    return homogeneity(values, covariances) if identifiable else None
 
 
 def _covariance(evidence: Evidence, shares: FloatArray | None) -> FloatArray:
-    """Return the covariance of the estimates of independent draws, at given shares of the answers or as estimated.
+    """Return the covariance of the estimates for independent draws, at `shares` of the answers.
 
-    A target that does not vary has none: what rounding leaves of its variance must not count as a difference.
+    Without shares the covariance is estimated.
     """
     if shares is None:
         moments, covariance = evidence.moment(), evidence.spread() / (evidence.n - 1)
@@ -71,27 +73,31 @@ def _covariance(evidence: Evidence, shares: FloatArray | None) -> FloatArray:
         mean = evidence.W @ shares
         moments = evidence.moment_at(shares)
         covariance = (moments - np.outer(mean, mean)) / evidence.n
+    # A constant target has variance 0 but for rounding, which the test must not take for a difference.
     varies = np.diagonal(covariance) * evidence.n > _CONSTANT * np.diagonal(moments)
     return np.asarray(np.where(np.outer(varies, varies), covariance, 0.0), dtype=np.float64)
 
 
-def _common_shares(parts: Sequence[Part], seen: Sequence[Evidence]) -> FloatArray | None:
-    """Return shares of the answers from all versions together; None if their answers are not the same.
+def _common_shares(parts: Sequence[Part], evidences: Sequence[Evidence]) -> FloatArray | None:
+    """Return shares of the answers pooled from all versions; None if their questions differ.
 
-    With covariances at these shares the test keeps its size at a few hundred reports: estimated covariances are small
-    where the estimates are by chance extreme. Versions weigh by precision, since a noisy one would spoil the mean.
+    With covariances at these shares the test keeps its size at a few hundred reports: estimated
+    covariances are too small where the estimates are extreme by chance. Versions are weighted by
+    precision, because a noisy one would dominate the error of the mean.
     """
-    shares = [each.shares for each in seen]
-    if len({part.asked for part in parts}) > 1 or any(each is None for each in shares):
+    shares = [evidence.shares for evidence in evidences]
+    if len({part.question_keys for part in parts}) > 1 or any(row is None for row in shares):
         return None
-    rows = [[float(share or 0) for share in each or ()] for each in shares]
-    return onto_simplex(np.average(np.array(rows), axis=0, weights=[each.n / _variance(each) for each in seen]))
+    rows = [[float(share or 0) for share in row or ()] for row in shares]
+    return onto_simplex(
+        np.average(np.array(rows), axis=0, weights=[evidence.n / _variance(evidence) for evidence in evidences])
+    )
 
 
 def _variance(evidence: Evidence) -> float:
-    """Return the variance of one report's shares, all summed, where all answers are equally common.
+    """Return the summed variance of one report's shares under uniform answers.
 
-    It is that of the answers at least, so never 0; neither the targets nor a census matter.
+    It is at least the variance of the answers, so never 0. Targets and census do not enter.
     """
     even = np.full(evidence.answers, 1 / evidence.answers)
     return float(np.trace(evidence.share_moments(even)) - even @ even)
@@ -104,7 +110,7 @@ def _prior_variances(part: Part) -> list[float | None]:
     p = prior / prior.sum()
     moments = np.diagonal(evidence.moment_at(p))
     variances = moments - (evidence.W @ p) ** 2
-    found: list[float | None] = [None] * len(part.targets)
+    by_target: list[float | None] = [None] * len(part.targets)
     for t, variance, moment in zip(evidence.known, variances, moments, strict=True):
-        found[t] = float(variance) / part.n if variance > _CONSTANT * moment else None
-    return found
+        by_target[t] = float(variance) / part.n if variance > _CONSTANT * moment else None
+    return by_target

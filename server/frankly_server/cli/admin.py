@@ -30,8 +30,8 @@ def create_owner(email: str, organisation: str, password_file: Path | None, as_j
     with open_services() as services:
         person = services.accounts.create(organisation, email, "owner", password)
     if as_json:
-        made = {"email": person.email, "organisation": person.organisation, "role": person.role}
-        write_json(made | ({"password": password} if password_file is None else {}))
+        account = {"email": person.email, "organisation": person.organisation, "role": person.role}
+        write_json(account | ({"password": password} if password_file is None else {}))
         return
     remarks().print(f"{person.email} owns {person.organisation} and can sign in at /admin/.", markup=False)
     if password_file is None:

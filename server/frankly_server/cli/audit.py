@@ -28,37 +28,37 @@ def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bo
     """
     shipped = None if keys_file is None else keys_file.read_bytes()
     since = state_file.read_bytes() if state_file is not None and state_file.exists() else None
-    found = audit_site(HttpSite(url), SystemClock(), shipped, since)
+    result = audit_site(HttpSite(url), SystemClock(), shipped, since)
     if as_json:
-        write_json(report(found))
+        write_json(report(result))
     else:
-        _show(found)
-    if found.findings:
+        _show(result)
+    if result.findings:
         raise click.exceptions.Exit(exits.INTEGRITY)
     if state_file is not None:
         with written_whole(state_file, replace=True) as file:
-            file.write(found.note)
+            file.write(result.note)
 
 
-def report(found: Audit) -> dict[str, object]:
+def report(result: Audit) -> dict[str, object]:
     """Return an audit as JSON."""
     entries = [
         {"position": e.position, "digest": e.digest, "survey": e.survey, "version": e.version,
-         "reports": found.counts.get(e.digest)}
-        for e in found.entries
+         "reports": result.counts.get(e.digest)}
+        for e in result.entries
     ]  # fmt: skip
-    findings = [{"kind": f.kind, "about": f.about, "detail": f.detail} for f in found.findings]
-    return {"holds": not findings, "keys_version": found.keys_version, "origin": found.origin, "size": found.size,
-            "watched": found.watched, "documents": entries, "findings": findings}  # fmt: skip
+    findings = [{"kind": f.kind, "about": f.about, "detail": f.detail} for f in result.findings]
+    return {"holds": not findings, "keys_version": result.keys_version, "origin": result.origin, "size": result.size,
+            "watched": result.watched, "documents": entries, "findings": findings}  # fmt: skip
 
 
-def _show(found: Audit) -> None:
-    rows = [(str(e.position), e.survey, str(e.version), e.digest, str(found.counts.get(e.digest, "?")))
-            for e in found.entries]  # fmt: skip
-    title = f"Log {found.origin or 'none'}, {found.size} entries; keys version {found.keys_version}"
+def _show(result: Audit) -> None:
+    rows = [(str(e.position), e.survey, str(e.version), e.digest, str(result.counts.get(e.digest, "?")))
+            for e in result.entries]  # fmt: skip
+    title = f"Log {result.origin or 'none'}, {result.size} entries; keys version {result.keys_version}"
     results().print(table(title, ("Position", "Survey", "Version", "Digest", "Reports"), rows))
-    if not found.watched:
+    if not result.watched:
         remarks().print("Not enough witnesses have seen this head lately.", markup=False)
-    for finding in found.findings:
+    for finding in result.findings:
         remarks().print(f"{finding.kind}: {finding.about}: {finding.detail}", markup=False)
-    remarks().print("Everything holds." if not found.findings else f"{len(found.findings)} finding(s).", markup=False)
+    remarks().print("Everything holds." if not result.findings else f"{len(result.findings)} finding(s).", markup=False)

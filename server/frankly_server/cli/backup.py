@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly backup` and `frankly restore`: one file that is checked when written, when asked, and when read back."""
+"""`frankly backup` and `frankly restore`: one file, read back and compared on every use."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -29,7 +29,7 @@ def create(file: Path, force: bool, as_json: bool) -> None:
         contents = save_backup(services.database, target)
         if read_back(target) != contents:
             raise AssertionError("what was read back is not what was written")
-    _tell("saved", contents, file, as_json)
+    _print_contents("saved", contents, file, as_json)
     if not as_json:
         remarks().print(_NO_KEYS, markup=False)
 
@@ -39,7 +39,7 @@ def create(file: Path, force: bool, as_json: bool) -> None:
 @json_option
 def verify(file: BinaryIO, as_json: bool) -> None:
     """Read FILE to its end and compare every table with the manifest."""
-    _tell("whole", read_back(file), Path(file.name), as_json)
+    _print_contents("whole", read_back(file), Path(file.name), as_json)
 
 
 @click.command()
@@ -49,14 +49,14 @@ def restore(file: BinaryIO, as_json: bool) -> None:
     """Fill an empty, migrated database from FILE: all of it, read back and compared, or nothing."""
     with open_services() as services:
         contents = restore_backup(services.database, file)
-    _tell("restored", contents, Path(file.name), as_json)
+    _print_contents("restored", contents, Path(file.name), as_json)
 
 
-def _tell(status: str, contents: Contents, file: Path, as_json: bool) -> None:
+def _print_contents(status: str, contents: Contents, file: Path, as_json: bool) -> None:
     if as_json:
         tables = {name: n for name, (n, _) in contents.tables.items()}
         write_json({"status": status, "schema": contents.schema, "rows": contents.rows, "tables": tables})
         return
     reports = contents.tables["reports"][0]
-    words = f"{file}: {status}; {contents.rows} rows, {reports} of them reports (schema {contents.schema})."
-    remarks().print(words, markup=False)
+    summary = f"{file}: {status}; {contents.rows} rows, {reports} of them reports (schema {contents.schema})."
+    remarks().print(summary, markup=False)

@@ -15,7 +15,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _WIDE = 1000
-"""Columns where nobody looks at them: nothing is cut short in a file or a pipe."""
+"""Width in columns of output to a file or a pipe, so that no line is cut."""
 
 
 def json_option(command: Command) -> Command:
@@ -42,9 +42,9 @@ def write_json(value: Any) -> None:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """Return a plain table; nothing in it is read as markup, since labels are other people's text."""
-    found = Table(title=Text(title), title_justify="left", show_edge=False)
+    rendered = Table(title=Text(title), title_justify="left", show_edge=False)
     for name in columns:
-        found.add_column(name, overflow="fold")
+        rendered.add_column(name, overflow="fold")
     for row in rows:
-        found.add_row(*(Text(cell) for cell in row))
-    return found
+        rendered.add_row(*(Text(cell) for cell in row))
+    return rendered

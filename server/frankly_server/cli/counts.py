@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly counts`: compare what is counted with the reports, or count them again."""
+"""`frankly counts`: compare stored counts with the reports, or rebuild them."""
 
 import click
 
@@ -8,7 +8,7 @@ from frankly_server.cli.console import json_option, remarks, results, table, wri
 from frankly_server.cli.services import open_database, survey_named
 from frankly_server.store import Difference, SurveyRow, Transaction
 
-_SHOWN = 20
+_MAX_PLACES = 20
 
 
 @click.group()
@@ -26,16 +26,16 @@ def verify(name: str | None, as_json: bool) -> None:
     block and how many, not by symbol.
     """
     with open_database() as database, database.reading("verify counts") as tx:
-        found = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
+        differences = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
     if as_json:
-        write_json({"surveys": [{"name": survey, "wrong": len(wrong)} for survey, wrong in found.items()]})
+        write_json({"surveys": [{"name": survey, "wrong": len(wrong)} for survey, wrong in differences.items()]})
     else:
         rows = [
             (survey, str(len(wrong)), _places(wrong) if wrong else "every count follows from the reports")
-            for survey, wrong in found.items()
+            for survey, wrong in differences.items()
         ]
         results().print(table("Counts", ("survey", "wrong counts", "where"), rows))
-    if any(found.values()):
+    if any(differences.values()):
         raise click.exceptions.Exit(exits.INTEGRITY)
 
 
@@ -47,17 +47,17 @@ def rebuild(name: str | None, as_json: bool) -> None:
 
     Releases wait meanwhile; reports and estimates go on.
     """
-    found: dict[str, int] = {}
+    report_counts: dict[str, int] = {}
     with open_database() as database:
         with database.reading("list surveys") as tx:
             surveys = _surveys(tx, name)
-        for each in surveys:
+        for row in surveys:
             with database.transaction("rebuild counts") as tx:
-                found[each.name] = tx.counts.rebuild(each.id)
+                report_counts[row.name] = tx.counts.rebuild(row.id)
     if as_json:
-        write_json({"surveys": [{"name": survey, "reports": n} for survey, n in found.items()]})
+        write_json({"surveys": [{"name": survey, "reports": n} for survey, n in report_counts.items()]})
         return
-    for survey, n in found.items():
+    for survey, n in report_counts.items():
         remarks().print(f"Survey {survey}: {n} reports are counted again.", markup=False)
 
 
@@ -69,5 +69,5 @@ def _surveys(tx: Transaction, name: str | None) -> list[SurveyRow]:
 
 def _places(wrong: list[Difference]) -> str:
     places = sorted({f"{d.key.document[:15]}… block {d.key.block}" for d in wrong})
-    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-    return ", ".join(places[:_SHOWN]) + more
+    remainder = f" and {len(places) - _MAX_PLACES} more" if len(places) > _MAX_PLACES else ""
+    return ", ".join(places[:_MAX_PLACES]) + remainder

@@ -33,9 +33,9 @@ def demo(context: click.Context, survey: str | None) -> None:
 
 
 def _checkout() -> Path:
-    """Return the checkout: the one we stand in, else the one this module is part of."""
+    """Return the checkout that holds the current folder, else the one that holds this module."""
     for folder in (Path.cwd(), *Path.cwd().parents, *Path(__file__).resolve().parents):
         if (folder / _DEMO).is_file():
             return folder
-    words = "the demo is in Frankly's source: run it in a checkout, after `python3 run.py setup`"
-    raise InvalidInput(Problem.USAGE, words, "demo")
+    detail = "the demo is in Frankly's source: run it in a checkout, after `python3 run.py setup`"
+    raise InvalidInput(Problem.USAGE, detail, "demo")

@@ -35,13 +35,13 @@ def _read_object() -> dict[str, Any]:
 
 
 def _answer(question: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_json: bool) -> None:
-    found = question(_read_object())
+    response = question(_read_object())
     if as_json:
-        write_json(found)
+        write_json(response)
     else:
-        results().print(table(name, ("quantity", "value"), ((key, _plain(value)) for key, value in found.items())))
-        if found.get("regret"):
-            results().print(f"Note: {in_words(found['regret'])}.", markup=False)
+        results().print(table(name, ("quantity", "value"), ((key, _plain(value)) for key, value in response.items())))
+        if response.get("regret"):
+            results().print(f"Note: {in_words(response['regret'])}.", markup=False)
 
 
 def _plain(value: Any) -> str:
@@ -63,11 +63,11 @@ def design(as_json: bool) -> None:
     Ctrl-C ends the search: the best mechanism so far is verified and written, with its bound.
     """
 
-    def timed(asked: dict[str, Any]) -> dict[str, Any]:
+    def timed(request: dict[str, Any]) -> dict[str, Any]:
         started = time.monotonic()
         with stops_at_interrupt() as stopped, search_shown() as progress:
-            found = design_json(asked, time.monotonic, progress, stopped)
-        return found | {"seconds": round(time.monotonic() - started, 3)}
+            result = design_json(request, time.monotonic, progress, stopped)
+        return result | {"seconds": round(time.monotonic() - started, 3)}
 
     _answer(timed, "design", as_json)
 

@@ -27,7 +27,7 @@ _SOON_DAYS = 60
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: `state` is ok, warning or broken; `words` says what was found, or what to do."""
+    """Result of one check: `state` is ok, warning or broken; `words` is the finding or the remedy."""
 
     what: str
     state: str
@@ -39,18 +39,18 @@ class Finding:
 @json_option
 def doctor(counts: bool, as_json: bool) -> None:
     """Check settings, database, keys, disk and libraries. Exit code 6 if something is broken."""
-    found = list(examine(SystemClock(), counts=counts))
+    findings = list(examine(SystemClock(), counts=counts))
     if as_json:
-        write_json({"version": __version__, "findings": [asdict(finding) for finding in found]})
+        write_json({"version": __version__, "findings": [asdict(finding) for finding in findings]})
     else:
-        rows = [(finding.what, finding.state, finding.words) for finding in found]
+        rows = [(finding.what, finding.state, finding.words) for finding in findings]
         results().print(table(f"Frankly {__version__}", ("what", "state", "finding"), rows))
-    if any(finding.state == "broken" for finding in found):
+    if any(finding.state == "broken" for finding in findings):
         raise click.exceptions.Exit(exits.INTEGRITY)
 
 
 def examine(clock: Clock, *, counts: bool = False) -> Iterator[Finding]:
-    """Yield one finding per thing; later ones need the settings, so without them there is one finding only."""
+    """Yield one finding per check. All others need the settings: if these fail, they are the only one."""
     try:
         settings = Settings.load()
     except FranklyError as error:
@@ -69,12 +69,12 @@ def examine(clock: Clock, *, counts: bool = False) -> Iterator[Finding]:
         yield _checked("counts", lambda: _counts(settings))
 
 
-def _checked(what: str, look: Callable[[], tuple[str, str]]) -> Finding:
+def _checked(what: str, check: Callable[[], tuple[str, str]]) -> Finding:
     try:
-        state, words = look()
+        state, detail = check()
     except FranklyError as error:
         return _broken(what, error)
-    return Finding(what, state, words)
+    return Finding(what, state, detail)
 
 
 def _broken(what: str, error: FranklyError) -> Finding:
@@ -85,12 +85,12 @@ def _address(settings: Settings) -> Finding:
     url = settings.public_url
     if url.startswith("https://"):
         return Finding("address", "ok", url)
-    words = f"{url}: devices refuse http except on this machine; set FRANKLY_PUBLIC_URL to the https address"
-    return Finding("address", "warning", words)
+    detail = f"{url}: devices refuse http except on this machine; set FRANKLY_PUBLIC_URL to the https address"
+    return Finding("address", "warning", detail)
 
 
 def is_there(database: Database) -> bool:
-    """Tell whether a database is there to be opened: looking at a SQLite file that is missing would make it."""
+    """Return False for a SQLite file that does not exist: connecting to it would create it."""
     return database.engine.dialect.name != "sqlite" or Path(database.engine.url.database or "").exists()
 
 
@@ -109,13 +109,13 @@ def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
     keys = Keyring(settings.keys_folder, clock)
     keys.check()
     prove_chain(keys.chain(), None, clock.now())  # as every device will
-    left = keys.trusted().expires - clock.now()
-    if left.days < _SOON_DAYS:
-        return "warning", f"the keys document expires in {left.days} days; rotate before"
+    time_left = keys.trusted().expires - clock.now()
+    if time_left.days < _SOON_DAYS:
+        return "warning", f"the keys document expires in {time_left.days} days; rotate before"
     full = nearly_full(keys.chain_used())
     if full is not None:
         return "warning", full
-    return "ok", f"the publisher's key is in the keys document, which holds for {left.days} more days"
+    return "ok", f"the publisher's key is in the keys document, which holds for {time_left.days} more days"
 
 
 def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
@@ -130,12 +130,12 @@ def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
 
 
 def _disk(home: Path) -> Finding:
-    there = next(folder for folder in (home, *home.resolve().parents) if folder.exists())
-    free = shutil.disk_usage(there).free
-    if not os.access(there, os.W_OK):
-        return Finding("disk", "broken", f"{there} cannot be written by this user")
+    existing_folder = next(folder for folder in (home, *home.resolve().parents) if folder.exists())
+    free = shutil.disk_usage(existing_folder).free
+    if not os.access(existing_folder, os.W_OK):
+        return Finding("disk", "broken", f"{existing_folder} cannot be written by this user")
     state = "ok" if free > _FREE_BYTES else "warning"
-    return Finding("disk", state, f"{free / 1e9:.1f} GB free at {there}")
+    return Finding("disk", state, f"{free / 1e9:.1f} GB free at {existing_folder}")
 
 
 def _libraries() -> Finding:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly estimates`: an analyst's table, asked over HTTP with an API key, or on the server's own machine without."""
+"""`frankly estimates`: estimates over HTTP with an API key, or from this machine's database."""
 
 import re
 from dataclasses import asdict
@@ -22,7 +22,7 @@ from frankly_server.times import next_release
 
 MAX_RESULT_BYTES = 64 * 2**20
 _NO_END = "no end"
-"""Of a ratio whose interval is unbounded."""
+"""Text for the ends of an unbounded interval of a ratio."""
 
 _LINK = re.compile(r"(?P<url>https?://[^/]+(?:/.+)?)/s/(?P<survey>[0-9a-f]{32})(?:#.*)?")
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -74,8 +74,8 @@ def estimates(
     if result + as_csv + as_json > 1:
         raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
     link = _LINK.fullmatch(survey)
-    asked: dict[str, Any] = {"level": level, "census": census, "simultaneous": simultaneous}
-    asked |= {
+    query: dict[str, Any] = {"level": level, "census": census, "simultaneous": simultaneous}
+    query |= {
         "method": method,
         "by": by,
         "targets": list(crosstab) or None,
@@ -86,16 +86,16 @@ def estimates(
         "weights": weights,
     }
     remote = link or url
-    found = _remote(link, survey, url, key, language, asked) if remote else _local(survey, language, asked)
+    response = _remote(link, survey, url, key, language, query) if remote else _local(survey, language, query)
     if result:
-        click.echo(encode(found.body), nl=False)
+        click.echo(encode(response.body), nl=False)
         return
     if as_csv:
-        click.echo(found.to_csv(), nl=False)
+        click.echo(response.to_csv(), nl=False)
     elif as_json:
-        write_json(_json(found))
+        write_json(_json(response))
     else:
-        _show(found)
+        _show(response)
 
 
 def _remote(
@@ -104,7 +104,7 @@ def _remote(
     url: str | None,
     key: str | None,
     language: str | None,
-    asked: dict[str, Any],
+    query: dict[str, Any],
 ) -> Estimates:
     """Return the estimates of the server that the link or --url names. Raises FranklyError."""
     if not key:
@@ -113,38 +113,46 @@ def _remote(
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "give the survey's link, or its id of 32 hex digits", "SURVEY")
     try:
         analyst = Analyst(url or (link["url"] if link else ""), key)
-        return analyst.estimates(link["survey"] if link else survey, language=language, **asked)
+        return analyst.estimates(link["survey"] if link else survey, language=language, **query)
     except AnalystError as error:
         raise FranklyError(error.detail, code=error.code, field=error.field) from None
 
 
-def _local(survey: str, language: str | None, asked: dict[str, Any]) -> Estimates:
-    """Return the estimates from this machine's database: whoever can open it needs no API key."""
+def _local(survey: str, language: str | None, query: dict[str, Any]) -> Estimates:
+    """Return the estimates from this machine's database.
+
+    No API key is needed, because access to the database already exposes the reports.
+    """
     with open_services() as services:
         ids = {line.name: line.survey_id for line in services.surveys.list()}
-        body = services.analysis.estimates(ids.get(survey, survey), **asked)
+        body = services.analysis.estimates(ids.get(survey, survey), **query)
         now, versions = services.surveys.now(), services.surveys.versions(body["survey"])
-    times = [next_release(each.release_every, now) for each in versions]
-    words = "What came in since the last release is not counted; the next release is at"
-    remarks().print(f"{words} {format_time(min(times))}.", markup=False)
+    times = [next_release(version.release_every, now) for version in versions]
+    message = "What came in since the last release is not counted; the next release is at"
+    remarks().print(f"{message} {format_time(min(times))}.", markup=False)
     return Estimates.from_json(body, language)
 
 
-def _json(found: Estimates) -> dict[str, object]:
-    rows = [asdict(row) for row in found]
-    short = {"survey": found.survey, "title": found.title, "n": found.n, "insufficient": dict(found.insufficient)}
-    return short | {"rows": rows}
+def _json(response: Estimates) -> dict[str, object]:
+    rows = [asdict(row) for row in response]
+    summary = {
+        "survey": response.survey,
+        "title": response.title,
+        "n": response.n,
+        "insufficient": dict(response.insufficient),
+    }
+    return summary | {"rows": rows}
 
 
-def _show(found: Estimates) -> None:
+def _show(response: Estimates) -> None:
     out = results()
     columns = ("question", "choice", "estimate", "from", "to", "n", "mechanism", "notion", "ε", "ceiling", "remarks")
-    level = f" at {found.rows[0].level:.10g}" if found.rows else ""
-    days = " of all days" if found.body["since"] or found.body["until"] else ""
-    out.print(table(f"{found.title}: {found.n} reports{days}{level}", columns, map(_cells, found)))
-    for question, more in found.insufficient.items():
-        out.print(f"{question}: not enough reports for a number, {more} more needed.", markup=False)
-    for note in found.body["notes"]:
+    level = f" at {response.rows[0].level:.10g}" if response.rows else ""
+    days = " of all days" if response.body["since"] or response.body["until"] else ""
+    out.print(table(f"{response.title}: {response.n} reports{days}{level}", columns, map(_cells, response)))
+    for question, missing_count in response.insufficient.items():
+        out.print(f"{question}: not enough reports for a number, {missing_count} more needed.", markup=False)
+    for note in response.body["notes"]:
         out.print(note, markup=False)
 
 
@@ -188,7 +196,7 @@ def replay(file: BinaryIO, as_json: bool) -> None:
 
 
 class Differs(FranklyError):
-    """A result that its batches do not give."""
+    """A saved result that differs from the one computed from its batches."""
 
     def __init__(self) -> None:
         super().__init__("the numbers are not what the batches of this result give", code="integrity")

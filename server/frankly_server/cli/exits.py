@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a refusal looks like on a terminal, and which exit code it has (DESIGN §7).
+"""Errors on the terminal and their exit codes (DESIGN §7).
 
 0 done · 1 a fault of ours · 2 usage · 3 bad input · 4 privacy refusal · 5 network · 6 integrity · 130 interrupted
 """
@@ -22,7 +22,7 @@ _INTEGRITY_CODES = frozenset({"integrity", "receipt"})
 
 
 def exit_code(error: FranklyError) -> int:
-    """Return the exit code of a refusal."""
+    """Return the exit code for an error."""
     if error.code == Problem.USAGE.code:
         return USAGE
     if error.code in _PRIVACY_CODES:
@@ -35,25 +35,28 @@ def exit_code(error: FranklyError) -> int:
 
 
 def problem_object(error: FranklyError) -> dict[str, Any]:
-    """Return the problem object of a refusal; codes outside the shared table keep their own slug."""
-    known, detail = Problem.from_code(error.code), _detail(error)
-    if known is not None:
-        return problem_body(known, detail, error.field)
+    """Return the problem object of an error; codes outside the shared table keep their own slug."""
+    problem, detail = Problem.from_code(error.code), _detail(error)
+    if problem is not None:
+        return problem_body(problem, detail, error.field)
     body = problem_body(Problem.BAD_REQUEST, detail, error.field)
     return body | {"type": f"urn:frankly:problem:{error.code}", "code": error.code, "title": "The request was refused."}
 
 
 def _detail(error: FranklyError) -> str:
-    """Return what happened; of a database that cannot be opened also why, which clients are never told."""
+    """Return the detail of an error, with the reason if the database cannot be opened.
+
+    Only the terminal shows that reason: the HTTP response leaves it out.
+    """
     hint = getattr(error, "hint", "")
     return f"the database cannot be opened: {hint}" if hint else error.detail
 
 
-def tell(error: FranklyError, *, as_json: bool) -> None:
-    """Write a refusal to stderr: one JSON object, or two or three plain lines."""
+def write_error(error: FranklyError, *, as_json: bool) -> None:
+    """Write an error to stderr: one JSON object, or two or three plain lines."""
     if as_json:
         click.echo(json.dumps(problem_object(error)), err=True)
         return
-    known = Problem.from_code(error.code)
-    click.echo(f"frankly: {known.title if known else 'Refused.'} [{error.code}]", err=True)
+    problem = Problem.from_code(error.code)
+    click.echo(f"frankly: {problem.title if problem else 'Refused.'} [{error.code}]", err=True)
     click.echo(f"  {error.field}: {error.detail}" if error.field else f"  {_detail(error)}", err=True)

@@ -63,7 +63,7 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of verbs without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in VERBS.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in VERBS.items()])
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -83,7 +83,7 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit; the entry point of `frankly`."""
-    # What goes wrong is told in words; only `serve` writes log lines.
+    # Commands print errors as messages; only `serve` writes log lines.
     logs.configure(level=logging.CRITICAL)
     arguments = list(sys.argv[1:] if argv is None else argv)
     sys.exit(run(arguments))
@@ -101,7 +101,7 @@ def run(arguments: list[str], command: click.Command = cli, name: str = "frankly
     except click.exceptions.Exit as done:
         return done.exit_code
     except FranklyError as error:
-        exits.tell(error, as_json=as_json)
+        exits.write_error(error, as_json=as_json)
         return exits.exit_code(error)
     except click.ClickException as error:
         return _usage(error, as_json)
@@ -109,18 +109,19 @@ def run(arguments: list[str], command: click.Command = cli, name: str = "frankly
         click.echo("frankly: interrupted; what was done before stays whole", err=True)
         return exits.INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone, as in `frankly … | head`: nothing is wrong, and nothing more can be written.
+        # The reader closed the pipe, as in `frankly … | head`: no error. Stdout becomes /dev/null so
+        # that the flush at exit does not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
     except Exception as error:  # noqa: BLE001 - no traceback ever reaches a terminal
-        exits.tell(_fault(error), as_json=as_json)
+        exits.write_error(_fault(error), as_json=as_json)
         return exits.FAULT
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
-    """Show click's own words about a wrong command line."""
+    """Show click's message about a wrong command line."""
     if as_json:
-        exits.tell(InvalidInput(Problem.USAGE, error.format_message()), as_json=True)
+        exits.write_error(InvalidInput(Problem.USAGE, error.format_message()), as_json=True)
     else:
         error.show()
     return exits.USAGE

@@ -97,9 +97,9 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         late = isinstance(exc, InvalidInput) and exc.problem is Problem.TIMED_OUT
         if late and req is not None:
             return  # the application has answered already
-        known = type(exc).__module__ == "gunicorn.http.errors"  # all of them are about what was sent
-        problem, headers, body = raw_problem(408 if late else 400 if known else 500)
-        if not (late or known):
+        is_bad_request = type(exc).__module__ == "gunicorn.http.errors"  # all of them are about what was sent
+        problem, headers, body = raw_problem(408 if late else 400 if is_bad_request else 500)
+        if not (late or is_bad_request):
             self.log.error("Error handling request", exc_info=exc)
         lines = [
             f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}",
@@ -107,7 +107,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             f"Content-Length: {len(body)}",
             *(f"{name}: {value}" for name, value in headers),
         ]
-        with contextlib.suppress(OSError):  # who is gone hears nothing
+        with contextlib.suppress(OSError):  # the client may have disconnected
             client.sendall("\r\n".join(lines).encode("ascii") + b"\r\n\r\n" + body)
 
 

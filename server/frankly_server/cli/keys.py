@@ -42,19 +42,19 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
     if force:
         question = f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
     keys_rotate.ask(yes, question)
-    made = Keyring(folder, SystemClock()).init(force=force, plan=Plan(**plan), passphrase=passphrase)
-    aside = None if made.set_aside is None else str(made.set_aside)
+    new_keys = Keyring(folder, SystemClock()).init(force=force, plan=Plan(**plan), passphrase=passphrase)
+    aside = None if new_keys.set_aside is None else str(new_keys.set_aside)
     if as_json:
         write_json({
-            "folder": str(made.folder), "root": made.root_ids[0], "roots": list(made.root_ids),
-            "publisher": made.publisher_ids[0], "publishers": list(made.publisher_ids), "log": made.log_id,
+            "folder": str(new_keys.folder), "root": new_keys.root_ids[0], "roots": list(new_keys.root_ids),
+            "publisher": new_keys.publisher_ids[0], "publishers": list(new_keys.publisher_ids), "log": new_keys.log_id,
             "encrypted": passphrase is not None, "set_aside": aside,
         })  # fmt: skip
         return
     say = remarks()
-    say.print(f"Keys made in {made.folder}, readable by you alone.", markup=False)
-    ids = [("root", key) for key in made.root_ids] + [("publisher", key) for key in made.publisher_ids]
-    for role, key_id in [*ids, ("log", made.log_id)]:
+    say.print(f"Keys made in {new_keys.folder}, readable by you alone.", markup=False)
+    ids = [("root", key) for key in new_keys.root_ids] + [("publisher", key) for key in new_keys.publisher_ids]
+    for role, key_id in [*ids, ("log", new_keys.log_id)]:
         say.print(f"  {role:<9}  {key_id}", markup=False)
     if aside:
         say.print(f"The older keys are in {aside}.", markup=False)

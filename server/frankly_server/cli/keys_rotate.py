@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly keys status|rotate|revoke|sign|resign`: what a key ceremony looks like on a terminal."""
+"""`frankly keys status|rotate|revoke|sign|resign`: commands of a key ceremony."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -46,20 +46,20 @@ def read_passphrase(path: Path | None) -> bytes | None:
 @json_option
 def status(as_json: bool) -> None:
     """Show the keys in force, next and retired, and what should be done about them."""
-    found, waiting = keys_status(_keyring(), SystemClock()), _waiting()
+    key_status, waiting = keys_status(_keyring(), SystemClock()), _waiting()
     if as_json:
-        write_json(_plain(found) | {"signed_by_retired": waiting})
+        write_json(_as_json(key_status) | {"signed_by_retired": waiting})
         return
-    rows = [(key.role, key.state, _PLACES[key.here], key.name or "", key.key_id) for key in found.keys]
-    title = f"Keys, version {found.version}, until {format_time(found.expires)}"
+    rows = [(key.role, key.state, _PLACES[key.here], key.name or "", key.key_id) for key in key_status.keys]
+    title = f"Keys, version {key_status.version}, until {format_time(key_status.expires)}"
     results().print(table(title, ("Role", "State", "Private key", "Name", "Id"), rows))
-    for remark in found.remarks:
+    for remark in key_status.remarks:
         remarks().print(f"- {remark}", markup=False)
     if waiting:
-        words = (
+        remark_text = (
             f"{waiting} document(s) are signed by retired keys only, and devices refuse them: run `frankly keys resign`"
         )
-        remarks().print(f"- {words}", markup=False)
+        remarks().print(f"- {remark_text}", markup=False)
 
 
 @click.command()
@@ -85,7 +85,7 @@ def rotate(
     yes: bool,
     as_json: bool,
     witnesses: Sequence[str],
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """Make the next version of the keys; without options the same keys get a new expiry.
 
@@ -93,22 +93,22 @@ def rotate(
     """
     keyring = _keyring()
     now = keyring.trusted_or_expired()
-    drop = {key.key_id for key in now.publisher.keys if asked["publisher"]}
-    drop |= {key.key_id for key in now.root.keys if asked["root"]}
+    drop = {key.key_id for key in now.publisher.keys if options["publisher"]}
+    drop |= {key.key_id for key in now.root.keys if options["root"]}
     change = RotationChange(
         drop=frozenset(drop),
-        roots=asked["add_root"] + (len(now.root.keys) if asked["root"] else 0),
-        publishers=asked["add_publisher"] + (len(now.publisher.keys) if asked["publisher"] else 0),
-        log=asked["log"],
-        root_threshold=asked["root_threshold"],
-        publisher_threshold=asked["publisher_threshold"],
-        witness_threshold=asked["witness_threshold"],
+        roots=options["add_root"] + (len(now.root.keys) if options["root"] else 0),
+        publishers=options["add_publisher"] + (len(now.publisher.keys) if options["publisher"] else 0),
+        log=options["log"],
+        root_threshold=options["root_threshold"],
+        publisher_threshold=options["publisher_threshold"],
+        witness_threshold=options["witness_threshold"],
         witnesses=tuple(_witness(text) for text in witnesses),
-        validity=timedelta(days=asked["days"]),
+        validity=timedelta(days=options["days"]),
     )
     ask(yes, f"Make version {now.version + 1} of the keys in {keyring.folder}?")
     passphrase = read_passphrase(passphrase_file)
-    _tell(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(change), as_json)
+    _print_proposal(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(change), as_json)
 
 
 @click.command()
@@ -125,11 +125,11 @@ def revoke(
     Devices refuse what a revoked key signed from the next time they ask for the keys. KEY_ID is the beginning of an id.
     """
     keyring = _keyring()
-    known = [line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"]
-    drop = frozenset(_only(known, start) for start in key_ids)
+    keys_in_force = [line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"]
+    drop = frozenset(_one_key(keys_in_force, start) for start in key_ids)
     ask(yes, f"Revoke {len(drop)} key(s)? What only they signed will be refused.")
     passphrase = read_passphrase(passphrase_file)
-    _tell(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(RotationChange(drop=drop)), as_json)
+    _print_proposal(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(RotationChange(drop=drop)), as_json)
 
 
 @click.command()
@@ -139,7 +139,7 @@ def revoke(
 def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool) -> None:
     """Add the signatures of the root keys at hand to the version that waits."""
     rotation = Rotation(_keyring(), SystemClock(), root_keys, read_passphrase(passphrase_file))
-    _tell(rotation.sign(), as_json)
+    _print_proposal(rotation.sign(), as_json)
 
 
 @click.command()
@@ -156,11 +156,11 @@ def resign(yes: bool, as_json: bool) -> None:
         for digest in waiting:
             remarks().print(f"  {digest}", markup=False)
         ask(yes or not waiting, f"Sign these {len(waiting)} document(s) with the keys in force?")
-        done = services.surveys.sign_again(waiting)
+        signed = services.surveys.sign_again(waiting)
     if as_json:
-        write_json({"signed": done})
+        write_json({"signed": signed})
     else:
-        remarks().print(f"{len(done)} document(s) signed again.", markup=False)
+        remarks().print(f"{len(signed)} document(s) signed again.", markup=False)
 
 
 def _keyring() -> Keyring:
@@ -170,7 +170,7 @@ def _keyring() -> Keyring:
 def _waiting() -> int | None:
     """Return how many published documents the keys in force have not signed.
 
-    None where that cannot be told: key folders are looked at on machines that have no database, or while it is away.
+    None if the database is missing or unreachable: key ceremonies also run on offline machines.
     """
     settings, clock = Settings.load(), SystemClock()
     database = Database(settings.store_url())
@@ -188,24 +188,27 @@ def _waiting() -> int | None:
 def _witness(text: str) -> tuple[str, PublicKey]:
     name, separator, public = text.partition("=")
     if not separator or len(public) != 64 or public.strip("0123456789abcdef"):
-        words = "write NAME=KEY, the key as the 64 hex digits that `frankly witness --show` prints"
-        raise InvalidInput(Problem.USAGE, words, "--witness")
+        detail = "write NAME=KEY, the key as the 64 hex digits that `frankly witness --show` prints"
+        raise InvalidInput(Problem.USAGE, detail, "--witness")
     key = PublicKey(bytes.fromhex(public))
     if not key.is_sound:
         raise InvalidInput(Problem.USAGE, "this is no sound Ed25519 key: copy the witness' own", "--witness")
     return name, key
 
 
-def _only(known: Sequence[str], start: str) -> str:
-    found = [key_id for key_id in known if start and key_id.startswith(start)]
-    if len(found) != 1:
-        words = "no key in force begins so" if not found else "several keys begin so; write more of the id"
-        raise InvalidInput(Problem.NOT_FOUND, f"{words}; `frankly keys status` lists them", "key")
-    return found[0]
+def _one_key(key_ids: Sequence[str], start: str) -> str:
+    matches = [key_id for key_id in key_ids if start and key_id.startswith(start)]
+    if len(matches) != 1:
+        detail = "no key in force begins so" if not matches else "several keys begin so; write more of the id"
+        raise InvalidInput(Problem.NOT_FOUND, f"{detail}; `frankly keys status` lists them", "key")
+    return matches[0]
 
 
 def ask(yes: bool, question: str) -> None:
-    """Ask once unless `yes`; a no, or nobody there to ask, is a usage error and changes nothing."""
+    """Ask for confirmation unless `yes`.
+
+    Raises InvalidInput(usage), before anything is changed, on a no or without a terminal.
+    """
     if yes:
         return
     try:
@@ -218,27 +221,28 @@ def ask(yes: bool, question: str) -> None:
         raise InvalidInput(Problem.USAGE, "you said no; nothing was made")
 
 
-def _tell(made: Proposal, as_json: bool) -> None:
-    document = made.document
+def _print_proposal(proposal: Proposal, as_json: bool) -> None:
+    document = proposal.document
     if as_json:
-        write_json({"version": document.version, "expires": format_time(document.expires), "in_force": made.in_force,
-                    "old_missing": made.old_missing, "new_missing": made.new_missing})  # fmt: skip
+        write_json({"version": document.version, "expires": format_time(document.expires),
+                    "in_force": proposal.in_force,
+                    "old_missing": proposal.old_missing, "new_missing": proposal.new_missing})  # fmt: skip
         return
-    if made.in_force:
-        words = (
+    if proposal.in_force:
+        message = (
             f"Version {document.version} is in force until {format_time(document.expires)}. What clients do: when they "
             "fetch a survey next, they follow to this version and refuse what only keys outside it have signed. "
             "Run `frankly keys resign` if publisher keys were replaced."
         )
     else:
-        words = (
-            f"Version {document.version} waits for {made.old_missing} signature(s) of root keys in force and "
-            f"{made.new_missing} of the new ones: run `frankly keys sign --root-key FILE`."
+        message = (
+            f"Version {document.version} waits for {proposal.old_missing} signature(s) of root keys in force and "
+            f"{proposal.new_missing} of the new ones: run `frankly keys sign --root-key FILE`."
         )
-    remarks().print(words, markup=False)
+    remarks().print(message, markup=False)
     if (full := nearly_full(_keyring().chain_used())) is not None:
         remarks().print(full, markup=False)
 
 
-def _plain(found: Status) -> dict[str, Any]:
-    return asdict(found) | {"issued": format_time(found.issued), "expires": format_time(found.expires)}
+def _as_json(key_status: Status) -> dict[str, Any]:
+    return asdict(key_status) | {"issued": format_time(key_status.issued), "expires": format_time(key_status.expires)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly scale`: reports out as Parquet segments, and counts and estimates from such segments, past one database."""
+"""`frankly scale`: export of reports as Parquet segments, and counts and estimates from these."""
 
 from pathlib import Path
 from typing import Any
@@ -56,12 +56,12 @@ def partition(name: str, as_json: bool) -> None:
     with open_database() as database:
         survey = _survey(database, name)
         with database.transaction("make partition") as tx:
-            made = tx.partitions.make(survey)
+            created = tx.partitions.make(survey)
     if as_json:
-        write_json({"survey": survey, "made": made})
+        write_json({"survey": survey, "made": created})
     else:
-        words = "has a table of its own now" if made else "had a table of its own already"
-        remarks().print(f"Survey {name} {words}.", markup=False)
+        outcome = "has a table of its own now" if created else "had a table of its own already"
+        remarks().print(f"Survey {name} {outcome}.", markup=False)
 
 
 @scale.command("count")
@@ -88,61 +88,61 @@ def count_command(
     """
     if crosstab and not estimated:
         raise InvalidInput(Problem.USAGE, "--crosstab is for --estimates", "crosstab")
-    found = count(folders, Spark(master) if master else DuckDB())
-    differs = _differences(found) if against_database else []
+    counted = count(folders, Spark(master) if master else DuckDB())
+    differs = _differences(counted) if against_database else []
     if estimated:
-        answer = found.analysis().estimates(found.survey, targets=list(crosstab) or None)
+        answer = counted.analysis().estimates(counted.survey, targets=list(crosstab) or None)
         click.echo(encode(answer), nl=False)
     elif as_json:
-        write_json(_json(found) | ({"different": differs} if against_database else {}))
+        write_json(_json(counted) | ({"different": differs} if against_database else {}))
     else:
-        _show(found, differs if against_database else None)
+        _show(counted, differs if against_database else None)
     if differs:
         raise click.exceptions.Exit(exits.INTEGRITY)
 
 
-def _differences(found: ExportCounts) -> list[str]:
+def _differences(counted: ExportCounts) -> list[str]:
     """Return the digests of documents whose counts are not the database's."""
     wrong = []
     with open_database() as database, database.reading("compare counts") as tx:
-        for each in found.documents:
-            layout = Layout.of(each.document())
+        for document in counted.documents:
+            layout = Layout.of(document.document())
             pairs: dict[PairKey, int] = {}
-            for block, other in [*((block, block) for block in layout.sets), *layout.pairs]:
-                pairs |= tx.counts.pairs(each.digest, block, other)
-            same = found.singles(each.digest) == tx.counts.of_document(each.digest)
-            if not same or found.pairs(each.digest) != pairs:
-                wrong.append(each.digest)
+            for block, other_block in [*((block, block) for block in layout.sets), *layout.pairs]:
+                pairs |= tx.counts.pairs(document.digest, block, other_block)
+            same = counted.singles(document.digest) == tx.counts.of_document(document.digest)
+            if not same or counted.pairs(document.digest) != pairs:
+                wrong.append(document.digest)
     return wrong
 
 
-def _json(found: ExportCounts) -> dict[str, Any]:
+def _json(counted: ExportCounts) -> dict[str, Any]:
     documents = [
         {
-            "digest": each.digest,
-            "reports": found.by_digest[each.digest].reports,
-            "counts": sorted([*key[1:], n] for key, n in found.singles(each.digest).items()),
-            "pairs": sorted([*key[1:], n] for key, n in found.pairs(each.digest).items()),
+            "digest": document.digest,
+            "reports": counted.by_digest[document.digest].reports,
+            "counts": sorted([*key[1:], n] for key, n in counted.singles(document.digest).items()),
+            "pairs": sorted([*key[1:], n] for key, n in counted.pairs(document.digest).items()),
         }
-        for each in found.documents
+        for document in counted.documents
     ]
-    duplicates = found.rows - found.reports
-    return {"survey": found.survey, "reports": found.reports, "duplicates": duplicates, "documents": documents}
+    duplicates = counted.rows - counted.reports
+    return {"survey": counted.survey, "reports": counted.reports, "duplicates": duplicates, "documents": documents}
 
 
-def _show(found: ExportCounts, differs: list[str] | None) -> None:
-    words = {None: "", True: "differs from the database", False: "the database has the same"}
+def _show(counted: ExportCounts, differs: list[str] | None) -> None:
+    remarks_by_difference = {None: "", True: "differs from the database", False: "the database has the same"}
     rows = [
         (
-            str(each.version),
-            f"{each.digest[:15]}…",
-            str(found.by_digest[each.digest].reports),
-            words[None if differs is None else each.digest in differs],
+            str(document.version),
+            f"{document.digest[:15]}…",
+            str(counted.by_digest[document.digest].reports),
+            remarks_by_difference[None if differs is None else document.digest in differs],
         )
-        for each in found.documents
+        for document in counted.documents
     ]
     results().print(table("Reports", ("version", "document", "reports", ""), rows))
-    remarks().print(f"{found.rows - found.reports} duplicates were counted once.", markup=False)
+    remarks().print(f"{counted.rows - counted.reports} duplicates were counted once.", markup=False)
 
 
 def _survey(database: Database, name: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search for a mechanism at the terminal: where it is, and how to end it early."""
+"""Progress display and early stop (Ctrl-C) of a mechanism search at the terminal."""
 
 import math
 import signal
@@ -13,17 +13,17 @@ from frankly_server.design.limits import Progress
 
 @contextmanager
 def stops_at_interrupt() -> Iterator[Callable[[], bool]]:
-    """Give a question that turns true at the first Ctrl-C; a second one interrupts as usual."""
-    asked = False
+    """Yield a function that returns True after the first Ctrl-C; a second one interrupts as usual."""
+    interrupted = False
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
+    def on_interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
         signal.signal(signal.SIGINT, before)
 
-    before = signal.signal(signal.SIGINT, ask)
+    before = signal.signal(signal.SIGINT, on_interrupt)
     try:
-        yield lambda: asked
+        yield lambda: interrupted
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly serve`: check everything that must hold, then answer until told to stop."""
+"""`frankly serve`: check settings, keys and database, then serve until SIGTERM."""
 
 import click
 
@@ -30,8 +30,8 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
         app = create_app(settings, services=services)
         listen_port = settings.port if port is None else port
 
-        def announce(found: int) -> None:
-            _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, found, as_json)
+        def announce(bound_port: int) -> None:
+            _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, bound_port, as_json)
             logs.configure()
 
         if production:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening and closing what a verb works with."""
+"""Context managers for the services and the database that a command uses."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,10 @@ from frankly_server.store import Database, SurveyRow, Transaction
 
 @contextmanager
 def open_services(settings: Settings | None = None) -> Iterator[Services]:
-    """Give the services of `settings` (default: the environment's); the database must be safe and have our schema."""
+    """Open the services of `settings` (default: the environment's) and close them at the end.
+
+    The database must be durable and have the current schema.
+    """
     services = Services.open(_with_home(settings or Settings.load()), SystemClock())
     try:
         yield services
@@ -25,7 +28,10 @@ def open_services(settings: Settings | None = None) -> Iterator[Services]:
 
 @contextmanager
 def open_database() -> Iterator[Database]:
-    """Give the database of the environment's settings, which must be safe and have our schema."""
+    """Open the database of the environment's settings and close it at the end.
+
+    It must be durable and have the current schema.
+    """
     database = Database(_with_home(Settings.load()).store_url())
     try:
         database.check()
@@ -36,14 +42,14 @@ def open_database() -> Iterator[Database]:
 
 def _with_home(settings: Settings) -> Settings:
     if settings.database_url is None and not settings.home.is_dir():
-        words = f"there is no database in {settings.home} yet; run `frankly migrate`, or set FRANKLY_HOME"
-        raise InvalidInput(Problem.UNSAFE_SETTING, words, "FRANKLY_HOME")
+        detail = f"there is no database in {settings.home} yet; run `frankly migrate`, or set FRANKLY_HOME"
+        raise InvalidInput(Problem.UNSAFE_SETTING, detail, "FRANKLY_HOME")
     return settings
 
 
 def survey_named(tx: Transaction, name: str) -> SurveyRow:
     """Return the survey of this name. Raises InvalidInput(survey_unknown)."""
-    found = tx.surveys.by_name(name)
-    if found is None:
+    survey = tx.surveys.by_name(name)
+    if survey is None:
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no survey of this name: see `frankly survey list`", "NAME")
-    return found
+    return survey

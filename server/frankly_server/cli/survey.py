@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey`: from a file to a signed document that anybody can check."""
+"""`frankly survey`: drafts from files, signed documents, and the states of surveys."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ _ENDLESS = (
     "∞, or more than 16, as a ceiling: some reports rule some answers out. The promise about the secret holds under "
     "the published prior; it says nothing to somebody who knows more than that prior."
 )
-_UNTOLD = "In {}, no number of reports tells apart: {}. What can be estimated: {}."
+_NOT_ESTIMABLE = "In {}, no number of reports tells apart: {}. What can be estimated: {}."
 _UNCHANGED = "Answers are sent unchanged in: {}. They say about the secret no more than the promise allows."
 
 
@@ -57,7 +57,7 @@ def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -
     for line in change.diff:
         click.echo(line)
     strata = bool(definition.strata)
-    _tell(remarks(), change.level, has_strata=strata, title="By everything that is sent, at most")
+    _print_report_level(remarks(), change.level, has_strata=strata, title="By everything that is sent, at most")
     _warn(change.warnings)
     verb = f"would be {change.status}" if dry_run and change.status != "unchanged" else f"is {change.status}"
     remarks().print(f"Survey {change.name} {verb}.", markup=False)
@@ -124,7 +124,7 @@ def template(name: str | None, as_json: bool) -> None:
     if name is not None:
         click.echo(files.template(name), nl=False)
     elif as_json:
-        write_json({"templates": [{"name": key, "about": words} for key, words in files.templates().items()]})
+        write_json({"templates": [{"name": key, "about": about} for key, about in files.templates().items()]})
     else:
         results().print(table("Templates", ("name", "about"), list(files.templates().items())))
 
@@ -142,16 +142,19 @@ def list_surveys(as_json: bool) -> None:
     with open_services() as services:
         surveys = services.surveys.list()
         states = services.lifecycle.states(surveys)
-    # What pages call live is open here, as in what `resume` tells.
-    found = [(s, "open" if states[s.survey_id] == "live" else states[s.survey_id]) for s in surveys]
+    # The lifecycle calls an open survey "live"; the commands say "open", as `resume` does.
+    states_of_surveys = [(s, "open" if states[s.survey_id] == "live" else states[s.survey_id]) for s in surveys]
     if as_json:
         lines = [
             {"survey": s.survey_id, "name": s.name, "state": state, "version": s.version, "link": s.link}
-            for s, state in found
+            for s, state in states_of_surveys
         ]
         write_json({"surveys": lines})
         return
-    rows = [(s.name, state, str(s.version) if s.version else "none", s.survey_id, s.link or "") for s, state in found]
+    rows = [
+        (s.name, state, str(s.version) if s.version else "none", s.survey_id, s.link or "")
+        for s, state in states_of_surveys
+    ]
     results().print(table("Surveys", ("name", "state", "version", "id", "link"), rows))
 
 
@@ -175,16 +178,16 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
         remarks().print(f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.", markup=False)
 
 
-def _tell(out: Console, level: ReportLevel, *, has_strata: bool, title: str) -> None:
-    """Print what the whole report tells of each secret, and what answering costs."""
+def _print_report_level(out: Console, level: ReportLevel, *, has_strata: bool, title: str) -> None:
+    """Print the privacy level of the complete report for each secret, and the cost of answering."""
     columns, rows = level_table(level, has_strata=has_strata)
     out.print(table(title, columns, rows))
     out.print(cost_words(level), markup=False)
 
 
 def _warn(warnings: Sequence[str]) -> None:
-    for words in warnings:
-        click.echo(f"Warning: {words}", err=True)
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
 
 
 @contextmanager
@@ -222,25 +225,27 @@ def _published(found: Published) -> dict[str, object]:
     }
 
 
-def _show(found: Published) -> None:
+def _show(published: Published) -> None:
     out = results()
-    title = f"{found.name}, version {found.version} ({found.status})"
+    title = f"{published.name}, version {published.version} ({published.status})"
     columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "counts by")
-    out.print(table(title, columns, [_row(block) for block in found.blocks]))
-    _tell(out, found.level, has_strata=found.has_strata, title="By everything that is sent")
-    out.print(f"What is protected stays within the budget of {found.budget} nats of log-odds.", markup=False)
-    if any(block.rules_out for block in found.blocks):
+    out.print(table(title, columns, [_row(block) for block in published.blocks]))
+    _print_report_level(out, published.level, has_strata=published.has_strata, title="By everything that is sent")
+    out.print(f"What is protected stays within the budget of {published.budget} nats of log-odds.", markup=False)
+    if any(block.rules_out for block in published.blocks):
         out.print(_ENDLESS, markup=False)
-    if unchanged := [block.id for block in found.blocks if block.answers_unchanged]:
+    if unchanged := [block.id for block in published.blocks if block.answers_unchanged]:
         out.print(_UNCHANGED.format(", ".join(unchanged)), markup=False)
-    for block in found.blocks:
+    for block in published.blocks:
         if block.untold:
-            out.print(_UNTOLD.format(block.id, "; ".join(block.untold), "; ".join(block.estimable)), markup=False)
+            out.print(
+                _NOT_ESTIMABLE.format(block.id, "; ".join(block.untold), "; ".join(block.estimable)), markup=False
+            )
         if block.regret:
             out.print(f"{block.id}: {block.regret}.", markup=False)
-    _warn(found.warnings)
+    _warn(published.warnings)
     out.print("Give respondents this link, whole; whoever holds it gets exactly this document:", markup=False)
-    click.echo(found.link)
+    click.echo(published.link)
 
 
 def _row(block: PublishedBlock) -> tuple[str, ...]:

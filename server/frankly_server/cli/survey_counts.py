@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey file whose priors are counted elsewhere: `--counts BLOCK=FILE` puts a CSV table into a block's prior."""
+"""Option `--counts BLOCK=FILE`: a CSV table of counts replaces the prior of a block."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,32 +23,33 @@ option = click.option(
 
 
 def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
-    """Read a survey file, with the tables that `--counts` names in place of what stands there.
+    """Read a survey file; the tables of `--counts` replace the counts in its priors.
 
-    The block's `prior:` must be there, with its source and, for a secret, its name; the columns are the ids of its
-    answers, in their order. Raises InvalidInput naming the block, or the line of the table.
+    The block needs a `prior:` with its source and, for a secret, its name. The table's columns are
+    the ids of the block's answers, in their order. Raises InvalidInput naming the block, or the
+    line of the table.
     """
     value = read_yaml(data)
     public = public_questions(value.get("strata") if isinstance(value, Mapping) else None)
-    tables = dict(_table(asked, public) for asked in counts)
+    tables = dict(_table(option_value, public) for option_value in counts)
     for block in _blocks(value):
         if block.get("id") in tables and isinstance(block.get("prior"), dict):
             block["prior"] = _counted(block["prior"], tables[block["id"]])
     try:
-        found = parse_value(value)
+        parsed = parse_value(value)
     except InvalidInput as refused:
         if tables and refused.problem is Problem.PRIOR_SHAPE and "columns" in refused.detail:
-            words = f"line 1: the columns are not the answers of the block ({refused.detail})"
-            raise InvalidInput(Problem.PRIOR_SHAPE, words, "counts") from None
+            detail = f"line 1: the columns are not the answers of the block ({refused.detail})"
+            raise InvalidInput(Problem.PRIOR_SHAPE, detail, "counts") from None
         raise
-    blocks = {block.id: block for block in found.blocks}
+    blocks = {block.id: block for block in parsed.blocks}
     for name, table in tables.items():
         _check(blocks.get(name), table)
-    return found
+    return parsed
 
 
-def _table(asked: str, public: Sequence[PublicQuestion]) -> tuple[str, CountTable]:
-    block, equals, path = asked.partition("=")
+def _table(option_value: str, public: Sequence[PublicQuestion]) -> tuple[str, CountTable]:
+    block, equals, path = option_value.partition("=")
     if not (block and equals and path):
         raise InvalidInput(Problem.USAGE, "write a block's id, an equals sign and the path of a CSV", "counts")
     try:
@@ -64,13 +65,13 @@ def _blocks(value: Any) -> list[dict[str, Any]]:
 
 
 def _counted(prior: Mapping[str, Any], table: CountTable) -> dict[str, Any]:
-    """Return the prior with the table's counts in place of its own."""
-    found = {name: value for name, value in prior.items() if name not in ("joint", "strata")}
+    """Return the prior with its counts replaced by the table's."""
+    fields = {name: value for name, value in prior.items() if name not in ("joint", "strata")}
     if table.strata:
-        found["strata"] = [{"when": dict(when), "joint": [list(row) for row in rows]} for when, rows in table.strata]
+        fields["strata"] = [{"when": dict(when), "joint": [list(row) for row in rows]} for when, rows in table.strata]
     else:
-        found["joint"] = [list(row) for row in table.joint]
-    return found | ({"secrets": list(table.secrets)} if "secret" in prior else {})
+        fields["joint"] = [list(row) for row in table.joint]
+    return fields | ({"secrets": list(table.secrets)} if "secret" in prior else {})
 
 
 def _check(block: BlockDefinition | None, table: CountTable) -> None:
@@ -79,5 +80,5 @@ def _check(block: BlockDefinition | None, table: CountTable) -> None:
             Problem.DEFINITION_INVALID, "counts are for a block of this survey that has a prior", "counts"
         )
     if table.answers != block.joint_answers:
-        words = f"line 1: the columns of block {block.id} are, in this order: {', '.join(block.joint_answers)}"
-        raise InvalidInput(Problem.PRIOR_SHAPE, words, "counts")
+        detail = f"line 1: the columns of block {block.id} are, in this order: {', '.join(block.joint_answers)}"
+        raise InvalidInput(Problem.PRIOR_SHAPE, detail, "counts")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey pause|resume|close|archive`: what the admin pages do on Intake, with the same line on the trail."""
+"""`frankly survey pause|resume|close|archive`: the same changes and audit trail as on the page Intake."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -20,7 +20,7 @@ _FINAL: Final = ("close",)
 
 
 def commands() -> Iterator[click.Command]:
-    """Yield a command for every move of a survey's life."""
+    """Yield a command for every change of a survey's state."""
     return map(_command, MOVES)
 
 
@@ -32,13 +32,13 @@ def _command(move: str) -> click.Command:
         if not yes:
             click.confirm(f"Close {name}? It cannot be opened again", abort=True, err=True)
         with open_services() as services:
-            found = services.surveys.summary(name)
-            organisation = services.lifecycle.standing(found.survey_id).organisation
-            state = services.lifecycle.move(found.survey_id, move)
-            services.accounts.record_command(organisation, f"survey {state}", found.name)
+            survey = services.surveys.summary(name)
+            organisation = services.lifecycle.standing(survey.survey_id).organisation
+            state = services.lifecycle.move(survey.survey_id, move)
+            services.accounts.record_command(organisation, f"survey {state}", survey.name)
         if as_json:
-            write_json({"status": state, "survey": found.survey_id, "name": found.name})
+            write_json({"status": state, "survey": survey.survey_id, "name": survey.name})
         else:
-            remarks().print(f"Survey {found.name} is {state}.", markup=False)
+            remarks().print(f"Survey {survey.name} is {state}.", markup=False)
 
     return click.option("--yes", is_flag=True, help="Do not ask.")(run) if move in _FINAL else run

@@ -18,10 +18,10 @@ def tokens(name: str, count: int, as_json: bool) -> None:
     noisy report is whose: hand them out unseen, or let an outside issuer sign tokens blindly (docs/protocol.md §10).
     """
     with open_services() as services:
-        made = services.invites.make(name, count)
+        new_tokens = services.invites.make(name, count)
     if as_json:
-        write_json({"tokens": made})
+        write_json({"tokens": new_tokens})
         return
-    for token in made:
+    for token in new_tokens:
         click.echo(token)
-    remarks().print(f"{len(made)} token(s), shown once.", markup=False)
+    remarks().print(f"{len(new_tokens)} token(s), shown once.", markup=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly verify --json`: what the exact verifier says of a mechanism and a claim, or of a whole survey document."""
+"""`frankly verify --json`: exact verification of a mechanism and a claim, or of a survey document."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ from frankly_server.records import flag, record, whole
 from frankly_server.surveys.whole_report import report_json
 
 _CLAIM = frozenset("level low_level prior lower_bounds attributes delta diagonal sensitive".split())
-_MOST_ENTRIES = 150
+_MAX_ENTRIES = 150
 
 
 def verify_json(obj: Any) -> dict[str, Any]:
@@ -40,20 +40,20 @@ def verify_json(obj: Any) -> dict[str, Any]:
     occur there; report, the level of the whole report in nats, null unless every claim holds. Signatures are not looked
     at.
 
-    Raises InvalidInput, naming the field; DocumentRejected for a document that is none.
+    Raises InvalidInput, naming the field; DocumentRejected for an invalid document.
     """
     if isinstance(obj, Mapping) and ("payloadType" in obj or "blocks" in obj):
         return _document(obj)
-    mechanism, given = read_mechanism(obj, frozenset({"notion"}), _CLAIM)
-    claim = _claim(given)
+    mechanism, claim_fields = read_mechanism(obj, frozenset({"notion"}), _CLAIM)
+    claim = _claim(claim_fields)
     return _judged(mechanism, claim) | {"ceiling": _pair(ceiling(mechanism))} | _in_the_polytope(mechanism, claim)
 
 
 def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
-    """Return whether a small table is an extreme point of ε-LDP at its level, and its loose entries  [Thesis ch. 5]."""
+    """Return `extreme` and `loose` of a small ε-LDP table; empty for other claims  [Thesis ch. 5]."""
     if claim.notion != "ldp" or claim.level is None or not isinstance(mechanism, DenseMechanism):
         return {}
-    if mechanism.answers * mechanism.reports > _MOST_ENTRIES:
+    if mechanism.answers * mechanism.reports > _MAX_ENTRIES:
         return {}
     loose = loose_entries(mechanism.weights, claim.level)
     return {"extreme": is_extreme(mechanism.weights, claim.level), "loose": [list(entry) for entry in loose]}
@@ -87,35 +87,35 @@ def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
         yield verdict
 
 
-def _claim(given: Mapping[str, Any]) -> Claim:
-    """Read what is claimed; whether it is definite is for the verifier to say."""
-    if not isinstance(given["notion"], str):
+def _claim(claim_fields: Mapping[str, Any]) -> Claim:
+    """Read the claim; the verifier checks later that it is complete."""
+    if not isinstance(claim_fields["notion"], str):
         raise InvalidInput(Problem.FIELD_TYPE, "give the notion's name", "notion")
-    claim = Claim(given["notion"], _ratio(given.get("level"), "level"))
-    if "prior" in given:
-        joint = record(given["prior"], frozenset({"joint"}), field="prior")["joint"]
+    claim = Claim(claim_fields["notion"], _ratio(claim_fields.get("level"), "level"))
+    if "prior" in claim_fields:
+        joint = record(claim_fields["prior"], frozenset({"joint"}), field="prior")["joint"]
         claim = replace(claim, joint=Prior.from_rows(joint).joint)
-    if "lower_bounds" in given:
-        rows = _rows(given["lower_bounds"])
+    if "lower_bounds" in claim_fields:
+        rows = _rows(claim_fields["lower_bounds"])
         claim = replace(claim, lower_bounds=rows)
-    if "attributes" in given:
-        sizes = given["attributes"]
+    if "attributes" in claim_fields:
+        sizes = claim_fields["attributes"]
         if not isinstance(sizes, list):
             raise InvalidInput(Problem.FIELD_TYPE, "give a list of sizes", "attributes")
         claim = replace(claim, attributes=tuple(whole(size, "attributes") for size in sizes))
-    if "sensitive" in given:
-        claim = replace(claim, sensitive=whole(given["sensitive"], "sensitive"))
+    if "sensitive" in claim_fields:
+        claim = replace(claim, sensitive=whole(claim_fields["sensitive"], "sensitive"))
     return replace(
         claim,
-        low_level=_ratio(given.get("low_level"), "low_level"),
-        delta=_ratio(given.get("delta"), "delta"),
-        diagonal=flag(given.get("diagonal", False), "diagonal"),
+        low_level=_ratio(claim_fields.get("low_level"), "low_level"),
+        delta=_ratio(claim_fields.get("delta"), "delta"),
+        diagonal=flag(claim_fields.get("diagonal", False), "diagonal"),
     )
 
 
 def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     try:
-        found = worst(mechanism, claim)
+        worst_case = worst(mechanism, claim)
     except UnsupportedDocument as error:
         raise InvalidInput(Problem.UNSUPPORTED, error.detail, "notion") from None
     except DocumentRejected as error:
@@ -125,14 +125,14 @@ def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
         holds = True
     except DocumentRejected:
         holds = False
-    needed = {f"{field}_needed": _pair(ratio) for field, ratio in found.needed.items()}
-    return {"holds": holds, **needed, "worst": _place(mechanism, found)}
+    needed = {f"{field}_needed": _pair(ratio) for field, ratio in worst_case.needed.items()}
+    return {"holds": holds, **needed, "worst": _place(mechanism, worst_case)}
 
 
-def _place(mechanism: Mechanism, found: Worst) -> dict[str, Any]:
-    place: dict[str, Any] = {"report": mechanism.symbol_json(found.report), "pair": list(found.pair)}  # type: ignore[arg-type]
-    if found.condition is not None:
-        place["condition"] = list(found.condition)
+def _place(mechanism: Mechanism, worst_case: Worst) -> dict[str, Any]:
+    place: dict[str, Any] = {"report": mechanism.symbol_json(worst_case.report), "pair": list(worst_case.pair)}  # type: ignore[arg-type]
+    if worst_case.condition is not None:
+        place["condition"] = list(worst_case.condition)
     return place
 
 
@@ -145,8 +145,8 @@ def _rows(value: Any) -> tuple[tuple[tuple[int, int], ...], ...]:
     for s, row in enumerate(value if isinstance(value, list) else [None]):
         if not isinstance(row, list):
             raise InvalidInput(Problem.FIELD_TYPE, "give rows of ratios [n, d]", f"lower_bounds[{s}]")
-        read = [_ratio(bound, f"lower_bounds[{s}][{u}]") for u, bound in enumerate(row)]
-        rows.append(tuple(bound for bound in read if bound is not None))
+        ratios = [_ratio(bound, f"lower_bounds[{s}][{u}]") for u, bound in enumerate(row)]
+        rows.append(tuple(bound for bound in ratios if bound is not None))
     return tuple(rows)
 
 

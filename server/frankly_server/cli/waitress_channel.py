@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under waitress: requests that arrive too slowly, or are none, and what they are told.
+"""waitress channel and tasks: time limit of arriving requests, and problem objects as errors.
 
 Some requests are refused before the application sees them. Such an answer is a problem object as well; a request that
 is not there in time is 408, and the same bytes may be sent again.
@@ -31,7 +31,7 @@ class _Task(WSGITask):  # type: ignore[misc]
 
 
 class _ErrorTask(ErrorTask):  # type: ignore[misc]
-    """What waitress itself refuses, in our own words."""
+    """Error response of waitress itself, written as a problem object."""
 
     def execute(self) -> None:
         problem, headers, body = raw_problem(self.request.error.code)
@@ -43,7 +43,7 @@ class _ErrorTask(ErrorTask):  # type: ignore[misc]
 
 
 class TimelyChannel(HTTPChannel):  # type: ignore[misc]
-    """A connection that knows since when its newest request has been arriving."""
+    """Connection that records when its newest request began to arrive."""
 
     task_class = _Task
     error_task_class = _ErrorTask
@@ -51,15 +51,16 @@ class TimelyChannel(HTTPChannel):  # type: ignore[misc]
     _begun = 0.0
 
     def received(self, data: bytes) -> bool:
-        """Take what has come."""
+        """Read received bytes and start the clock of a new request."""
         before = self.request
-        taken: bool = super().received(data)
+        consumed: bool = super().received(data)
         if self.request is not before:
             self._begun = time.monotonic()
-        return taken
+        return consumed
 
     def refuse_if_late(self, seconds: float) -> None:
         """Answer 408 if the request that is arriving has taken longer than `seconds`."""
+        # A worker thread may take or finish a request of this connection at the same time.
         with self.requests_lock:
             request = self.request
             if request is None or self.requests or time.monotonic() - self._begun <= seconds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""waitress, stopped gracefully: after SIGTERM or Ctrl-C nothing new is accepted, and what is in flight is answered."""
+"""Graceful shutdown of waitress: after SIGTERM or Ctrl-C only requests in flight are answered."""
 
 import signal
 import socket
@@ -27,7 +27,8 @@ _SLACK_BYTES = 16 * 2**20
 class Server:
     """A WSGI server on loopback or behind a proxy that ends TLS.
 
-    port : the one really listened on. It sends no banner, believes no forwarding header, and keeps no access log.
+    It sends no banner, ignores forwarding headers, and writes no access log.
+    port : the port it listens on, also if 0 was requested.
     """
 
     def __init__(
@@ -111,14 +112,14 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _take_in(listening: Any) -> None:
-    """Accept who has connected already: closing a listening socket would cut them off with their requests unread."""
-    known = -1
-    while known != (known := len(listening.active_channels)) and known < 2 * _BACKLOG:
+    """Accept pending connections; closing the socket would drop them with their requests unread."""
+    channel_count = -1
+    while channel_count != (channel_count := len(listening.active_channels)) and channel_count < 2 * _BACKLOG:
         listening.handle_accept()
 
 
 def _busy(item: Any) -> bool:
-    """Tell whether a connection has a request being received, being worked on, or being answered."""
+    """Return True if a request of the connection is being received, processed or answered."""
     # The order matters: an answer is put into the buffer before its request leaves the list.
     return isinstance(item, HTTPChannel) and bool(item.request or item.requests or item.total_outbufs_len)
 

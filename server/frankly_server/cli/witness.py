@@ -58,22 +58,22 @@ def witness(
                 raise failed[0]
             return
         for error in failed:
-            exits.tell(error, as_json=as_json)
+            exits.write_error(error, as_json=as_json)
         time.sleep(every)
 
 
 def _visit(watcher: Witness, url: str, shipped: bytes | None, as_json: bool) -> FranklyError | None:
-    """Visit one server; one that fails must not keep the others from being watched."""
+    """Visit one server; return its error, so that one failure does not stop the other visits."""
     try:
-        found = watcher.visit(HttpSite(url), shipped)
+        visit = watcher.visit(HttpSite(url), shipped)
     except FranklyError as error:
         return error
     if as_json:
-        write_json({"url": url, "origin": found.origin, "size": found.size, "before": found.size_before,
-                    "cosigned": found.named})  # fmt: skip
+        write_json({"url": url, "origin": visit.origin, "size": visit.size, "before": visit.size_before,
+                    "cosigned": visit.named})  # fmt: skip
     else:
-        words = "co-signed" if found.named else "seen, but its keys do not name this witness"
-        remarks().print(f"{found.origin}: {found.size} entries, {words}.", markup=False)
+        outcome = "co-signed" if visit.named else "seen, but its keys do not name this witness"
+        remarks().print(f"{visit.origin}: {visit.size} entries, {outcome}.", markup=False)
     return None
 
 

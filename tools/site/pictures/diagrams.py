@@ -67,12 +67,12 @@ def architecture() -> str:
     parts += arrow([(330, 170), (290, 170), (290, 262), (242, 262)], "imports", (286, 222))
     parts += arrow([(400, 178), (400, 228)]) + arrow([(550, 178), (550, 228)]) + arrow([(550, 296), (550, 328)])
     parts += arrow([(400, 328), (400, 298)])
-    told = (
+    description = (
         "The server designs, signs and publishes documents into a log that witnesses watch; a device fetches one, "
         "verifies it with the same protocol package, and sends one report; the database holds symbols and counts; "
         "analysts get estimates with margins."
     )
-    return picture(640, 400, "Architecture", told, parts)
+    return picture(640, 400, "Architecture", description, parts)
 
 
 _STEPS = (
@@ -101,8 +101,8 @@ def data_flow() -> str:
     parts += _side(46, 90, "server", BLUE) + _side(146, 190, "device", "#1c7a3d") + _side(346, 90, "server", BLUE)
     parts.append(text(76, 306, "middle", "the answer is", 12).replace("<text ", f'<text fill="{ORANGE}" ', 1))
     parts.append(text(76, 322, "middle", "known here only", 12).replace("<text ", f'<text fill="{ORANGE}" ', 1))
-    told = "; ".join(f"{name}: {words}" for name, words in _STEPS)
-    return picture(640, 456, "Data flow", f"{told}. Steps 3 to 6 happen on the device.", parts)
+    description = "; ".join(f"{name}: {words}" for name, words in _STEPS)
+    return picture(640, 456, "Data flow", f"{description}. Steps 3 to 6 happen on the device.", parts)
 
 
 def _side(y: int, height: int, name: str, shade: str) -> list[str]:

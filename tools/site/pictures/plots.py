@@ -22,21 +22,23 @@ def design(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_answer() -> str:
-    """What leaves the device when somebody answers “b” of four choices, at four levels."""
+    """Distribution of the report for the answer “b” of four choices, at four levels."""
     levels, choices, truth = ("0.5", "1", "2", "4"), "abcd", 1
     parts = [text(12, 26, "start", "What leaves the device when the answer is b", 16)]
-    told = []
+    description = []
     for i, level in enumerate(levels):
         found = design({"prior": {"joint": [[1, 1, 1, 1]]}, "notion": "ldp", "mechanism": "grr", "epsilon": level})
         chances = [weight / 2 ** found["bits"] for weight in found["weights"][truth]]
         left = 20 + 156 * i
         parts.append(text(left + 64, 62, "middle", f"ε = {level}", 14))
         parts += _bars(chances, choices, truth, left)
-        told.append(f"at ε = {level} b leaves with {percent(chances[truth])}, each other with {percent(chances[0])}")
+        description.append(
+            f"at ε = {level} b leaves with {percent(chances[truth])}, each other with {percent(chances[0])}"
+        )
     parts.append(
         text(12, 300, "start", "Whatever is sent, everybody could have said anything. The server sees one letter.", 13)
     )
-    return picture(640, 318, "What randomisation does to one answer", "; ".join(told), parts)
+    return picture(640, 318, "What randomisation does to one answer", "; ".join(description), parts)
 
 
 def _bars(chances: Sequence[float], choices: str, truth: int, left: int) -> Iterator[str]:
@@ -59,10 +61,10 @@ def margin() -> str:
         variance = design(asked)["variance"] / 2  # of two shares that mirror each other
         curves.append(Curve(f"ε = {level}", [(n, 100 * _NORMAL_95 * math.sqrt(variance / n)) for n in sizes]))
     plain = [(n, 100 * _NORMAL_95 * math.sqrt(0.21 / n)) for n in sizes]
-    told = "; ".join(f"{c.name}: ±{c.points[4][1]:.1f} points at {c.points[4][0]:,} reports" for c in curves)
+    description = "; ".join(f"{c.name}: ±{c.points[4][1]:.1f} points at {c.points[4][0]:,} reports" for c in curves)
     words = Words(
         "What privacy costs: the margin of a yes/no question", "reports", "95% margin, percentage points",
-        f"{told}; no privacy: ±{plain[4][1]:.1f}",
+        f"{description}; no privacy: ±{plain[4][1]:.1f}",
     )  # fmt: skip
     return chart(words, [*curves, Curve("no privacy", plain)], logs=(True, True))
 
@@ -76,13 +78,13 @@ def frontier() -> str:
         asked = {"prior": {"joint": joint}, "notion": "lip", "epsilon": level, "frontier": 8, "ceiling_cap": "3"}
         points = design(asked)["frontier"]
         curves.append(Curve(f"LIP, ε = {level}", sorted((p["information"], p["variance"]) for p in points)))
-    told = "; ".join(
+    description = "; ".join(
         f"{c.name}: from {c.points[0][1]:.2f} at {c.points[0][0]:.3f} nats to {c.points[-1][1]:.2f} at "
         f"{c.points[-1][0]:.3f} nats" for c in curves
     )  # fmt: skip
     words = Words(
         "More information or less variance: no mechanism has both",
-        "information in a report, nats", "total variance of the shares, n = 1", told,
+        "information in a report, nats", "total variance of the shares, n = 1", description,
     )  # fmt: skip
     return chart(words, curves, logs=(False, True))
 
@@ -91,8 +93,8 @@ def lift() -> str:
     """How far reports move what is believed about the secret: answers as they are, and after randomisation."""
     block = next(b for b in SURVEYS["affairs"].definition.blocks if b.id == "marriage")
     joint = [[int(cell) for cell in row] for row in block.prior.joint] if block.prior else []
-    found = design({"prior": {"joint": joint}, "notion": "lip", "epsilon": "0.25"})
-    weights = [[cell / 2 ** found["bits"] for cell in row] for row in found["weights"]]
+    lip_design = design({"prior": {"joint": joint}, "notion": "lip", "epsilon": "0.25"})
+    weights = [[cell / 2 ** lip_design["bits"] for cell in row] for row in lip_design["weights"]]
     raw = [[float(i == j) for j in range(len(weights))] for i in range(len(weights))]
     width, edges = 0.1, [-1.0 + 0.1 * i for i in range(16)]
     curves = []
@@ -105,11 +107,13 @@ def lift() -> str:
             Curve(name, list(zip([*edges, edges[-1] + width], [*shares, shares[-1]], strict=True)), steps=True)
         )
     outside = [sum(chance for chance, value in _lifts(joint, Q) if abs(value) > 0.25 + 1e-9) for Q in (raw, weights)]
-    told = (
+    description = (
         f"{percent(outside[0])} of answers sent as they are move the belief by more than the promised 0.25 nats, "
         f"{percent(outside[1])} of the randomised ones do"
     )
-    words = Words("How far one report moves what is believed about an affair", "log lift, nats", "% of reports", told)
+    words = Words(
+        "How far one report moves what is believed about an affair", "log lift, nats", "% of reports", description
+    )
     return chart(words, curves)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chart of curves and the parts that pictures share; dark ink on white, curves told apart by dash and by label."""
+"""SVG charts and elements of the site's pictures; curves differ by dash and label, not colour alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,21 +28,21 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Title, the two axes, and what a screen reader says."""
+    """Texts of a chart: title, axes, and description for screen readers."""
 
     title: str
     x: str
     y: str
-    told: str
+    description: str
 
 
-def picture(width: int, height: int, title: str, told: str, parts: Sequence[str]) -> str:
-    """Return a whole SVG: white paper, title and description for who does not see it."""
+def picture(width: int, height: int, title: str, description: str, parts: Sequence[str]) -> str:
+    """Return a whole SVG: white paper, title, and description for screen readers."""
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="system-ui, sans-serif">',
         f"<title>{escape(title)}</title>",
-        f"<desc>{escape(told)}</desc>",
+        f"<desc>{escape(description)}</desc>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         *parts,
         "</svg>",
@@ -58,7 +58,7 @@ def chart(words: Words, curves: Sequence[Curve], *, logs: tuple[bool, bool] = (F
     ends = _apart([y.at(c.points[-1][1]) for c in curves])
     for i, (curve, end) in enumerate(zip(curves, ends, strict=True)):
         parts += _curve(curve, i, x, y, end)
-    return picture(WIDTH, HEIGHT, words.title, words.told, parts)
+    return picture(WIDTH, HEIGHT, words.title, words.description, parts)
 
 
 def _grid(words: Words, x: Axis, y: Axis) -> list[str]:
