@@ -7,8 +7,8 @@ from frankly_protocol import __version__
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis.reading import received, replayed, with_periods, with_tables
 from frankly_server.analysis.counted_document import Received
+from frankly_server.analysis.reading import received, replayed, with_periods, with_tables
 from frankly_server.analysis.request import RESPONDENTS, Request
 from frankly_server.analysis.result import answer, encode, needed
 from frankly_server.estimate.margins import DEFAULT
