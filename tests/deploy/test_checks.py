@@ -24,7 +24,7 @@ DEPENDENCIES = {
 # Libraries with one home inside the server: the only folders or modules that know them.
 HOMES = {
     "cdd": ["design/vertices.py"],
-    "highspy": ["design/linear.py"],
+    "highspy": ["lazy.py"],
     "sqlalchemy": ["store"],
     "alembic": ["store"],
     "flask": ["web", "app.py"],

@@ -160,7 +160,51 @@ def test_each_verb(monkeypatch: pytest.MonkeyPatch, arguments: list[str], lock: 
         assert (rest[:2] == ["-m", "pytest"]) == (arguments[0] == "test")
 
 
-@pytest.mark.parametrize("arguments", [[], ["dance"], ["bench", "nothing-like-it"], ["setup", "--fast"]])
+def _started(monkeypatch: pytest.MonkeyPatch, verb: str) -> dict[str, list[str]]:
+    """The commands that a verb runs, with the environment installed by nobody."""
+    commands: dict[str, list[str]] = {}
+    monkeypatch.setattr(run, "environment", lambda lock: commands.update({"lock": [lock]}))
+    monkeypatch.setattr(run, "node_packages", lambda: None)
+    monkeypatch.setattr(run, "run_all", lambda every: commands.update(every) or sys.exit(0))
+    with pytest.raises(SystemExit) as done:
+        run.main([verb])
+    assert done.value.code == 0
+    return commands
+
+
+def test_quick_needs_no_system_package_and_runs_the_pure_tests(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    monkeypatch.setattr(run, "system_packages", lambda needs: pytest.fail(f"installs {needs}"))
+    commands = _started(monkeypatch, "quick")
+    assert set(commands) == {"lock", "ruff check", "ruff format", "import contracts", "pure tests"}
+    folders = [Path(name) for name in commands["pure tests"] if name.startswith("tests/")]
+    assert len(folders) == 4
+    assert all((root / folder).is_dir() for folder in folders)
+
+
+def test_check_is_everything_static(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[Any] = []
+    monkeypatch.setattr(run, "system_packages", installed.append)
+    assert set(_started(monkeypatch, "check")) == {
+        "lock", "ruff check", "ruff format", "import contracts", "mypy", "tsc",
+    }  # fmt: skip
+    assert [set(needs) - set(run.BUILD) for needs in installed] == [{"npm"}]
+
+
+def test_a_failing_command_is_shown_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = {
+        "fine": ["python", "-c", "print('fine')"],
+        "broken": ["python", "-c", "print('the reason'); raise SystemExit(3)"],
+        "also fine": ["python", "-c", ""],
+    }
+    with pytest.raises(SystemExit) as done:
+        run.run_all(commands)
+    assert done.value.code == "failed: broken"
+    assert capsys.readouterr().out == "the reason\n\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["dance"], ["bench", "nothing-like-it"], ["setup", "--fast"], ["quick", "-x"]]
+)
 def test_a_wrong_command_line_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:

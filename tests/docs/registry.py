@@ -46,7 +46,7 @@ _HERE, _GUIDES, _DRILLS = "tests/docs/test_loose_blocks.py", "tests/docs/test_gu
 _FIRST: Final = "tests/deploy/test_first_start.py"
 
 BLOCKS: Final[dict[tuple[str, str], Fate]] = {
-    ("CONTRIBUTING.md", "python3 run.py test"): _shown("tests/deploy/test_checks.py", "the checks are tests"),
+    ("CONTRIBUTING.md", "python3 run.py quick"): _shown("tests/deploy/test_checks.py", "the checks are tests"),
     ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protection.py"),
     ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),
     ("docs/admin.md", "POST /frankly HTTP/1.1"): _made(_HERE),
