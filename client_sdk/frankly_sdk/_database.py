@@ -28,6 +28,7 @@ from frankly_sdk.errors import StoreError
 
 _BUSY_S = 15.0
 _PRAGMAS = ("synchronous=FULL", "secure_delete=ON", "fullfsync=ON", "temp_store=MEMORY")
+# Bytes of the journal read and overwritten at once.
 _CHUNK = 64 * 2**10
 
 # Held through every transaction and every fork: a fork in the middle of one would leave a child
@@ -134,6 +135,7 @@ class Database:
         """
         with _translated(self._path):
             if self._journal.exists() and any(map(_has_bytes, _chunks(self._journal))):
+                # No wait: opening must not stand still while another process writes.
                 self.run("PRAGMA busy_timeout = 0")
                 with contextlib.suppress(StoreError):
                     self.overwrite_journal()
@@ -216,6 +218,7 @@ def _overwrite(handle: int) -> None:
             offset += os.pwrite(handle, bytes(len(chunk)), offset)
         else:
             offset += len(chunk)
+    # A sync is slow, and a journal of zeros needs none.
     if not is_clean:
         os.fsync(handle)
 

@@ -85,6 +85,7 @@ class Adapter(HTTPAdapter):
         timeout: tuple[float, float],
     ) -> requests.Response:
         """Send one request and return its response, the body unread."""
+        # Prepared without a session, which would add cookies and settings from the environment.
         prepared = requests.Request(method, url, headers=dict(headers), data=body).prepare()
         return self.send(prepared, stream=True, timeout=timeout, verify=self._trusted)
 
@@ -151,4 +152,5 @@ def _bound(manager: Any, allowance: Allowance) -> None:
             {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})},
         )
 
+    # Set on this manager only: other users of urllib3 in the process see its own classes.
     manager.pool_classes_by_scheme = {name: bounded(pool) for name, pool in manager.pool_classes_by_scheme.items()}

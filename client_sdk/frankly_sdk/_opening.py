@@ -52,8 +52,8 @@ class _Trusted:
 class Opening:
     """One attempt to get the survey that `link` names, at the time `now`.
 
-    log : ask the log for a proof, if the keys name a log with witnesses. collect_hosts : hosts that
-    may collect reports besides the one of the link.
+    log : ask the log for a proof, if the keys name a log with witnesses.
+    collect_hosts : hosts that may collect reports besides the one of the link.
     """
 
     link: SurveyLink
@@ -132,7 +132,7 @@ class Opening:
     def _remembered(self, trusted: _Trusted) -> Remembered | None:
         """Return the document accepted last.
 
-        One of an unknown chain if the publisher's present keys signed it.
+        A document of an unknown chain counts if the publisher's present keys signed it.
         """
         remembered = self.store.survey(trusted.chain, self.link.survey)
         if remembered is not None:

@@ -104,6 +104,7 @@ class Sealing:
         # Checked again under the lock: another process may have spent the budget since `open`.
         charge = self.policy.check(document, self.level, pinned=self.pinned, logged=self.logged, spent=spent)
         length = document.report_length
+        # Written before the draw: a full disk must fail while no value has been drawn.
         store.reserve(
             chain,
             document.survey,

@@ -70,6 +70,7 @@ def _rows(
     last = 1
     for cells in lines:
         last += 1
+        # With one line for each row, the line that a fault names is the line in the editor.
         if lines.line_num != last:  # type: ignore[attr-defined]
             raise _bad(last, "a cell goes on over several lines")
         if len(cells) != len(header):

@@ -28,13 +28,14 @@ Respondent = (
 class Randomised:
     """The result of one row.
 
-    respondent : the key as given. status : ``sealed`` (durable; now, or by an earlier run: the same
-    bytes then), ``done`` (acknowledged or refused before, and erased), ``over_budget``, or
-    ``already`` (an earlier row of the same call has this key: what became of that row stands, and
-    counts the person). report : the sealed bytes, else None.
-    same_as : with ``already``, the number of that earlier row, from 0. respelled : True if that row
-    writes the key otherwise, with other spaces around it or other code points for the same letters:
-    see whether they are two people.
+    respondent : the key as given.
+    status : ``sealed`` (durable; now, or with the same bytes by an earlier run), ``done``
+        (acknowledged or refused before, and erased), ``over_budget``, or ``already`` (an earlier
+        row of the same call has this key; the result of that row counts for the person).
+    report : the sealed bytes, else None.
+    same_as : with ``already``, the number of that earlier row, from 0.
+    respelled : True if that row writes the key with other spaces around it or other code points for
+        the same letters; the caller should check that it is the same person.
     """
 
     respondent: str = field(repr=False)

@@ -121,10 +121,11 @@ class Client:
 
         enabled : if false, the client touches neither network nor files, and `answer` does nothing.
         debug : events go to the log ``frankly_sdk`` too. on_event : called with each `Event`.
-        relay : address of a reverse proxy that everything goes through. spread_s : each report
-        leaves at a random moment within so many seconds of its seal, 0 to 34560000 (the 400 days
-        for which a document can be valid). transport : stays the caller's to close. The others
-        exist for tests (`frankly_sdk.testing`).
+        relay : address of a reverse proxy that everything goes through.
+        spread_s : each report leaves at a random moment within so many seconds of its seal, 0 to
+            34560000 (the 400 days for which a document can be valid).
+        transport : stays the caller's to close.
+        The others exist for tests (`frankly_sdk.testing`).
 
         Raises InvalidInput for an argument of another kind, LinkError, StoreError, NetworkError,
         DocumentRejected and its kinds, PolicyRefused. Nothing of a new answer has been drawn or
@@ -230,15 +231,15 @@ class Client:
     ) -> Receipt:
         """Randomise, seal, then send. The answers themselves are not kept anywhere.
 
-        choices : question id → choice id, every question exactly once. strata : the same for public
-            questions.
+        choices : question id → choice id, every question exactly once.
+        strata : the same for public questions.
         respondent : on a device that many people answer on, a key for each of them: one answer and
-        one ledger per key. Spaces around it and the choice of code points for the same letters make
-        no other person. Without it the answer is that of the one person the install belongs to; a
-        blank key is refused.
+            one ledger per key. Keys that differ only in spaces around them, or in code points for
+            the same letters, are one person's. Without a key the answer is that of the one person
+            the install belongs to; a blank key is refused.
         token : for surveys that ask for one; it leaves with the report and is erased with it.
         patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed
-        bytes are sent again at the next start or `flush`. With 0, this call waits for nothing.
+            bytes are sent again at the next start or `flush`. With 0, this call waits for nothing.
 
         Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before),
         SurveyClosed, InvalidInput (token_invalid, or a respondent or patience_s of another kind),
@@ -263,6 +264,7 @@ class Client:
         fault = row.fault(parts.survey.document)
         if fault is not None:
             raise fault
+        # Named only after every check of the answers: it may write the store's salt.
         row = replace(row, respondent=parts.store.respondent_name(respondent or ""))
         sealed = parts.sealing.one(row)
         if sealed is None:
@@ -293,7 +295,7 @@ class Client:
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
         """Send what is still sealed in this store, for about `timeout_s` seconds.
 
-        Return a receipt for each report.
+        Returns a receipt for each report.
 
         Raises InvalidInput unless timeout_s is a number from 0 to 34560000.
         """
@@ -305,6 +307,7 @@ class Client:
         self._closing.close()
 
     def _deliver_again(self, parts: _Parts, respondent: str, patience_s: float) -> Receipt:
+        # The first report's bytes are sent again; nothing new is drawn.
         sealed = parts.sealing.answered(respondent)
         if sealed is not None and sealed.state == "sealed":
             return parts.delivery.deliver(sealed, patience_s)

@@ -38,9 +38,10 @@ _STRANGER = "what answered was not the survey's server; the answer will be sent 
 class Delivery:
     """Carries sealed reports to their servers.
 
-    sleep : waits so many seconds. timer : seconds from a clock that never runs backwards.
+    sleep : waits so many seconds.
+    timer : seconds from a clock that never runs backwards.
     spread_s : a report's first send waits a random time, evenly from 0 to this many seconds, drawn
-    after the seal and from nothing else.
+        after the seal and from nothing else.
     """
 
     transport: Transport
@@ -81,7 +82,7 @@ class Delivery:
     def deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
         """Send until acknowledged or finally refused, at most for about `patience_s` seconds.
 
-        Then it stays queued.
+        After that the report stays queued.
         """
         receipt = self._deliver(sealed, patience_s)
         if receipt.status != "queued":
@@ -107,6 +108,7 @@ class Delivery:
                 break
             now = self.timer()
             if asked_s:
+                # Stored per address, so that other reports to this server wait as well.
                 self._not_before[sealed.collect_url] = now + asked_s
             pause_s = max(asked_s, wait_s * _jitter())
             # Exponential backoff, so that a struggling server is not kept busy by retries.

@@ -37,20 +37,20 @@ class Policy:
     """Limits of one app.
 
     cap : nats of log-odds, 0.01 to 64, as a decimal string. It bounds what all surveys answered by
-    one respondent cost together, and how far one report can move the odds of any secret that its
-    survey declares.
+        one respondent cost together, and how far one report can move the odds of any secret that
+        its survey declares.
     max_ceiling : nats; if given, blocks that rest on a prior must have a ceiling within it, and may
         then come unpinned.
     allow_unpinned : accept links without a digest and without a log; then the server's operator may
-    show every device another document.
+        show every device another document.
     require_log : accept only documents in a witnessed transparency log, pinned or not.
     delta_cap : at least 0 and less than 1: what the δ of all (ε, δ) promises that count as stated
-    may add up to, over all surveys answered by one respondent. With 0 every such block counts its
-    ceiling.
+        may add up to, over all surveys answered by one respondent. With 0 every such block counts
+        its ceiling.
     final_surveys : ids of surveys that cost more than the cap, or an infinite amount, and may be
-    answered all the same by a respondent to whom nothing has been charged, if the odds of every
-    declared secret (of the answers, where none is declared) stay within the cap; nothing else can
-    be answered afterwards.
+        answered all the same by a respondent to whom nothing has been charged, if the odds of every
+        declared secret (of the answers, where none is declared) stay within the cap; nothing else
+        can be answered afterwards.
     collect_hosts : names of hosts that may collect reports besides the one in the link, such as
         ``reports.example``.
 
@@ -80,7 +80,8 @@ class Policy:
         _require_ids(self.final_surveys)
         object.__setattr__(self, "final_surveys", tuple(self.final_surveys))
         object.__setattr__(self, "_limit", exp_lower(cap))
-        object.__setattr__(self, "_ceiling_limit", None if max_ceiling is None else exp_lower(max_ceiling))
+        ceiling_limit = None if max_ceiling is None else exp_lower(max_ceiling)
+        object.__setattr__(self, "_ceiling_limit", ceiling_limit)
 
         hosts: object = self.collect_hosts  # one text would count as hosts of one letter each
         if not (isinstance(hosts, tuple) and all(map(is_host, hosts))):
@@ -106,7 +107,7 @@ class Policy:
     ) -> Charge:
         """Return what the ledger charges for the survey on top of what was `spent`.
 
-        `level` as `level` gives it. Compares only: nothing of the document is computed again.
+        level : the result of `level`. Nothing of the document is computed again, only compared.
 
         Raises PolicyRefused or BudgetExceeded unless it may be answered.
         """

@@ -45,8 +45,9 @@ class Sealed:
 
     body : the exact bytes to send while `state` is ``sealed``, afterwards None.
     chain : of the keys that signed the survey, empty if it was answered before chains were
-    remembered. respondent : as `Store.respondent_name` gives it, empty for the owner of the
-    install. digest : of the document that was answered.
+        remembered.
+    respondent : as `Store.respondent_name` gives it, empty for the owner of the install.
+    digest : of the document that was answered.
     code : why it is in this state, as in a receipt.
     """
 
@@ -83,7 +84,7 @@ class Store:
     def alias_keys(self, alias: str) -> KnownKeys | None:
         """Return the newest keys of an alias' chain.
 
-        An alias is an origin, or that and the keys the app ships.
+        An alias is an origin, with the digest of the keys document if the app ships one.
         """
         query = "SELECT envelope, chain FROM aliases JOIN keys USING (chain) WHERE alias = ?"
         return next((KnownKeys(*row) for row in self._database.rows(query, alias)), None)
@@ -96,7 +97,7 @@ class Store:
     def remember_keys(self, alias: str, keys: KnownKeys) -> None:
         """Keep accepted keys.
 
-        Call it inside the `transaction` in which they were found to follow those kept.
+        Call it inside the `transaction` that checked that they follow the stored ones.
         """
         self._database.run("INSERT OR REPLACE INTO aliases VALUES (?, ?)", alias, keys.chain)
         self._database.run("INSERT OR REPLACE INTO keys VALUES (?, ?)", keys.chain, keys.envelope)
@@ -125,7 +126,7 @@ class Store:
     def keep_evidence(self, chain: str, pieces: dict[str, bytes]) -> None:
         """Keep signed pieces that show a contradiction, by digest.
 
-        The first ones, if a chain has very many.
+        At most 16 pieces are kept for each chain, the first ones.
         """
         with self.transaction():
             self._keep_evidence(chain, pieces)
@@ -151,7 +152,7 @@ class Store:
     def proof(self, chain: str, digest: str) -> bytes | None:
         """Return the proof with which a document was accepted last.
 
-        One of an unknown chain will do, it is checked.
+        A proof stored for an unknown chain is returned too, because the caller checks it.
         """
         # The unknown chain is the empty text, which sorts last: the chain's own proof comes first.
         query = "SELECT proof FROM proofs WHERE chain IN (?, ?) AND digest = ? ORDER BY chain DESC"
@@ -160,7 +161,7 @@ class Store:
     def remember_log(self, chain: str, head: LogHead, digest: str, proof: bytes) -> str | None:
         """Keep a head and a document's proof; a head never gives way to a smaller one.
 
-        Return the name that the chain's log had before, if this is the first head under a new one.
+        Returns the name that the chain's log had before, if this is the first head under a new one.
         The old head is kept as evidence then, and as the head of the old name.
         """
         with self.transaction():
@@ -269,9 +270,9 @@ class Store:
         )
 
     def seal(self, chain: str, survey: str, report_id: str, body: bytes, respondent: str = "") -> Sealed:
-        """Fill the room reserved.
+        """Fill the reserved room with the report.
 
-        Call it inside the same `transaction`, whose end makes it durable.
+        Call it inside the `transaction` of `reserve`, whose end makes both durable.
         """
         self._database.run(
             "UPDATE answers SET report_id = ?, body = ? WHERE chain = ? AND survey = ? AND respondent = ?",
@@ -285,14 +286,16 @@ class Store:
     def close_answer(self, sealed: Sealed, state: str, code: str) -> None:
         """Erase symbols and id of an acknowledged or finally refused report.
 
-        Its cost stays, and that there was one.
+        The row and its cost stay.
         """
         with self.transaction():
             self._database.run(
+                # Only a sealed row changes: another process may have closed it in the meantime.
                 "UPDATE answers SET state = ?, code = ?, body = NULL, report_id = ''"
                 " WHERE chain = ? AND survey = ? AND respondent = ? AND state = 'sealed'",
                 *(state, code, sealed.chain, sealed.survey, sealed.respondent),
             )
+        # The journal still holds the page as it was, with the erased symbols.
         self._database.overwrite_journal()
 
     def spent(self, respondent: str = "") -> list[Charge]:

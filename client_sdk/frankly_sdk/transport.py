@@ -57,9 +57,11 @@ class HttpTransport:
     """HTTP with nothing in it that could carry an identifier from one request to the next.
 
     Safe to share between threads; after a fork the child connects anew. No proxy is used and the
-    environment is not read. timer : seconds from a clock that never runs backwards.
+    environment is not read.
+
+    timer : seconds from a clock that never runs backwards.
     ca_file : certificates to trust instead of the public ones, for a server with a certificate of
-    its own.
+        its own.
     """
 
     def __init__(self, timer: Callable[[], float] = time.monotonic, *, ca_file: str | Path | None = None) -> None:
@@ -95,6 +97,7 @@ class HttpTransport:
     def _send(self, method: str, url: str, body: bytes | None, limit: int) -> Reply:
         require_secure(url)
         headers = _HEADERS if body is None else {**_HEADERS, "Content-Type": "application/json"}
+        # Headers and chunk sizes count too: a server could send them without end.
         self._allowance.grant(OVERALL_S, limit + _OVERHEAD)
         try:
             with self._own().exchange(method, url, headers, body, (CONNECT_S, READ_S)) as response:

@@ -46,9 +46,10 @@ class Block:
     """One or more questions randomised together by one mechanism.
 
     The joint answer of several questions is counted in row-major order, the last question fastest.
+
     promises : 1 to 16, all of them kept; the mechanism was designed for the first.
-    design_prior : counts over joint answers that fix the published decoder. ceiling : recomputed
-    and compared when the block is read; None is infinite, or beyond 2^53.
+    design_prior : counts over joint answers that fix the published decoder.
+    ceiling : recomputed and compared when the block is read; None is infinite, or beyond 2^53.
     """
 
     id: str
@@ -167,6 +168,7 @@ def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
 
     Type and sum faults are weight faults, not schema faults (BAD_INPUTS 18).
     """
+    # Type and row length are checked before the mechanism computes with the numbers.
     for table in _tables(kind, params):
         if not isinstance(table, list) or not all(isinstance(row, list) and len(row) <= MAX_REPORTS for row in table):
             raise DocumentRejected("weights", "expected a table of whole numbers", f"{field}.{KINDS[kind].PARAMS[1]}")

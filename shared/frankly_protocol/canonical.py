@@ -91,6 +91,7 @@ def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
         raise
     except UnicodeError:
         raise _Bad("the body is not valid UTF-8") from None
+    # The parser recurses before `_check` can count the depth.
     except RecursionError:
         raise _Bad(f"the body is nested deeper than {max_depth} levels") from None
     except json.JSONDecodeError as error:
@@ -100,6 +101,8 @@ def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # A dict keeps the last of two equal keys. A parser that keeps the first would read another
+    # document under the same signature.
     record = dict(pairs)
     if len(record) != len(pairs):
         raise _Bad("an object names the same key twice")
@@ -107,6 +110,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(text: str) -> int:
+    # int() takes time quadratic in the number of digits, so the length is checked first.
     if len(text) > _MAX_DIGITS:
         raise _Bad("a number has too many digits")
     return int(text)
@@ -119,6 +123,7 @@ def _decimal(text: str) -> Decimal:
         value = Decimal(text)
     except InvalidOperation:  # an exponent beyond what even Decimal takes
         raise _Bad("a number is too large or too small") from None
+    # Exact arithmetic writes the exponent out: a few bytes could stand for a million digits.
     if abs(value.adjusted()) > 400:
         raise _Bad("a number is too large or too small")
     return value
@@ -135,9 +140,9 @@ class _NotFinite(str):
 
 
 def _require_finite(root: Any, *, named: bool) -> None:
-    """Refuse NaN and Infinity.
+    """Raise InvalidInput(eps_not_finite) for NaN and Infinity.
 
-    `named` by the path of their field, which in a report would repeat a sender's text.
+    named : the error gives the path of the field; in a report it would repeat the sender's text.
     """
     stack = [("", root)]
     while stack:
@@ -177,6 +182,7 @@ def _check_scalar(value: Any) -> None:
     if isinstance(value, str):
         if not value.isascii():
             value.encode("utf-8")  # a lone surrogate parses but cannot be written
+    # bool is a subclass of int, so it comes before the check for whole numbers.
     elif isinstance(value, bool) or value is None or isinstance(value, Decimal):
         return
     elif not isinstance(value, int):

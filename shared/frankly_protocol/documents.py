@@ -72,6 +72,8 @@ class SurveyDocument:
         if not 2 <= self.release_step <= self.min_reports:
             raise schema.reject("expected 2 to min_reports", "release_step")
         schema.distinct(tuple(block.id for block in self.blocks), "blocks")
+        # Answers and public answers are looked up by question id, so ids are unique over all
+        # blocks.
         questions = [q.id for block in self.blocks for q in block.questions] + [q.id for q in self.strata]
         schema.distinct(tuple(questions), "blocks")
         self._require_tables()
@@ -164,6 +166,7 @@ class SurveyDocument:
 
     def require_window(self, now: datetime) -> None:
         """Raise ClockError unless the document is open at `now`, within 10 minutes (step 6)."""
+        # The skew allows for devices whose clock is not set exactly.
         if not self.opens - CLOCK_SKEW <= now <= min(self.closes, self.expires) + CLOCK_SKEW:
             raise ClockError(
                 f"the survey is open from {format_time(self.opens)} to {format_time(self.closes)}, "
@@ -210,6 +213,7 @@ def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
     """
     counts = 0
 
+    # Counted while reading: a check after all blocks are read would come too late for memory.
     def read(value: Any, field: str) -> Block:
         nonlocal counts
         block = Block.from_json(value, field, languages)

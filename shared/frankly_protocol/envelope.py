@@ -149,6 +149,7 @@ class Envelope:
             raise DocumentRejected("envelope", error.detail) from None
         if not isinstance(body, dict) or set(body) != {"payload", "payloadType", "signatures"}:
             raise DocumentRejected("envelope", "an envelope has exactly payload, payloadType and signatures")
+        # The type is signed with the payload, so a keys document cannot pass for a survey document.
         if body["payloadType"] != payload_type:
             raise DocumentRejected("type", f"expected {payload_type}", "payloadType")
         payload = _base64(body["payload"], "payload")
@@ -165,6 +166,8 @@ class Envelope:
         if threshold < 1:
             raise DocumentRejected("signature", "a threshold is at least 1", "threshold")
         message = pae(self.payload_type, self.payload)
+        # The ids are computed from the trusted keys. An id in the envelope only selects one of
+        # them.
         by_id = {key.key_id: key for key in keys}
         # A set of key ids: several signatures of one key count once.
         valid_ids = {
@@ -204,6 +207,7 @@ def _base64(text: object, field: str) -> bytes:
     if not isinstance(text, str):
         raise DocumentRejected("envelope", "expected base64 text", field)
     try:
+        # Without validate, foreign characters are skipped and one payload has many spellings.
         return base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
         raise DocumentRejected("envelope", "expected base64 text", field) from None

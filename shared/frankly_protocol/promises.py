@@ -39,8 +39,8 @@ class Prior:
     """Public counts that a prior-based notion rests on.
 
     tables : one table of counts [s][x] of a named secret against the answers; or one for each
-    stratum, row-major over the document's strata, the last question fastest. A table of one row
-    means that the answer itself is the secret: `secrets` then names the answers.
+        stratum, row-major over the document's strata, the last question fastest. A table of one row
+        means that the answer itself is the secret: `secrets` then names the answers.
     """
 
     secret: str
@@ -88,6 +88,7 @@ class Prior:
             tables,
             schema.text(data["source"], field + ".source"),
         )
+        # Each count is below 2^53 already, but the sum over the strata need not be.
         if len(tables) > 1 and max(map(max, prior.table)) > MAX_INT:
             raise schema.reject("the counts of all strata together are below 2^53", field + ".tables")
         return prior
@@ -109,7 +110,7 @@ class Promise:
 
     prior : for secret-ldp, lip, alip, srlip and dpv; the claim's joint is its table of everybody.
     secret, source : what is protected and where that is known from; those of the prior, or rldp's
-    own; None for ldp and dp.
+        own; None for ldp and dp.
     """
 
     claim: Claim
@@ -140,6 +141,7 @@ class Promise:
         return tuple((z, claim) for z, claim in claims if claim is not None)
 
     def _within(self, table: Joint) -> Claim | None:
+        # Rows without mass are dropped: conditioning on such a secret would divide by zero.
         present = [s for s, row in enumerate(table) if any(row)]
         rows, sensitive = tuple(table[s] for s in present), self.claim.sensitive
         if sensitive is None:
@@ -207,6 +209,7 @@ def _table(value: Any, field: str) -> Joint:
 def _rows_per_secret(table: Joint) -> Joint:
     if len(table) > 1:
         return table
+    # The secret is the answer itself: its counts stand on the diagonal.
     (row,) = table
     return tuple(tuple(n if s == x else 0 for x in range(len(row))) for s, n in enumerate(row))
 

@@ -29,11 +29,13 @@ _KEYS = {"v", "doc", "id", "y", "strata", "token"}
 class Report:
     """One respondent's symbols for one document.
 
-    doc : the document's digest. id : 128 random bits as hex, drawn once with the symbols. symbols :
-    one per block, in the document's order and as the block's kind of mechanism writes them.
+    doc : the document's digest.
+    id : 128 random bits as hex, drawn once with the symbols.
+    symbols : one per block, in the document's order, as the block's kind of mechanism writes them.
     strata : public answers by question id.
-    token : as the document's token rule requires, None if it has none. Symbols, ids and tokens stay
-        out of reprs.
+    token : as the document's token rule requires, None if it has none.
+
+    Symbols, ids and tokens stay out of reprs.
     """
 
     doc: str

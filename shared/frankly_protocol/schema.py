@@ -27,6 +27,7 @@ def record(value: Any, field: str | None, keys: Set[str]) -> dict[str, Any]:
     """Return `value` if it is an object with exactly `keys`."""
     if not isinstance(value, dict):
         raise reject("expected an object", field)
+    # Sorted, so that the same document always gives the same error.
     for key in sorted(set(value) ^ set(keys)):
         path = f"{field}.{key}" if field else key
         raise reject("unknown field" if key in value else "missing field", path)
@@ -60,6 +61,7 @@ def ratio(value: Any, field: str, low: int = 1) -> tuple[int, int]:
 
 def flag(value: Any, field: str) -> bool:
     """Return true or false."""
+    # 0 and 1 equal False and True, but they are other JSON.
     if type(value) is not bool:
         raise reject("expected true or false", field)
     return value

@@ -38,10 +38,9 @@ from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 class Sets:
     """The shape of all reports: weight `high` on H, `low` ≤ `high` off it.
 
-    `size` is |H|, None for any.
-
-    inverted : a symbol holds the answers outside H. scale : high/scale is the chance, given x, of
-        all H with x, not z.
+    size : |H|, None if H may have any size.
+    inverted : True if a symbol holds the answers outside H.
+    scale : high/scale is the chance, given x, of all H that hold x but not z.
     """
 
     answers: int
@@ -59,6 +58,7 @@ class Sets:
         if isinstance(mechanism, UnaryMechanism):
             k, f = mechanism.keep, mechanism.flip
             on, off, scale = k * (D - f), (D - k) * f, D * D
+            # f = 0: only the true answer's bit can be 1. f = D: all other bits are always 1.
             size = {0: 1, D: a - 1}.get(f)
         else:
             size, i = mechanism.size, mechanism.inside
@@ -125,6 +125,7 @@ class _Search:
         return None if best_set is None else (self.n, self.d, self.sets.symbol(best_set))
 
     def _best_set(self, cells: Sequence[_Cell], A: int, C: int) -> list[int]:
+        # With λ = n/d, c·q − a·p is (λ·C_x − A_x)·d·A·C: the same sign and order, in integers.
         p, q = C * self.d, A * self.n
         if self.sets.size is None:
             return [x for x, a, c in cells if a * p > c * q]

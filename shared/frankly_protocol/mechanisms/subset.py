@@ -32,8 +32,9 @@ class SubsetMechanism(SetSymbols):
 
     Parameters
     ----------
-    bits : 4 to 48. answers : 2 to 1000 (a survey's block holds at most 256). size : 1 to answers −
-        1.
+    bits : 4 to 48.
+    answers : 2 to 1000 (a survey's block holds at most 256).
+    size : 1 to answers − 1.
     inside : 0 to 2^bits.
 
     A symbol is the set as a bit mask; in JSON ⌈answers/4⌉ hex digits.
@@ -106,6 +107,7 @@ class SubsetMechanism(SetSymbols):
             places[i], places[j] = places[j], places[i]
         chosen = places[: self.size]
         chosen[-1] = (chosen[-1], last)[inside]  # the truth stands last in its row
+        # The extra top bit of every mask is in the sum `size` times; the subtraction removes it.
         return sum(map(self._rows[0][truth].__getitem__, chosen)) - (self.size << self.answers)
 
     def probability(self, symbol: int, x: int) -> Fraction:

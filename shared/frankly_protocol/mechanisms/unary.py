@@ -32,7 +32,8 @@ class UnaryMechanism(SetSymbols):
 
     Parameters
     ----------
-    bits : 4 to 48. answers : 2 to 1000 (a survey's block holds at most 256).
+    bits : 4 to 48.
+    answers : 2 to 1000 (a survey's block holds at most 256).
     keep, flip : whole numbers from 0 to 2^bits, not equal: equal ones would say nothing.
 
     A symbol is the set of the answers whose bit is 1, as a bit mask; in JSON ⌈answers/4⌉ hex
@@ -100,6 +101,7 @@ class UnaryMechanism(SetSymbols):
         `bits` of it each from the lowest on, and one comparison each: the same steps on numbers of
         the same size, whichever answer is true.
         """
+        # Two threads may both append: the values are equal, and only the first is read.
         if not self._fields:
             self._fields.append(Fields.of(self.bits, self.answers, self.keep, self.flip))
         return self._fields[0].below(draw(self.bits * self.answers, randbits), truth)
@@ -145,6 +147,7 @@ class UnaryMechanism(SetSymbols):
     def _sent(self, ones: int, true_bit: int) -> bool:
         """Return True if `_chance` is positive, without computing its large powers."""
         D, false_ones = self.denominator, ones - true_bit
+        # A chance of 0 or 1 for the other bits leaves only the sets with none or all of them.
         return (
             0 <= false_ones < self.answers
             and (self.keep if true_bit else D - self.keep) > 0

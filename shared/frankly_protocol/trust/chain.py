@@ -38,7 +38,7 @@ class KnownKeys:
     def shipped(cls, envelope: bytes) -> "KnownKeys":
         """Return the keys an app ships.
 
-        Version 1 names its chain itself, a later one must be found in the server's.
+        Version 1 names its chain itself; a later version must occur in the server's chain.
         """
         signed = SignedKeys.read(envelope)
         return cls(envelope, digest(signed.envelope.payload) if signed.keys.version == 1 else None)
@@ -89,6 +89,7 @@ def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) 
     Raises KeyChainError, RollbackDetected, Equivocation, ClockError, or DocumentRejected for
     anything malformed or badly signed.
     """
+    # Each version costs signature checks, so their number is bounded first.
     if not 1 <= len(chain) <= MAX_VERSIONS:  # (K5)
         raise KeyChainError(f"a chain of keys has 1 to {MAX_VERSIONS:,} versions", "chain")
     versions = [SignedKeys.read(data) for data in chain]
@@ -101,6 +102,7 @@ def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) 
     payloads = tuple(version.envelope.payload for version in versions)
     proven = Proven(keys, chain[-1], payloads, digest(payloads[0]))
     if known is not None:
+        # (K6) Otherwise a server could serve an older chain, in which a withdrawn key still counts.
         proven.require_contains(known)
     keys.require_window(now)  # (K7)
     return proven

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.keys/2`: the offline root's list of publisher, log and witness keys (DESIGN §4.
+"""`frankly.keys/2`: the offline root's list of publisher, log and witness keys.
 
-Docs/protocol.md §3). A new version counts only if it is the next one and both the old and the new
-root thresholds signed it; the chain of all versions is in `chain.py`.
+See DESIGN §4 and docs/protocol.md §3. A new version counts only if it is the next one and both the
+old and the new root thresholds signed it; the chain of all versions is in `chain.py`.
 """
 
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ class Role:
     threshold: int
 
     def __post_init__(self) -> None:
+        # Signatures count per distinct key: a higher threshold could never be met.
         if not 1 <= self.threshold <= len({key.key_id for key in self.keys}) == len(self.keys):
             raise schema.reject("a threshold lies between 1 and the number of distinct keys", "threshold")
 
@@ -50,7 +51,7 @@ class Role:
 class NamedKey:
     """A log's key under its origin, or a witness' key under its name.
 
-    `kind` says which (LOG or WITNESS).
+    kind : LOG or WITNESS.
     """
 
     name: str
@@ -81,6 +82,7 @@ class LogRole:
     def __post_init__(self) -> None:
         keys = {self.log.public.key_id, *(witness.public.key_id for witness in self.witnesses)}
         names = {self.log.name, *(witness.name for witness in self.witnesses)}
+        # One key under two names would count as two witnesses.
         if len(keys) != len(names) or len(keys) != 1 + len(self.witnesses):
             raise schema.reject("the log and its witnesses have a key and a name each of their own", "log.witnesses")
         if not (1 if self.witnesses else 0) <= self.threshold <= len(self.witnesses):

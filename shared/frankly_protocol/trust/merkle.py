@@ -18,6 +18,7 @@ MAX_PROOF = 64  # a path is never longer than the bits of a size
 
 def leaf_hash(entry: bytes) -> bytes:
     """Return the hash of a leaf."""
+    # Different prefixes keep an inner node from passing for a leaf (RFC 6962 §2.1).
     return hashlib.sha256(b"\x00" + entry).digest()
 
 
@@ -69,7 +70,7 @@ class Tree:
     def root(self, size: int | None = None) -> bytes:
         """Return the root of the first `size` leaves (default: all).
 
-        Raises LogError if there are not so many.
+        Raises LogError if the tree has fewer.
         """
         size = self._require_size(self.size if size is None else size)
         return self._span(0, size) if size else EMPTY_ROOT
@@ -117,10 +118,11 @@ class Tree:
     def _span(self, start: int, end: int) -> bytes:
         """Return the root over leaves start … end−1.
 
-        Start is a multiple of a power of two not below the width.
+        `start` is a multiple of a power of two not below the width.
         """
         width = end - start
         if width & (width - 1) == 0:
+            # A complete subtree: `append` has stored its root.
             level = width.bit_length() - 1
             return self._levels[level][start >> level]
         middle = start + _split(width)
@@ -183,6 +185,7 @@ def require_consistency(old: int, old_root: bytes, new: int, new_root: bytes, pr
 def _roots(old: int, new: int, path: list[bytes]) -> tuple[bytes, bytes]:
     """Return the roots of the old and the new tree that a consistency proof leads to."""
     node, last = old - 1, new - 1
+    # The levels below the old tree's last complete subtree need no hashes (RFC 9162 §2.1.4.2).
     while node & 1:
         node, last = node >> 1, last >> 1
     first = second = path[0]
@@ -202,6 +205,7 @@ def _roots(old: int, new: int, path: list[bytes]) -> tuple[bytes, bytes]:
 
 
 def _hashes(path: Sequence[bytes]) -> list[bytes]:
+    # The proof comes from an untrusted server: its length is bounded before any hashing.
     if len(path) > MAX_PROOF or any(len(entry) != HASH_BYTES for entry in path):
         raise LogError(f"a proof has at most {MAX_PROOF} hashes of {HASH_BYTES} bytes", "proof")
     return list(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed notes and checkpoints of C2SP; see protocol §9.
+"""Signed notes and checkpoints of C2SP (protocol §9).
 
 Formats: signed-note, tlog-checkpoint, tlog-cosignature.
 
@@ -83,6 +83,7 @@ class Checkpoint:
 
         Raises LogError.
         """
+        # Three lines and the final newline give four parts, the last empty.
         lines = text.decode("utf-8").split("\n")
         if len(lines) != 4 or lines[3] or not is_name(lines[0]):
             raise LogError("a checkpoint has three lines: origin, size, root", "checkpoint")
@@ -143,9 +144,10 @@ class SignedCheckpoint:
     def _valid(self, key: NoteKey) -> list[NoteSignature]:
         """Return the signatures of a known key.
 
-        One that does not verify spoils the note (signed-note).
+        Raises LogError if one of them does not verify, as signed-note requires.
         """
         text = self.checkpoint.text()
+        # Lines of unknown keys are skipped: a log may have more witnesses than this device trusts.
         signatures = [s for s in self.signatures if s.name == key.name and s.hint == key.hint]
         for signature in signatures:
             value, message = signature.value, text
@@ -207,6 +209,7 @@ def hash_lines(lines: Sequence[str]) -> list[bytes]:
 
 
 def _cosigned(seconds: int, text: bytes) -> bytes:
+    # The time is signed too, so an old cosignature cannot be passed off as a new one.
     return f"cosignature/v1\ntime {seconds}\n".encode() + text
 
 

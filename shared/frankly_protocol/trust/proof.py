@@ -80,6 +80,7 @@ def require_watched(signed: SignedCheckpoint, role: LogRole, now: datetime) -> N
         raise LogError("no witness watches this log, so nobody may rely on it", "witnesses")
     signed.require_log(role.log.note_key)
     times = [signed.seen_at(witness.note_key) for witness in role.witnesses]
+    # A time far ahead of this clock would keep an old head fresh for longer than 30 days.
     fresh = [at for at in times if at is not None and now - CHECKPOINT_AGE <= at <= now + CLOCK_SKEW]
     if len(fresh) < role.threshold:
         latest = max((at for at in times if at is not None), default=None)
