@@ -49,12 +49,12 @@ def blueprint(services: Services) -> APIBlueprint:
 def _missing(error: HTTPException) -> Response:
     """Show an error of the framework: wrong role, no such page, too large a file."""
     code = error.code or 500
-    words = {
+    messages = {
         403: ("Not yours to open", "Your role does not open this page. Ask an owner of your organisation."),
-        404: ("Not here", "There is no such page, or it belongs to somebody else."),
+        404: ("Not here", "There is no such page, or it belongs to another organisation."),
         413: ("Too large", "The file or form is larger than this page takes."),
     }
-    title, detail = words.get(code, ("That did not work", "Go back, check what you sent and try again."))
+    title, detail = messages.get(code, ("That did not work", "Go back, check what you sent and try again."))
     return render("error.html", status=code, title=title, detail=detail)
 
 

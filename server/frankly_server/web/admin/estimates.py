@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What analysts read: estimates with their margins, drawn, listed, said in words, and downloaded."""
+"""The estimates page and its downloads: tables, plots and sentences."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -41,8 +41,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def estimates(survey_id: str) -> Response:
         survey = opened(services, survey_id)
         try:
-            asked, _ = Asked.read()
-            return _page(services, survey, asked)
+            query, _ = Asked.read()
+            return _page(services, survey, query)
         except InvalidInput as refused:
             return _page(services, survey, Asked(), refused)
 
@@ -50,22 +50,22 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("analyst")
     def download_estimates(survey_id: str) -> Response:
         survey = opened(services, survey_id)
-        asked, also = Asked.read("format")
-        form = also.get("format", "csv")
+        query, extra = Asked.read("format")
+        form = extra.get("format", "csv")
         if form not in _FORMATS:
             raise InvalidInput(Problem.FIELD_TYPE, f"the formats are {', '.join(_FORMATS)}", "format")
         write, kind = _FORMATS[form]
-        response = Response(write(services.analysis.estimates(survey.id, **asked.arguments())), content_type=kind)
+        response = Response(write(services.analysis.estimates(survey.id, **query.arguments())), content_type=kind)
         response.headers["Content-Disposition"] = f'attachment; filename="{survey.summary.name}.{form}"'
         return response
 
 
-def _page(services: Services, survey: Opened, asked: Asked, refused: InvalidInput | None = None) -> Response:
+def _page(services: Services, survey: Opened, query: Asked, refused: InvalidInput | None = None) -> Response:
     documents = services.surveys.versions(survey.id)
     if not documents:
         return show("estimates.html", survey, "estimates", refused, found=None)
     try:
-        answer = services.analysis.estimates(survey.id, **asked.arguments())
+        answer = services.analysis.estimates(survey.id, **query.arguments())
     except InvalidInput as error:
         if refused is not None:
             raise
@@ -74,14 +74,14 @@ def _page(services: Services, survey: Opened, asked: Asked, refused: InvalidInpu
     pending = band(max(0, services.intake.accepted(survey.id) - answer["n"]))
     next_time = min(next_release(document.release_every, now) for document in documents)
     return show(
-        "estimates.html", survey, "estimates", refused, found=sections_of(answer, asked, names),
-        n=answer["n"], pending=pending, next_release=next_time, asked=asked, choices=_choices(documents, names),
+        "estimates.html", survey, "estimates", refused, found=sections_of(answer, query, names),
+        n=answer["n"], pending=pending, next_release=next_time, asked=query, choices=_choices(documents, names),
         flag_words=flag_words, notes=answer["notes"], url=services.settings.public_url, flags=_flags(answer),
     )  # fmt: skip
 
 
 def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any]:
-    """Return what the page's switches offer."""
+    """Return the options of the page's form."""
     by = {question.id: names.of(question.text) for document in documents for question in document.strata}
     by |= {VERSION: "Version of the survey"} if len(documents) > 1 else {}
     return {"levels": LEVELS, "methods": METHOD_WORDS, "products": PRODUCTS, "by": by, "questions": names.questions,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an analyst's page was asked to show, read from its address; the same words make its links and snippets."""
+"""Query parameters of the estimates page, and the links and client snippets made from them."""
 
 import json
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _TEXTS: Final = ("by", "period", "since", "until", "row", "column", "percent", "
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the page shows.
+    """Parameters of the estimates page.
 
     level : as written. by : a public question or "version" that estimates stand apart by, or None; period : day, week
     or month likewise. since, until : the first and the last day, UTC, or None. row, column : question ids of a table.
@@ -59,37 +59,37 @@ class Asked:
     population: str | None = None
 
     @classmethod
-    def read(cls, *also: str) -> tuple[Self, dict[str, str]]:
-        """Return what the request's address asks for, and the values of parameters in `also`.
+    def read(cls, *extra: str) -> tuple[Self, dict[str, str]]:
+        """Return the request's parameters, and the values of parameters in `extra`.
 
         Raises InvalidInput: confidence_range, field_type, field_unknown, targets_invalid.
         """
-        given = {name: value for name, value in reading.query((*_KNOWN, *also)).items() if value}
-        found = cls(
-            level=given.get("level", "0.95"),
-            method=given.get("method", DEFAULT),
-            product=given.get("product", "unbiased"),
-            by=given.get("by"),
-            period=given.get("period"),
-            since=given.get("since"),
-            until=given.get("until"),
-            row=given.get("row"),
-            column=given.get("column"),
+        parameters = {name: value for name, value in reading.query((*_KNOWN, *extra)).items() if value}
+        query = cls(
+            level=parameters.get("level", "0.95"),
+            method=parameters.get("method", DEFAULT),
+            product=parameters.get("product", "unbiased"),
+            by=parameters.get("by"),
+            period=parameters.get("period"),
+            since=parameters.get("since"),
+            until=parameters.get("until"),
+            row=parameters.get("row"),
+            column=parameters.get("column"),
             # The form sends its choice for a table even where no table is chosen.
-            percent=given.get("percent") if "row" in given and "column" in given else None,
-            census=reading.flag(given.get("census"), "census"),
-            population=given.get("population"),
+            percent=parameters.get("percent") if "row" in parameters and "column" in parameters else None,
+            census=reading.flag(parameters.get("census"), "census"),
+            population=parameters.get("population"),
         )
-        reading.level(found.level)
-        reading.whole(found.population, "population")
-        known = (("method", METHODS), ("product", tuple(PRODUCTS)), ("period", (None, *PERIODS)),
+        reading.level(query.level)
+        reading.whole(query.population, "population")
+        allowed_values = (("method", METHODS), ("product", tuple(PRODUCTS)), ("period", (None, *PERIODS)),
                  ("percent", (None, *PERCENT_WORDS)))  # fmt: skip
-        for field, allowed in known:
-            if getattr(found, field) not in allowed:
+        for field, allowed in allowed_values:
+            if getattr(query, field) not in allowed:
                 raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(filter(None, allowed))}", field)
-        if found.row is not None and found.row == found.column:
+        if query.row is not None and query.row == query.column:
             raise InvalidInput(Problem.TARGETS_INVALID, "a table is made of two different questions", "column")
-        return found, {name: given[name] for name in also if name in given}
+        return query, {name: parameters[name] for name in extra if name in parameters}
 
     @property
     def joint(self) -> list[str] | None:
@@ -97,7 +97,7 @@ class Asked:
         return [name for name in (self.row, self.column) if name is not None] or None
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the analysis is asked."""
+        """Return the keyword arguments for `Analysis.estimates`."""
         return {
             "level": reading.level(self.level),
             "census": self.census,
@@ -112,35 +112,37 @@ class Asked:
 
     @property
     def people(self) -> int | None:
-        """How many people the respondents were drawn from, or None."""
+        """The population size that the respondents were drawn from, or None."""
         return reading.whole(self.population, "population")
 
     @property
     def apart(self) -> str | None:
-        """What the analysis tells estimates apart by, in its words."""
+        """The `by` argument of the analysis: question and period with a comma, or None."""
         return ",".join(name for name in (self.by, self.period) if name is not None) or None
 
     def download_query(self, form: str) -> str:
         """Return the query of a download's address; every product is in a download."""
-        kept = {name: value for name, value in self._texts().items() if name in _KNOWN and name != "product"}
-        return urlencode(kept | {"format": form})
+        parameters = {name: value for name, value in self._texts().items() if name in _KNOWN and name != "product"}
+        return urlencode(parameters | {"format": form})
 
     def api_query(self, form: str) -> str:
         """Return the query of the API's address that gives the same numbers."""
-        kept = ("level", "method", "since", "until", "census", "population", "targets", "percent")
+        names = ("level", "method", "since", "until", "census", "population", "targets", "percent")
         by = {"by": self.apart} if self.apart else {}
-        return urlencode({name: value for name, value in self._texts().items() if name in kept} | by | {"format": form})
+        return urlencode(
+            {name: value for name, value in self._texts().items() if name in names} | by | {"format": form}
+        )
 
     def in_python(self) -> str:
         """Return the arguments that ask the analyst's client for the same, but for the survey."""
-        said = [f"level={float(self.level)}", f"method={json.dumps(self.method)}"]
-        said += [f"census={self.census}"] if self.census else []
-        asked = {"by": self.apart, "since": self.since, "until": self.until}
-        said += [f"{name}={json.dumps(value)}" for name, value in asked.items() if value]
-        said += [f"population={self.people}"] if self.people is not None else []
-        said += [f"targets={json.dumps(self.joint)}"] if self.joint else []
-        said += [f"percent={json.dumps(self.percent)}"] if self.percent else []
-        return ", ".join(said)
+        arguments = [f"level={float(self.level)}", f"method={json.dumps(self.method)}"]
+        arguments += [f"census={self.census}"] if self.census else []
+        optional = {"by": self.apart, "since": self.since, "until": self.until}
+        arguments += [f"{name}={json.dumps(value)}" for name, value in optional.items() if value]
+        arguments += [f"population={self.people}"] if self.people is not None else []
+        arguments += [f"targets={json.dumps(self.joint)}"] if self.joint else []
+        arguments += [f"percent={json.dumps(self.percent)}"] if self.percent else []
+        return ", ".join(arguments)
 
     def _texts(self) -> dict[str, str]:
         texts: dict[str, str] = {"level": self.level, "method": self.method, "product": self.product}

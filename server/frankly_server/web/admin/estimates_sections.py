@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an answer of the analysis to what the analyst's page shows: questions, groups, pictures, cross-tables, words."""
+"""Sections of the estimates page, built from an answer of the analysis.
+
+A section has groups, a plot, a cross-table and sentences.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +18,9 @@ from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
 from frankly_server.web.admin.estimates_sentences import Said, said_of, said_of_groups
 
 _DRAWN: Final = 40
-"""More bars than that are no picture any more; the table has them all."""
+"""Above this number of bars a plot is unreadable and left out; the table has them all."""
 _COMPARED: Final = 12
-"""More groups than that are not compared two by two."""
+"""Above this number of groups pairs are not compared, because pairs grow as its square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What people read: the newest version's first language, questions and their choices by id, labels of groups."""
+    """Display names in the newest version's first language: questions, choices and groups, by id."""
 
     language: str
     questions: Mapping[str, str]
@@ -87,14 +90,14 @@ class Names:
 
 
 def names_of(documents: Sequence[SurveyDocument]) -> Names:
-    """Return the names that people read, of a survey's versions, oldest first."""
+    """Return the display names of a survey; `documents` are its versions, oldest first."""
     language = documents[-1].languages[0]
     of = Names(language, {}, {}, {}).of
-    asked = documents[-1].questions.values()
+    questions = documents[-1].questions.values()
     return Names(
         language,
-        {question.id: of(question.text) for question in asked},
-        {question.id: [of(choice.label) for choice in question.choices] for question in asked},
+        {question.id: of(question.text) for question in questions},
+        {question.id: [of(choice.label) for choice in question.choices] for question in questions},
         {q.id: {c.id: of(c.label) for c in q.choices} for document in documents for q in document.strata},
     )
 
@@ -109,27 +112,27 @@ def sections_of(answer: Mapping[str, Any], asked: Asked, names: Names) -> list[S
 
 def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names) -> Section:
     level, text = reading.level(asked.level), names.of(questions[0]["text"])
-    told = [question for question in questions if question["status"] == "ok"]
+    estimated = [question for question in questions if question["status"] == "ok"]
     groups = [_group(question, asked, level, names) for question in questions]
     # Bars of the same choice stand together: that is what is compared.
-    order = [row["choice"] for row in told[0]["rows"]] if told else []
+    order = [row["choice"] for row in estimated[0]["rows"]] if estimated else []
     bars = sorted((bar for group in groups for bar in _bars(group, names)), key=lambda bar: _place(order, bar[0]))
     plot = interval_plot(text, [bar for _, bar in bars]) if 0 < len(bars) <= _DRAWN else ""
-    if asked.period is not None and asked.by is None and told:
+    if asked.period is not None and asked.by is None and estimated:
         plot = _over_time(text, groups, order, names)
-    apart = [(names.group(question["by"]), question) for question in told if question["by"]]
+    named_groups = [(names.group(question["by"]), question) for question in estimated if question["by"]]
     # Ratios have no standard error to compare them by.
-    apart = apart if len(apart) <= _COMPARED and asked.percent is None else []
-    differences = said_of_groups(apart, level, names.language)
+    named_groups = named_groups if len(named_groups) <= _COMPARED and asked.percent is None else []
+    differences = said_of_groups(named_groups, level, names.language)
     return Section(text, groups, plot, differences, _matrix(groups, asked, names))
 
 
 def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | None:
-    """Return the cross-table of two questions where every cell can be told; cells come row by row."""
+    """Return the cross-table of two questions, or None unless every cell has an estimate."""
     if asked.row is None or asked.column is None or len(groups) != 1:
         return None
     down, across = names.choices.get(asked.row, ()), names.choices.get(asked.column, ())
-    cells = groups[0].rows
+    cells = groups[0].rows  # row by row, as the analysis lists a joint table
     if not across or len(cells) != len(down) * len(across):
         return None
     rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
@@ -139,14 +142,14 @@ def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | Non
 
 def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: Names) -> str:
     """Draw each choice over the periods; those with too few answers are gaps."""
-    found: dict[str, list[TrendPoint]] = {choice: [] for choice in order}
+    points_of: dict[str, list[TrendPoint]] = {choice: [] for choice in order}
     labels = {row["choice"]: names.of(row["label"]) for group in groups for row in group.rows}
     for group in groups:
         for row in group.rows:
             share = row["estimate"] if group.product is None else group.product.get(row["choice"])
             if share is not None:
-                found.setdefault(row["choice"], []).append(TrendPoint(group.name, share, *_ends(group, row)))
-    trends = [Trend(labels[choice], points) for choice, points in found.items() if points]
+                points_of.setdefault(row["choice"], []).append(TrendPoint(group.name, share, *_ends(group, row)))
+    trends = [Trend(labels[choice], points) for choice, points in points_of.items() if points]
     return trend_plot(text, [group.name for group in groups], trends) if trends else ""
 
 
@@ -170,16 +173,16 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
 
 def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
     """Return each choice with its bar; a bar without an interval has no whiskers."""
-    found = []
+    bars = []
     for row in group.rows:
         label = names.of(row["label"]) + (f", {group.name}" if group.name else "")
         if group.product is None and row["estimate"] is not None:
-            found.append((row["choice"], PlotRow(label, row["estimate"], *_ends(group, row))))
+            bars.append((row["choice"], PlotRow(label, row["estimate"], *_ends(group, row))))
         elif group.product is not None and row["choice"] in group.product:
-            found.append((row["choice"], PlotRow(label, group.product[row["choice"]], *_ends(group, row))))
-    return found
+            bars.append((row["choice"], PlotRow(label, group.product[row["choice"]], *_ends(group, row))))
+    return bars
 
 
 def _ends(group: Group, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return the ends of what is shown of a choice."""
+    """Return the interval's ends for the product that the page shows; None without an interval."""
     return (row["low"], row["high"]) if group.product is None else group.intervals.get(row["choice"], (None, None))

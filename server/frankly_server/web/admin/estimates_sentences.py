@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What estimates say, in plain sentences, and what they do not say.
+"""Sentences that explain estimates, with their limits.
 
-Every comparison is made at a level at which all comparisons of its kind hold together (Bonferroni): which two are
-compared is seen in the same data.
+Every comparison uses a simultaneous level over all comparisons of its kind (Bonferroni), because
+the pair to compare is chosen from the same data.
 """
 
 import math
@@ -16,7 +16,7 @@ from frankly_server.estimate.margins import normal_quantile
 FLAGS: Final = {
     "outside_unit_interval": "The estimate lies outside 0 to 100%: what noise does to a rare or a usual answer.",
     "imprecise": "The interval reaches farther than two thirds of the estimate: too uncertain for most uses.",
-    "not_identifiable": "Some shares cannot be told from these reports, however many come in.",
+    "not_identifiable": "Some shares cannot be estimated from these reports, however many come in.",
     "reports_do_not_fit": "The reports do not look as the mechanism makes them: a fault, fakes, or rare chance.",
     "margin_too_wide": "The interval reaches farther than all that is possible: these reports say next to nothing.",
     "few_informative": "Fewer than 5 reports say anything else of it than most do: the interval rests on very few.",
@@ -25,13 +25,13 @@ FLAGS: Final = {
     "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each version apart.",
     "exact_not_available": "The method asked for does not exist here: the interval is that of kl, which always holds.",
     "unbounded": "The denominator of this ratio may be zero: its interval has no end, so nothing is known of it.",
-    "interval_unknown": "The estimate has no interval: its error cannot be told where not all shares can be.",
+    "interval_unknown": "The estimate has no interval: its error is unknown where not all shares can be estimated.",
     "score_instead": "Ratios have no interval by the method asked for: theirs is the usual one, which nearly holds.",
     "mle_not_converged": "The search for the likeliest shares stopped early.",
     "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
     "design_prior_replaced": "The published prior could not be used for decoding; equal shares were.",
-    "privacy_part_negative": "How much of the error is due to privacy could not be told apart.",
-    "sampling_part_negative": "How much of the error is due to sampling could not be told apart; it is small.",
+    "privacy_part_negative": "How much of the error is due to privacy could not be separated.",
+    "sampling_part_negative": "How much of the error is due to sampling could not be separated; it is small.",
 }
 _SPOKEN = 3
 _WARNED: Final = (
@@ -50,49 +50,56 @@ class Said:
 
 
 def said_of(question: Mapping[str, Any], level: float, language: str, percent: str | None = None) -> Said:
-    """Return what one question's shares say; `question` is of an answer of the analysis, status ok.
+    """Return the sentences about one question of the analysis (status ok).
 
     percent : "row" or "column" where the shares are within these.
     """
     rows = sorted(question["rows"], key=lambda row: math.inf if row["estimate"] is None else -row["estimate"])
     if not rows:
-        return Said((), ("Nothing can be told of this question's answers, however many come in.",))
-    spoken = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
-    whole = "those who answered" if percent is None else "those with the answer after the bar"
-    first = [_share(row, language, whole) for row in spoken]
+        return Said((), ("This question's shares cannot be estimated, however many answers come in.",))
+    stated_rows = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
+    population_text = "those who answered" if percent is None else "those with the answer after the bar"
+    share_sentences = [_share(row, language, population_text) for row in stated_rows]
     findings = (
-        *first,
+        *share_sentences,
         *_ranking(question, level, language),
-        *_versions(rows[0], whole if percent else "all who answered"),
+        *_versions(rows[0], population_text if percent else "all who answered"),
     )
     return Said(findings, (*_limits(rows), *_flags(rows)))
 
 
 def said_of_groups(groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str) -> tuple[str, ...]:
-    """Return how groups (name, question of status ok) differ; their respondents are different people."""
-    told = [(name, {row["choice"]: row for row in group["rows"] if row["low"] is not None}) for name, group in groups]
-    shared = [choice for choice in told[0][1] if all(choice in rows for _, rows in told)] if told else []
-    shared = shared[-1:] if len(shared) == 2 else shared  # of two choices one says it all
-    compared = [(choice, a, b) for choice in shared for a, b in combinations(told, 2)]
-    found = []
-    for choice, (one, here), (other, there) in compared:
-        pair = [(one, here[choice]), (other, there[choice])]
-        (more, top), (less, low) = sorted(pair, key=lambda named: -named[1]["estimate"])
-        covariance = [[top["se"] ** 2, 0.0], [0.0, low["se"] ** 2]]
-        ends = _ahead((top, low), covariance, level, len(compared))
+    """Return sentences about differences between groups: pairs (name, question of status ok)."""
+    estimated_groups = [
+        (name, {row["choice"]: row for row in group["rows"] if row["low"] is not None}) for name, group in groups
+    ]
+    choices = (
+        [choice for choice in estimated_groups[0][1] if all(choice in rows for _, rows in estimated_groups)]
+        if estimated_groups
+        else []
+    )
+    choices = choices[-1:] if len(choices) == 2 else choices  # of two choices one says it all
+    comparisons = [(choice, first, second) for choice in choices for first, second in combinations(estimated_groups, 2)]
+    # Groups have disjoint respondents, so their estimates are independent: covariance 0.
+    differences = []
+    for choice, (first_name, first_rows), (second_name, second_rows) in comparisons:
+        pair = [(first_name, first_rows[choice]), (second_name, second_rows[choice])]
+        (higher_name, higher), (lower_name, lower) = sorted(pair, key=lambda named: -named[1]["estimate"])
+        covariance = [[higher["se"] ** 2, 0.0], [0.0, lower["se"] ** 2]]
+        ends = _ahead((higher, lower), covariance, level, len(comparisons))
         if ends[0] > 0:
-            label = _label(top, language)
-            words = f"{label} is more common in {_quoted(more)} than in {_quoted(less)}, by {_points(*ends)}."
-            found.append((top["estimate"] - low["estimate"], words))
-    if not compared:
+            label = _label(higher, language)
+            sentence = f"{label} is more common in {_quoted(more)} than in {_quoted(less)}, by {_points(*ends)}."
+            differences.append((higher["estimate"] - lower["estimate"], sentence))
+    if not comparisons:
         return ()
-    if not found:
-        return ("No difference between them can be told from noise.",)
-    return tuple(words for _, words in sorted(found, key=lambda pair: -pair[0])[:_SPOKEN])
+    if not differences:
+        return ("No difference between them is distinguishable from noise.",)
+    return tuple(sentence for _, sentence in sorted(differences, key=lambda pair: -pair[0])[:_SPOKEN])
 
 
 def interval_words(low: float, high: float) -> str:
-    """Return an interval of a share in words; its ends are rounded outwards, so that the words promise no more."""
+    """Return an interval of a share in words; its ends are rounded outwards, so that the text promises no more."""
     if low <= 0 and high >= 1:
         return "anything from none to all (nothing can be said)"
     if low <= 0:
@@ -104,14 +111,14 @@ def interval_words(low: float, high: float) -> str:
 
 
 def flag_words(flag: str) -> str:
-    """Return what a flag means."""
+    """Return the explanation of a flag."""
     return FLAGS.get(flag, f"{flag.replace('_', ' ').capitalize()}.")
 
 
-def _share(row: Mapping[str, Any], language: str, whole: str) -> str:
+def _share(row: Mapping[str, Any], language: str, population_text: str) -> str:
     label = _label(row, language)
     if "interval_unknown" in row["flags"]:
-        return f"{label}: there is an estimate, but how far it may be off cannot be told."
+        return f"{label}: there is an estimate, but how far it may be off is unknown."
     if row["low"] is None:
         return f"{label}: nothing can be said, for those with the answer after the bar may be none."
     if row["low"] >= 1 or row["high"] <= 0:
@@ -119,8 +126,11 @@ def _share(row: Mapping[str, Any], language: str, whole: str) -> str:
     return f"{label}: {interval_words(row['low'], row['high'])} of {whole}."
 
 
-def _versions(row: Mapping[str, Any], whole: str) -> Iterator[str]:
-    """Say whether the versions that are combined differ; whole : whose shares these are."""
+def _versions(row: Mapping[str, Any], population_text: str) -> Iterator[str]:
+    """Yield a sentence on the test that the combined versions differ.
+
+    population_text : the people that the shares are about.
+    """
     p = row["versions_p"]
     if p is None:
         return
@@ -131,33 +141,33 @@ def _versions(row: Mapping[str, Any], whole: str) -> Iterator[str]:
             f"{whole}, whichever version; look at each version apart."
         )
     else:
-        yield f"No difference between the versions of the survey can be told from noise ({chance})."
+        yield f"No difference between the versions of the survey is distinguishable from noise ({chance})."
 
 
 def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:
-    """Say which answer is the most common, or which cannot be told apart from it."""
-    covariance, given = question["covariance"], question["rows"]
-    if covariance is None or len(given) < 2:
+    """Yield the most common answer, or the answers that noise hides it among."""
+    covariance, rows = question["covariance"], question["rows"]
+    if covariance is None or len(rows) < 2:
         return
-    pairs = math.comb(len(given), 2)
-    order = sorted(range(len(given)), key=lambda i: -given[i]["estimate"])
+    pairs = math.comb(len(rows), 2)
+    order = sorted(range(len(rows)), key=lambda i: -rows[i]["estimate"])
     top, unclear, gap = order[0], [], None
-    for other in order[1:]:
-        both = [[covariance[i][j] for j in (top, other)] for i in (top, other)]
-        ends = _ahead((given[top], given[other]), both, level, pairs)
+    for index in order[1:]:
+        pair_covariance = [[covariance[i][j] for j in (top, index)] for i in (top, index)]
+        ends = _ahead((rows[top], rows[index]), pair_covariance, level, pairs)
         if ends[0] <= 0:
-            unclear.append(other)
+            unclear.append(index)
         elif gap is None and not unclear:
-            gap = (*ends, other)
-    best = _label(given[top], language)
+            gap = (*ends, index)
+    best = _label(rows[top], language)
     if not unclear and gap is not None:
         yield f"{best} is the most common answer: {_points(*gap[:2])} ahead of {_label(given[gap[2]], language)}."
-    elif len(unclear) == len(given) - 1 and len(given) > 2:
-        yield "Which answer is the most common cannot be told: the differences are within the noise."
+    elif len(unclear) == len(rows) - 1 and len(rows) > 2:
+        yield "Which answer is the most common is unclear: the differences are within the noise."
     else:
-        names = [best, *(_label(given[i], language) for i in unclear[:_SPOKEN])]
-        more = " and others" if len(unclear) > _SPOKEN else ""
-        yield f"Which of {', '.join(names[:-1])} and {names[-1]}{more} is more common cannot be told."
+        names = [best, *(_label(rows[i], language) for i in unclear[:_SPOKEN])]
+        suffix = " and others" if len(unclear) > _SPOKEN else ""
+        yield f"Which of {', '.join(names[:-1])} and {names[-1]}{more} is more common is unclear."
 
 
 def _ahead(
@@ -171,9 +181,13 @@ def _ahead(
     """
     z, wider = normal_quantile(level), normal_quantile(level, pairs)
     (below, above), (other_below, other_above) = (widened(row, z, wider) for row in rows)
-    (own, shared), (_, other) = covariance
-    correlation = max(-1.0, min(0.0, shared / math.sqrt(own * other))) if own > 0 and other > 0 else -1.0
-    normal = wider * math.sqrt(max(0.0, own + other - 2 * shared))
+    (variance, covariance_term), (_, other_variance) = covariance
+    correlation = (
+        max(-1.0, min(0.0, covariance_term / math.sqrt(variance * other_variance)))
+        if variance > 0 and other_variance > 0
+        else -1.0
+    )
+    normal = wider * math.sqrt(max(0.0, variance + other_variance - 2 * covariance_term))
     gap = rows[0]["estimate"] - rows[1]["estimate"]
     down = math.sqrt(below**2 + other_above**2 - 2 * correlation * below * other_above)
     up = math.sqrt(above**2 + other_below**2 - 2 * correlation * above * other_below)
@@ -200,14 +214,14 @@ def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "Privacy costs more than 99% of the precision that the bare answers would give."
     elif costs:
         yield f"Privacy costs as much precision as losing {round(100 * max(costs))}% of the answers would."
-    moved = [max(row["poisoning_up"], row["poisoning_down"]) for row in rows if row["poisoning_up"] is not None]
-    if moved:
+    shifts = [max(row["poisoning_up"], row["poisoning_down"]) for row in rows if row["poisoning_up"] is not None]
+    if shifts:
         yield f"If one report in a hundred were fake, a share could be off by up to {_number(100 * max(moved))} points."
 
 
 def _flags(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    found = {flag for row in rows for flag in row["flags"]}
-    yield from (flag_words(flag) for flag in _WARNED if flag in found)
+    present = {flag for row in rows for flag in row["flags"]}
+    yield from (flag_words(flag) for flag in _WARNED if flag in present)
 
 
 def _label(row: Mapping[str, Any], language: str) -> str:

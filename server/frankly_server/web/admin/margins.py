@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Before publishing: what each protection costs in margin, and how made-up answers come through."""
+"""Pages before publishing: the margin that each protection costs, and trial answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show
 from frankly_server.web.security import needs
 
-_SHOWN = 16
+_SHOWN = 16  # a larger table of chances does not fit on a page
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -60,12 +60,12 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
         if field("what") == "everybody":
             return _shown(services, survey, everybody_says=field("answer"))
-        asked = [question.id for question in survey.definition.questions]
-        return _shown(services, survey, answers={name: field(f"q-{name}") for name in asked})
+        question_ids = [question.id for question in survey.definition.questions]
+        return _shown(services, survey, answers={name: field(f"q-{name}") for name in question_ids})
 
 
 def _people() -> int | None:
-    """Return how many people there are to be asked, as the address says. Raises InvalidInput."""
+    """Return the population of the request's query, or None. Raises InvalidInput below 2."""
     people = reading.whole(request.args.get("population") or None, "population")
     if people is not None and people < 2:
         raise InvalidInput(Problem.COUNTS_INVALID, "a population is at least two people", "population")
@@ -74,60 +74,66 @@ def _people() -> int | None:
 
 def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = None) -> Response:
     block = _definition(survey)
-    found = alternatives(block, people=people)
+    rows = alternatives(block, people=people)
     axis = Axis(f"margin at {comparison_point(people):,} answers, ± points", lambda points: f"{points:.3g}")
     cells = [len(question.choices) for question in survey.definition.strata]
-    return show("margins.html", survey, "margins", refused, block=block, found=found, reports=margin_points(people),
+    return show("margins.html", survey, "margins", refused, block=block, found=rows, reports=margin_points(people),
                 usual=comparison_point(people), people=people, levels=by_level(block, people=people),
                 waiting=expected_pending(cells, survey.definition.step),
-                level_plot=lambda rows: _level_plot(rows, axis), **_frontier(block, found, people, axis))  # fmt: skip
+                level_plot=lambda rows: _level_plot(rows, axis), **_frontier(block, rows, people, axis))  # fmt: skip
 
 
 def _shown(
     services: Services, survey: Opened, answers: dict[str, str] | None = None, everybody_says: str | None = None
 ) -> Response:
-    """Render the chances of every report, and what made-up answers would send or tell."""
+    """Render the chances of every report, with a trial report or a trial estimate."""
     block = _definition(survey)
-    found: dict[str, Any] = {"block": block, "answers": block.joint_answers, "given": answers or {}, "run": None,
+    values: dict[str, Any] = {"block": block, "answers": block.joint_answers, "given": answers or {}, "run": None,
                              "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
-    whole = unfit = None
+    document = unfit = None
     try:
         # One search for each block, and one limit for them all: the document is drafted, or the block that is shown.
-        whole = None if answers is None else drafted(survey.definition, services.surveys.now(),
+        document = None if answers is None else drafted(survey.definition, services.surveys.now(),
                                                      services.settings.public_url)  # fmt: skip
     except InvalidInput as refused:
         unfit = refused  # perhaps for another block's sake: this one's table is shown all the same
     try:
-        drawn = previewed(block).block if whole is None else next(one for one in whole.blocks if one.id == block.id)
-        found["table"] = chances(drawn.mechanism) if drawn.mechanism.answers <= _SHOWN else None
-        if whole is not None and answers is not None:
-            found["rehearsal"] = rehearse(whole, answers)
+        drawn = (
+            previewed(block).block
+            if document is None
+            else next(candidate for candidate in document.blocks if candidate.id == block.id)
+        )
+        values["table"] = chances(drawn.mechanism) if drawn.mechanism.answers <= _SHOWN else None
+        if document is not None and answers is not None:
+            values["rehearsal"] = rehearse(document, answers)
         elif everybody_says is not None and everybody_says in block.joint_answers:
-            found["run"] = _run(block, drawn, block.joint_answers.index(everybody_says))
+            values["run"] = _run(block, drawn, block.joint_answers.index(everybody_says))
     except InvalidInput as refused:
-        return show("try.html", survey, "try", unfit or refused, **found)
-    return show("try.html", survey, "try", unfit, **found)
+        return show("try.html", survey, "try", unfit or refused, **values)
+    return show("try.html", survey, "try", unfit, **values)
 
 
 def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
-    """Return the picture of what a thousand equal answers tell."""
-    told = simulate(drawn, x)
+    """Return a plot of the estimate from a thousand equal answers."""
+    estimate = simulate(drawn, x)
     rows = [
         PlotRow(name, share, *ends, 1.0 if i == x else 0.0)
         for i, (name, share, ends) in enumerate(
-            zip(block.joint_answers, told.unbiased, told.margins.ends(DEFAULT, told.unbiased), strict=True)
+            zip(block.joint_answers, estimate.unbiased, estimate.margins.ends(DEFAULT, estimate.unbiased), strict=True)
         )
         if share is not None and ends is not None
     ]
-    return interval_plot("What the estimate says of a thousand equal answers", rows) if rows else ""
+    return interval_plot("Estimate from a thousand equal answers", rows) if rows else ""
 
 
 def _definition(survey: Opened) -> BlockDefinition:
-    wanted = asked_block(survey)
-    return next(block for block in survey.definition.blocks if block.id == wanted)
+    block_id = asked_block(survey)
+    return next(block for block in survey.definition.blocks if block.id == block_id)
 
 
-def _frontier(block: BlockDefinition, found: Sequence[Alternative], people: int | None, axis: Axis) -> dict[str, Any]:
+def _frontier(
+    block: BlockDefinition, candidates: Sequence[Alternative], people: int | None, axis: Axis
+) -> dict[str, Any]:
     place = margin_points(people).index(comparison_point(people))
     try:
         rows = frontier(block, people=people)
@@ -135,9 +141,13 @@ def _frontier(block: BlockDefinition, found: Sequence[Alternative], people: int 
         return {"frontier": [], "no_frontier": refused.detail, "frontier_plot": ""}
     curve = [(row.information, row.margin * 100) for row in rows if row.margin is not None]
     marks = [
-        Mark(one.mechanism + (" (chosen)" if i == 0 else ""), one.information, one.margins[place] * 100)
-        for i, one in enumerate(found)
-        if one.information is not None and one.margins is not None
+        Mark(
+            alternative.mechanism + (" (chosen)" if i == 0 else ""),
+            alternative.information,
+            alternative.margins[place] * 100,
+        )
+        for i, alternative in enumerate(candidates)
+        if alternative.information is not None and alternative.margins is not None
     ]
     plot = curve_plot("Margin against information", curve, marks, _INFORMATION, axis) if curve else ""
     return {"frontier": rows, "no_frontier": None, "frontier_plot": plot}
@@ -145,8 +155,8 @@ def _frontier(block: BlockDefinition, found: Sequence[Alternative], people: int 
 
 def _level_plot(rows: Sequence[LevelRow], axis: Axis) -> str:
     curve = [(float(row.epsilon), row.margin * 100) for row in rows]
-    own = [Mark("chosen", float(row.epsilon), row.margin * 100) for row in rows if row.is_current]
-    return curve_plot("Margin against the level", curve, own, _LEVEL, axis)
+    marks = [Mark("chosen", float(row.epsilon), row.margin * 100) for row in rows if row.is_current]
+    return curve_plot("Margin against the level", curve, marks, _LEVEL, axis)
 
 
 _LEVEL = Axis("level ε, in nats", lambda nats: f"{nats:.3g}")

@@ -47,12 +47,12 @@ def _add_people(routes: APIBlueprint, services: Services) -> None:
     def add_person() -> Response:
         password = secrets.token_urlsafe(12)
         try:
-            made = services.accounts.create(
+            account = services.accounts.create(
                 person().organisation, field("email"), field("role"), password, by=person().email
             )
         except InvalidInput as refused:
             return again(refused)
-        return page(201, made=made, password=password)
+        return page(201, made=account, password=password)
 
     @routes.post("/people/<account_id>/role")
     @needs("owner")

@@ -44,10 +44,10 @@ def _page(survey: Opened, block_id: str, form: Any, refused: InvalidInput | None
     block = next(block for block in survey.definition.blocks if block.id == block_id)
     main = main_question(block)
     alone = [b.questions[0] for b in survey.definition.blocks if b.id != block_id and len(b.questions) == 1]
-    others = [question for question in block.questions if question.id != main.id] + alone
+    partners = [question for question in block.questions if question.id != main.id] + alone
     return show(
-        "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=others,
-        offered=OFFERED, form=form, cannot=unsupported_features(block), secret=_secret(block, others),
+        "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=partners,
+        offered=OFFERED, form=form, cannot=unsupported_features(block), secret=_secret(block, partners),
         small=small_cells(block), counts=_counts_text(survey, block), by_stratum=survey.definition.strata,
         together=form.getlist("together") if form else [q.id for q in block.questions if q.id != main.id],
     )  # fmt: skip
@@ -79,7 +79,7 @@ def _secret(block: BlockDefinition, others: Any) -> str:
 
 def _wanted(survey: Opened) -> Protection:
     kind = field("secret")
-    plain = Protection(
+    direct = Protection(
         epsilon=_nats("epsilon", "factor"),
         mechanism=field("mechanism") or "optimal",
         objective=field("objective") or "variance",
@@ -87,19 +87,19 @@ def _wanted(survey: Opened) -> Protection:
         together=tuple(request.form.getlist("together")[:16]),
     )
     if kind not in ("question", "attribute"):
-        return plain
+        return direct
     upload = request.files.get("counts_file")
     data = upload.read(MAX_BYTES + 1) if upload and upload.filename else request.form.get("counts", "").encode()
-    notion, other = field("notion") or "lip", field("other") if kind == "question" else None
+    notion, partner = field("notion") or "lip", field("other") if kind == "question" else None
     return Protection(
-        epsilon=plain.epsilon,
-        mechanism=plain.mechanism,
-        objective=plain.objective,
-        accept_identity=plain.accept_identity,
+        epsilon=direct.epsilon,
+        mechanism=direct.mechanism,
+        objective=direct.objective,
+        accept_identity=direct.accept_identity,
         # For rldp the secret is randomised with the rest, wherever it is ticked.
-        together=tuple(name for name in plain.together if name != other),
+        together=tuple(name for name in direct.together if name != partner),
         secret=None if kind == "question" else field("name") or kind,
-        other=other,
+        other=partner,
         counts=read_counts(data, public_questions(survey.draft.get("strata"))),
         source=field("source"),
         public=field("public") == "yes",

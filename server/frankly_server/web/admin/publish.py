@@ -51,9 +51,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         documents = services.surveys.versions(survey.id)
         host = (survey.summary.link or "").partition("/s/")[0]
         modules = import_map(files(), host)
-        told = services.surveys.hindrances(survey.id)
+        hindrances = services.surveys.hindrances(survey.id)
         calls = _calls(documents[-1]) if documents else {}
-        return show("embed.html", survey, "embed", modules=modules, hindrances=told, **calls)
+        return show("embed.html", survey, "embed", modules=modules, hindrances=hindrances, **calls)
 
 
 def _add_jobs(routes: APIBlueprint, services: Services) -> None:
@@ -62,7 +62,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     def publish(survey_id: str) -> Response:
         survey, by = opened(services, survey_id), person()
 
-        def done(published: Published) -> None:
+        def record_published(published: Published) -> None:
             services.accounts.record(by, f"version {published.version} {published.status}", published.name)
 
         def act() -> str:
@@ -74,8 +74,8 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def job(survey_id: str, job_id: str) -> Response:
         survey = opened(services, survey_id)
-        told, found = services.surveys.hindrances(survey.id), services.jobs.get(survey.id, job_id)
-        return show("job.html", survey, "publish", job=found, made=published_by(found), hindrances=told)
+        hindrances, row = services.surveys.hindrances(survey.id), services.jobs.get(survey.id, job_id)
+        return show("job.html", survey, "publish", job=row, made=published_by(row), hindrances=hindrances)
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>/state")
     @needs("viewer")
@@ -105,8 +105,8 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
         unfit = error
     versions = [(document, warnings_of(document)) for document in services.surveys.versions(survey.id)][::-1]
     if versions:
-        newest, told = versions[0]
-        versions[0] = newest, (*told, *services.surveys.hindrances(survey.id))
+        newest, warnings = versions[0]
+        versions[0] = newest, (*warnings, *services.surveys.hindrances(survey.id))
     cells = [len(question.choices) for question in survey.definition.strata]
     return show("publish.html", survey, "publish", refused, versions=versions, expected=form, unfit=unfit, ln_up=ln_up,
                 warnings=warnings_of(form) if form else (), is_unstated=is_unstated, cost_words=cost_words,
@@ -115,7 +115,7 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:
-    """Return the arguments of an `answer` in Python and JavaScript: the first choice of everything that is asked."""
+    """Return the arguments of an `answer` in Python and JavaScript: the first choice of each question."""
     strata, token = _firsts(document.strata), document.token is not None
     python = [f"strata={strata}"] if document.strata else []
     web = [f"strata: {strata}"] if document.strata else []

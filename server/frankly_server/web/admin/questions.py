@@ -39,9 +39,9 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
     def make_survey() -> Response:
         def act() -> str:
             definition = _begun()
-            # A name that another organisation has must not be told apart from one that is merely taken.
-            taken = {row.name for row in services.surveys.list()}
-            if definition.name in taken:
+            # A name in use is changed, not refused: a refusal would reveal other organisations' names.
+            names_in_use = {row.name for row in services.surveys.list()}
+            if definition.name in names_in_use:
                 definition = definition.model_copy(update={"name": f"{definition.name[:55]}-{secrets.token_hex(3)}"})
             change = services.surveys.apply(definition)
             assert change.survey_id is not None  # noqa: S101 - only a dry run has none
@@ -137,8 +137,10 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
         def act() -> str:
             definition = parse_definition(text.encode("utf-8", "surrogatepass"))
             if definition.name != survey.summary.name:
-                words = f"this survey is called {survey.summary.name}: keep the name, or make a new survey of the file"
-                raise InvalidInput(Problem.DEFINITION_INVALID, words, "name")
+                message = (
+                    f"this survey is called {survey.summary.name}: keep the name, or make a new survey of the file"
+                )
+                raise InvalidInput(Problem.DEFINITION_INVALID, message, "name")
             keep(services, survey, definition)
             return survey.path("questions")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of one survey share: whose it is, its state, its draft and its tabs."""
+"""Helpers of the pages of one survey: access, state, draft and tabs."""
 
 from dataclasses import dataclass
 from json import loads
@@ -35,7 +35,7 @@ class Opened:
 
     @property
     def state(self) -> str:
-        """One word for where it is."""
+        """The displayed state, one word."""
         return shown_state(self.summary, self.standing)
 
     @property
@@ -55,19 +55,19 @@ class Opened:
 
 def opened(services: Services, survey_id: str) -> Opened:
     """Return a survey of the caller's organisation; raises InvalidInput(survey_unknown) for any other."""
-    found = reading.survey_id(survey_id)
-    standing = services.lifecycle.require(found, person().organisation)
-    return Opened(services.surveys.summary(found), standing, services.surveys.draft(found))
+    checked_id = reading.survey_id(survey_id)
+    standing = services.lifecycle.require(checked_id, person().organisation)
+    return Opened(services.surveys.summary(checked_id), standing, services.surveys.draft(checked_id))
 
 
 def mine(services: Services) -> list[Opened]:
     """Return every survey of the caller's organisation, by name."""
-    standings, found = services.lifecycle.every(), []
+    standings, surveys = services.lifecycle.every(), []
     for row in services.surveys.list():
         standing = standings.get(row.survey_id, StandingRow(MAIN))
         if standing.organisation == person().organisation:
-            found.append(Opened(row, standing, services.surveys.draft(row.survey_id)))
-    return found
+            surveys.append(Opened(row, standing, services.surveys.draft(row.survey_id)))
+    return surveys
 
 
 def store(services: Services, survey: Opened, draft: Draft) -> None:
@@ -89,16 +89,17 @@ def keep(services: Services, survey: Opened, definition: SurveyDefinition) -> No
 def show(template: str, survey: Opened, tab: str, refused: InvalidInput | None = None, **values: Any) -> Response:
     """Render a page of a survey; with a refusal, in its status."""
     status = 200 if refused is None else refused.problem.status
-    # A form that is corrected still rests on the draft it was made from; one that hears of another has been told.
-    told = refused is None or refused.problem is Problem.IMMUTABLE
-    seen = survey.definition.digest if told else field("seen") or survey.definition.digest
-    return render(template, status=status, survey=survey, tab=tab, error=refused, seen=seen, **values)
+    # A corrected form still rests on the draft it was made from. After `immutable` the user knows
+    # of the newer draft, so that the next save may replace it.
+    uses_current = refused is None or refused.problem is Problem.IMMUTABLE
+    base_digest = survey.definition.digest if uses_current else field("seen") or survey.definition.digest
+    return render(template, status=status, survey=survey, tab=tab, error=refused, seen=base_digest, **values)
 
 
 def asked_block(survey: Opened) -> str:
     """Return the id of the block that is asked about: the first, if none is named."""
     ids = [block.id for block in survey.definition.blocks]
-    wanted = request.values.get("block", ids[0])
-    if wanted not in ids:
+    block_id = request.values.get("block", ids[0])
+    if block_id not in ids:
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such question", "block")
-    return wanted
+    return block_id

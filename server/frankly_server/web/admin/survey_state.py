@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While a survey runs: what comes in, when it stops, and moving it on."""
+"""The intake page: reports received, stop rule, and changes of a survey's state."""
 
 import re
 from typing import Any
@@ -42,7 +42,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
 
         def act() -> str:
-            said = _set_stop(services, survey)
+            rule = _set_stop(services, survey)
             services.accounts.record(person(), f"stop rule: {said}", survey.summary.name)
             return survey.path("intake")
 
@@ -72,8 +72,8 @@ def _figures(services: Services, survey: Opened) -> dict[str, Any]:
     if not documents:
         moves = ["archive"] if survey.standing.state != "archived" else []
     accepted, refusals = services.intake.accepted(survey.id), services.intake.refusals(survey.id)
-    found = live(documents, accepted, refusals, target, services.surveys.now())
-    return {"live": found, "moves": moves, "points": f"{target * 100:g}"}
+    figures = live(documents, accepted, refusals, target, services.surveys.now())
+    return {"live": figures, "moves": moves, "points": f"{target * 100:g}"}
 
 
 def _set_stop(services: Services, survey: Opened) -> str:
@@ -93,7 +93,9 @@ def _set_stop(services: Services, survey: Opened) -> str:
         raise InvalidInput(Problem.IMMUTABLE, "publish the survey first: the margin depends on its mechanism", "rule")
     reports_needed = required_reports(documents[-1], margin)
     if reports_needed is None:
-        raise InvalidInput(Problem.NOT_IDENTIFIABLE, "some shares cannot be estimated, whatever the number", "points")
+        raise InvalidInput(
+            Problem.NOT_IDENTIFIABLE, "some shares cannot be estimated from any number of reports", "points"
+        )
     services.lifecycle.stop_at(survey.id, reports_needed, f"{margin:g}")
     return f"at ±{margin * 100:g} points, {reports_needed} reports"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where to tell that a survey has closed or met its target, and what was told."""
+"""The webhook page: the address notified of a closed survey or a met target, and deliveries."""
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -16,7 +16,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
     def page(survey: Opened, refused: InvalidInput | None = None, secret: str | None = None) -> Response:
-        return show("webhook.html", survey, "webhook", refused, told=services.webhooks.of(survey.id),
+        return show("webhook.html", survey, "webhook", refused, hook=services.webhooks.of(survey.id),
                     hosts=sorted(services.webhooks.hosts), secret=secret, tries=len(WAITS_S) + 1)  # fmt: skip
 
     @routes.get("/surveys/<survey_id>/webhook")
