@@ -35,7 +35,11 @@ _CHUNK = 64 * 2**10
 # that believes it holds the lock, and whose exit would roll the parent's transaction back. It also
 # covers the making of new files.
 _GATE = threading.RLock()
-os.register_at_fork(before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release)
+os.register_at_fork(
+    before=_GATE.acquire,
+    after_in_parent=_GATE.release,
+    after_in_child=_GATE.release,
+)
 
 
 @dataclass(slots=True)
@@ -158,7 +162,12 @@ class Database:
                 raise StoreError(f"{self._path} is no file; name one for this install's store")
             # isolation_level=None: no implicit BEGIN, as `transaction` writes its own. Threads are
             # kept apart by the lock of `_Connection`.
-            db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(
+                self._path,
+                timeout=_BUSY_S,
+                isolation_level=None,
+                check_same_thread=False,
+            )
             try:
                 _set_up(db)
                 # after _set_up, which fails for any file that is not a database

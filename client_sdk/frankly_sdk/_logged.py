@@ -65,7 +65,12 @@ class LogRule:
         head = proof.require(digest, self.role, self.now)  # (8.1) (8.2) (8.3)
         note = proof.signed.to_bytes()
         self._require_growth(head, note)  # (8.4)
-        old_name = self.store.remember_log(self.chain, LogHead(head.origin, head.size, note), digest, data)
+        old_name = self.store.remember_log(
+            self.chain,
+            LogHead(head.origin, head.size, note),
+            digest,
+            data,
+        )
         if old_name is not None:
             self.renamed(old_name)
 
@@ -83,7 +88,10 @@ class LogRule:
             return
         last = SignedCheckpoint.from_bytes(before).checkpoint
         if head.size < last.size:
-            raise RollbackDetected(f"the log shows {head.size} entries, {last.size} have been seen before", "log")
+            raise RollbackDetected(
+                f"the log shows {head.size} entries, {last.size} have been seen before",
+                "log",
+            )
         if head == last:
             return
         # Recomputed from all leaves: a consistency proof would name the head seen last.

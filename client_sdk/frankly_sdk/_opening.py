@@ -210,14 +210,26 @@ class Opening:
         if remembered is not None:
             other_digest = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
             if other_digest != remembered.digest:  # otherwise it is the log that contradicts itself
-                self.store.keep_evidence(chain, {remembered.digest: remembered.envelope, other_digest: data})
+                self.store.keep_evidence(
+                    chain,
+                    {remembered.digest: remembered.envelope, other_digest: data},
+                )
 
-    def _fetch(self, url: str, limit: int, kind: str = "application/json", unknown: str = _UNKNOWN) -> bytes:
+    def _fetch(
+        self,
+        url: str,
+        limit: int,
+        kind: str = "application/json",
+        unknown: str = _UNKNOWN,
+    ) -> bytes:
         reply = self.transport.get(url, limit)
         if reply.status == 404:
             raise NetworkError(unknown, "not_found")
         if reply.status != 200:
-            raise NetworkError(f"the server answered with status {reply.status}; try again later", "status")
+            raise NetworkError(
+                f"the server answered with status {reply.status}; try again later",
+                "status",
+            )
         if reply.content_type != kind:
             raise NetworkError(
                 "what answered was not the survey's server: check the network's log-in page",

@@ -132,7 +132,12 @@ def _bound_of(name: str, secret: SecretLevel) -> str:
     """Return the bound of a secret, in its own unit and in odds."""
     lift, odds = times(secret.level), times(secret.odds)
     if secret.delta:
-        return _with_delta(odds, f"value of your “{name}”", secret.delta, lift if secret.unit == "lift" else None)
+        return _with_delta(
+            odds,
+            f"value of your “{name}”",
+            secret.delta,
+            lift if secret.unit == "lift" else None,
+        )
     if secret.unit == "odds":
         return f"nobody’s odds about your “{name}” change by more than ×{odds}"
     return (

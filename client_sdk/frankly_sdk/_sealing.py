@@ -102,7 +102,13 @@ class Sealing:
         require_token(document, row.token)
         spent = store.spent(row.respondent)
         # Checked again under the lock: another process may have spent the budget since `open`.
-        charge = self.policy.check(document, self.level, pinned=self.pinned, logged=self.logged, spent=spent)
+        charge = self.policy.check(
+            document,
+            self.level,
+            pinned=self.pinned,
+            logged=self.logged,
+            spent=spent,
+        )
         length = document.report_length
         # Written before the draw: a full disk must fail while no value has been drawn.
         store.reserve(
@@ -117,7 +123,13 @@ class Sealing:
         report = self._draw(row)
         if report is None:
             raise RandomnessError
-        return store.seal(chain, document.survey, report.id, report.to_bytes(length), row.respondent)
+        return store.seal(
+            chain,
+            document.survey,
+            report.id,
+            report.to_bytes(length),
+            row.respondent,
+        )
 
     def _draw(self, row: Row) -> Report | None:
         """Draw every block's symbol and the report's id; None if the random source failed.

@@ -90,7 +90,12 @@ def _rows(
         yield respondent, truth, public, token
 
 
-def _require_own_key(line: int, key: str, lines_by_key: dict[str, tuple[int, str]], columns: Columns) -> None:
+def _require_own_key(
+    line: int,
+    key: str,
+    lines_by_key: dict[str, tuple[int, str]],
+    columns: Columns,
+) -> None:
     """Refuse a key that is blank, or that an earlier line has, however it is written there."""
     if key_fault(key) is not None:
         raise _bad(line, "every respondent needs a key of their own", columns.key)
@@ -103,7 +108,13 @@ def _require_own_key(line: int, key: str, lines_by_key: dict[str, tuple[int, str
     raise _bad(line, f"every respondent needs a key of their own: {same}", columns.key)
 
 
-def _require_new(line: int, token: str | None, spent: set[str], columns: Columns, document: SurveyDocument) -> None:
+def _require_new(
+    line: int,
+    token: str | None,
+    spent: set[str],
+    columns: Columns,
+    document: SurveyDocument,
+) -> None:
     """Refuse a token that does not open the survey, or opened it for an earlier line."""
     try:
         require_token(document, token)
@@ -115,4 +126,8 @@ def _require_new(line: int, token: str | None, spent: set[str], columns: Columns
 
 
 def _bad(line: int, detail: str, column: str | None = None) -> InvalidInput:
-    return InvalidInput(Problem.FIELD_TYPE, detail, f"line {line}" + (f", column {column}" if column else ""))
+    return InvalidInput(
+        Problem.FIELD_TYPE,
+        detail,
+        f"line {line}" + (f", column {column}" if column else ""),
+    )

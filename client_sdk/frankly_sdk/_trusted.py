@@ -84,7 +84,11 @@ def accept_survey(
 def require_pin(link: SurveyLink, digest: str) -> None:
     """Step (8): the document is the one the link names, if it names one."""
     if link.digest is not None and digest != link.digest:
-        raise DocumentRejected("pin", f"the link pins {link.digest}, the server sent {digest}", "digest")
+        raise DocumentRejected(
+            "pin",
+            f"the link pins {link.digest}, the server sent {digest}",
+            "digest",
+        )
 
 
 def _require_not_older(document: SurveyDocument, remembered: Remembered | None) -> None:
@@ -99,7 +103,10 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
 def stands(remembered: Remembered, publisher: Role) -> bool:
     """Return True if the publisher's present keys signed the remembered document."""
     try:
-        Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(publisher.keys, publisher.threshold)
+        Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(
+            publisher.keys,
+            publisher.threshold,
+        )
     except DocumentRejected:
         return False
     return True

@@ -38,7 +38,11 @@ class Answer:
         """
         choices = self._choices
         if choices is None:
-            return UnknownChoice(None, list(questions), "answers are given as a mapping of question id to choice id")
+            return UnknownChoice(
+                None,
+                list(questions),
+                "answers are given as a mapping of question id to choice id",
+            )
         for name, question in questions.items():
             if name not in choices:
                 return _unknown(question, "this question has no answer")

@@ -45,7 +45,11 @@ class Randomised:
     respelled: bool = False
 
 
-def randomise(sealing: Sealing, source: Iterator[Respondent], announce: OnEvent) -> Iterator[Randomised]:
+def randomise(
+    sealing: Sealing,
+    source: Iterator[Respondent],
+    announce: OnEvent,
+) -> Iterator[Randomised]:
     """Seal the rows, `AT_ONCE` in each transaction, and yield their results in order."""
     first_rows, first = dict[str, tuple[int, int]](), 0
     # no frame of ours holds a row as it was given
@@ -90,7 +94,11 @@ def _read(row: object) -> tuple[str, Row] | InvalidInput:
     return key_fault(key) or (key, Row("", Answer.of(choices), Answer.of(strata), *token))
 
 
-def _checked(sealing: Sealing, row_or_fault: tuple[str, Row] | InvalidInput, i: int) -> tuple[str, Row]:
+def _checked(
+    sealing: Sealing,
+    row_or_fault: tuple[str, Row] | InvalidInput,
+    i: int,
+) -> tuple[str, Row]:
     if isinstance(row_or_fault, InvalidInput):
         raise _placed(row_or_fault, i)
     fault = row_or_fault[1].fault(sealing.document) or _token_fault(sealing, row_or_fault[1])

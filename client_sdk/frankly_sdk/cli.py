@@ -59,7 +59,10 @@ def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("frankly-sdk", description="Randomise answers on this device; send only noise.")
+    parser = argparse.ArgumentParser(
+        "frankly-sdk",
+        description="Randomise answers on this device; send only noise.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--link", required=True, help="https://host/s/ID#sha256=…")
@@ -81,13 +84,39 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ID",
         help="a survey that may use up the budget for ever",
     )
-    common.add_argument("--keys", type=Path, help="the keys document to trust; otherwise the server's first one")
+    common.add_argument(
+        "--keys",
+        type=Path,
+        help="the keys document to trust; otherwise the server's first one",
+    )
     collect_help = "a host that may collect reports besides the link's; may be given several times"
-    common.add_argument("--collect-host", action="append", default=[], metavar="HOST", help=collect_help)
-    batch = commands.add_parser("randomise", parents=[common], help="seal a table of answers, write what may leave")
-    batch.add_argument("input", help="CSV: a column of respondent keys, one for each question; - is standard input")
-    batch.add_argument("output", type=Path, help="one report per line, sorted, so independent of the input's order")
-    batch.add_argument("--respondent", default="respondent", metavar="COLUMN", help="the column of keys")
+    common.add_argument(
+        "--collect-host",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help=collect_help,
+    )
+    batch = commands.add_parser(
+        "randomise",
+        parents=[common],
+        help="seal a table of answers, write what may leave",
+    )
+    batch.add_argument(
+        "input",
+        help="CSV: a column of respondent keys, one for each question; - is standard input",
+    )
+    batch.add_argument(
+        "output",
+        type=Path,
+        help="one report per line, sorted, so independent of the input's order",
+    )
+    batch.add_argument(
+        "--respondent",
+        default="respondent",
+        metavar="COLUMN",
+        help="the column of keys",
+    )
     batch.add_argument(
         "--token",
         default="token",
@@ -95,12 +124,28 @@ def _parser() -> argparse.ArgumentParser:
         help="the column of tokens, if the survey asks",
     )
     batch.add_argument("--force", action="store_true", help="replace the output if it is there")
-    flush = commands.add_parser("flush", parents=[common], help="send every sealed report of the store")
+    flush = commands.add_parser(
+        "flush",
+        parents=[common],
+        help="send every sealed report of the store",
+    )
     flush.add_argument("--seconds", type=float, default=60.0, help="about how long to try")
-    explain = commands.add_parser("explain", parents=[common], help="show questions, report and privacy bounds")
-    budget = commands.add_parser("budget", parents=[common], help="show the cost and the rest before and after")
+    explain = commands.add_parser(
+        "explain",
+        parents=[common],
+        help="show questions, report and privacy bounds",
+    )
+    budget = commands.add_parser(
+        "budget",
+        parents=[common],
+        help="show the cost and the rest before and after",
+    )
     for command in (explain, budget):
-        command.add_argument("--respondent", metavar="KEY", help="of whom; the one the store belongs to if left out")
+        command.add_argument(
+            "--respondent",
+            metavar="KEY",
+            help="of whom; the one the store belongs to if left out",
+        )
     return parser
 
 
@@ -110,19 +155,36 @@ def _open(options: argparse.Namespace) -> Client:
         try:
             keys = options.keys.read_bytes()
         except OSError:
-            raise InvalidInput(Problem.KEY_FILE, "this file cannot be read", str(options.keys)) from None
+            raise InvalidInput(
+                Problem.KEY_FILE,
+                "this file cannot be read",
+                str(options.keys),
+            ) from None
     final, hosts = tuple(options.final_survey), tuple(options.collect_host)
-    policy = Policy(options.cap, delta_cap=options.delta_cap, final_surveys=final, collect_hosts=hosts)
+    policy = Policy(
+        options.cap,
+        delta_cap=options.delta_cap,
+        final_surveys=final,
+        collect_hosts=hosts,
+    )
     return Client.open(options.link, options.store, policy, keys=keys)
 
 
 def _require_free(options: argparse.Namespace) -> None:
     if options.output.exists() and not options.force:
-        raise InvalidInput(Problem.FILE_EXISTS, "it exists and is kept; --force replaces it", str(options.output))
+        raise InvalidInput(
+            Problem.FILE_EXISTS,
+            "it exists and is kept; --force replaces it",
+            str(options.output),
+        )
 
 
 def _randomise(options: argparse.Namespace, client: Client) -> int:
-    rows = read_rows(options.input, Columns(options.respondent, options.token), client.survey.document)
+    rows = read_rows(
+        options.input,
+        Columns(options.respondent, options.token),
+        client.survey.document,
+    )
     results = list(client.randomise_many(rows))
     _write(options.output, (row.report for row in results if row.report is not None))
     _summarise(results)

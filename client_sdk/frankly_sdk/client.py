@@ -88,7 +88,13 @@ class Client:
     Use `Client.open`; safe to share between threads and across a fork.
     """
 
-    def __init__(self, link: SurveyLink, parts: _Parts | None, announce: OnEvent, closing: ExitStack) -> None:
+    def __init__(
+        self,
+        link: SurveyLink,
+        parts: _Parts | None,
+        announce: OnEvent,
+        closing: ExitStack,
+    ) -> None:
         self._link = link
         self._parts = parts
         self._announce = announce
@@ -313,7 +319,11 @@ class Client:
             return parts.delivery.deliver(sealed, patience_s)
         if sealed is not None and sealed.state == "refused":
             return Receipt("refused", sealed.code, "the server refused the first answer for good")
-        return Receipt("sent", sealed.code if sealed else "accepted", "the server has stored the first answer")
+        return Receipt(
+            "sent",
+            sealed.code if sealed else "accepted",
+            "the server has stored the first answer",
+        )
 
     def __enter__(self) -> Self:
         return self

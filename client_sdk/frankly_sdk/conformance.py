@@ -65,7 +65,10 @@ def main(
     stderr: TextIO | None = None,
 ) -> int:
     """Run one command; 0, or 2 usage, 3 bad input, 4 refused, 5 network, 6 integrity."""
-    parser = argparse.ArgumentParser("frankly_sdk.conformance", description="Be driven by a conformance suite.")
+    parser = argparse.ArgumentParser(
+        "frankly_sdk.conformance",
+        description="Be driven by a conformance suite.",
+    )
     parser.add_argument("command", choices=sorted(_FIELDS))
     name: str = parser.parse_args(arguments).command
     commands: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
@@ -212,7 +215,10 @@ def _read_request(name: str, text: str) -> Mapping[str, Any]:
     for key in sorted(needs - set(request)):
         raise InvalidInput(Problem.FIELD_MISSING, "this field is missing", key)
     if not set(request) <= needs | takes:
-        raise InvalidInput(Problem.FIELD_UNKNOWN, f"this command takes {', '.join(sorted(needs | takes))}")
+        raise InvalidInput(
+            Problem.FIELD_UNKNOWN,
+            f"this command takes {', '.join(sorted(needs | takes))}",
+        )
     return request
 
 

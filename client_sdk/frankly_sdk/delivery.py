@@ -149,8 +149,16 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
     if answer.status in _TRY_AGAIN or answer.status >= 500 or problem is Problem.TOO_EARLY:
         return _queued(problem.code, _LATER)
     if problem is Problem.CLOSED:
-        return Receipt("refused", problem.code, "the survey has closed; the randomised answer was erased")
-    return Receipt("refused", problem.code, f"the server refused the report for good: {problem.title}")
+        return Receipt(
+            "refused",
+            problem.code,
+            "the survey has closed; the randomised answer was erased",
+        )
+    return Receipt(
+        "refused",
+        problem.code,
+        f"the server refused the report for good: {problem.title}",
+    )
 
 
 def _queued(code: str, detail: str) -> Receipt:

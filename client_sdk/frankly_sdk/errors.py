@@ -60,7 +60,11 @@ class UnknownChoice(FranklyError):
     """An answer is missing, surplus or no valid choice; `valid` lists the choices."""
 
     def __init__(self, question: str | None, valid: Sequence[str], detail: str) -> None:
-        super().__init__(f"{detail}; valid: {', '.join(valid)}", code="unknown_choice", field=question)
+        super().__init__(
+            f"{detail}; valid: {', '.join(valid)}",
+            code="unknown_choice",
+            field=question,
+        )
         self.valid = tuple(valid)
 
 
@@ -68,7 +72,10 @@ class AlreadyAnswered(FranklyError):
     """This install has answered this survey already; `receipt` says what became of that answer."""
 
     def __init__(self, receipt: Receipt) -> None:
-        super().__init__("this survey has been answered here; the first answer stands", code="already_answered")
+        super().__init__(
+            "this survey has been answered here; the first answer stands",
+            code="already_answered",
+        )
         self.receipt = receipt
 
 
@@ -76,7 +83,10 @@ class Disabled(FranklyError):
     """The client was opened with enabled=False and knows no survey; ask `client.enabled` first."""
 
     def __init__(self) -> None:
-        super().__init__("this client is switched off and knows no survey; see client.enabled", code="disabled")
+        super().__init__(
+            "this client is switched off and knows no survey; see client.enabled",
+            code="disabled",
+        )
 
 
 class SurveyClosed(FranklyError):

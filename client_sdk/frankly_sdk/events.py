@@ -49,7 +49,13 @@ def announcer(on_event: OnEvent | None, *, debug: bool) -> OnEvent:
     def announce(event: Event) -> None:
         # Only when asked for: otherwise the logging module is not even imported.
         if debug:
-            _log().debug("%s survey=%s code=%s %s", event.name, event.survey, event.code, event.detail)
+            _log().debug(
+                "%s survey=%s code=%s %s",
+                event.name,
+                event.survey,
+                event.code,
+                event.detail,
+            )
         if on_event is None:
             return
         try:

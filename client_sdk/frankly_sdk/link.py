@@ -73,7 +73,10 @@ def require_secure(url: str, field: str = "link") -> None:
         return
     if not address.netloc:  # no address at all: what it lacks helps more than what would be allowed
         raise InsecureTransport(_form(field), field)
-    raise InsecureTransport("only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone", field)
+    raise InsecureTransport(
+        "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
+        field,
+    )
 
 
 def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> None:
@@ -88,7 +91,10 @@ def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> Non
     require_secure(url, "collect_url")
     host, link_host = str(_split(url, "collect_url").hostname), str(_split(origin, "link").hostname)
     if _is_loopback(host) and not _is_loopback(link_host):
-        raise InsecureTransport("reports for a survey on the network do not go to this machine itself", "collect_url")
+        raise InsecureTransport(
+            "reports for a survey on the network do not go to this machine itself",
+            "collect_url",
+        )
     # All names of this machine count as one host, as 127.0.0.1 and localhost are.
     if host == link_host or host in allowed or (_is_loopback(host) and _is_loopback(link_host)):
         return

@@ -176,8 +176,16 @@ class Policy:
                 detail = f"{movement} by {ln_up(odds)} nats{self._but_for(document)}, this app allows {self.cap}"
                 cause = _not_counted(document, secret)
                 if cause is not None:
-                    raise PolicyRefused("composition", f"{detail}: {cause}, or give them lower ceilings", "blocks")
-                raise PolicyRefused("cap", f"{detail}: ask for smaller levels, or allow more", "blocks")
+                    raise PolicyRefused(
+                        "composition",
+                        f"{detail}: {cause}, or give them lower ceilings",
+                        "blocks",
+                    )
+                raise PolicyRefused(
+                    "cap",
+                    f"{detail}: ask for smaller levels, or allow more",
+                    "blocks",
+                )
 
     def _check_cost(self, document: SurveyDocument, level: ReportLevel) -> None:
         """Refuse a report that uses up the whole budget, unless it is in final_surveys."""

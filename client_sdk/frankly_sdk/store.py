@@ -107,7 +107,13 @@ class Store:
         query = "SELECT version, digest, envelope FROM surveys WHERE chain = ? AND survey = ?"
         return next((Remembered(*row) for row in self._database.rows(query, chain, survey)), None)
 
-    def remember(self, chain: str, survey: str, document: Remembered, instead_of: str | None = None) -> None:
+    def remember(
+        self,
+        chain: str,
+        survey: str,
+        document: Remembered,
+        instead_of: str | None = None,
+    ) -> None:
         """Keep an accepted document.
 
         A version never gives way to a lower one, except to replace `instead_of`.
@@ -138,7 +144,12 @@ class Store:
         if len(stored_digests | set(pieces)) > _MAX_EVIDENCE:
             return  # half a contradiction proves nothing
         for digest, data in pieces.items():
-            self._database.run("INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)", chain, digest, data)
+            self._database.run(
+                "INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)",
+                chain,
+                digest,
+                data,
+            )
 
     def evidence(self) -> dict[str, bytes]:
         """Return the pieces kept as evidence, by digest, of every chain."""
@@ -156,7 +167,10 @@ class Store:
         """
         # The unknown chain is the empty text, which sorts last: the chain's own proof comes first.
         query = "SELECT proof FROM proofs WHERE chain IN (?, ?) AND digest = ? ORDER BY chain DESC"
-        return next((row[0] for row in self._database.rows(query, chain, UNKNOWN_CHAIN, digest)), None)
+        return next(
+            (row[0] for row in self._database.rows(query, chain, UNKNOWN_CHAIN, digest)),
+            None,
+        )
 
     def remember_log(self, chain: str, head: LogHead, digest: str, proof: bytes) -> str | None:
         """Keep a head and a document's proof; a head never gives way to a smaller one.
@@ -165,7 +179,10 @@ class Store:
         The old head is kept as evidence then, and as the head of the old name.
         """
         with self.transaction():
-            heads = self._database.rows("SELECT origin, note FROM checkpoints WHERE chain = ? ORDER BY rowid", chain)
+            heads = self._database.rows(
+                "SELECT origin, note FROM checkpoints WHERE chain = ? ORDER BY rowid",
+                chain,
+            )
             is_renamed = bool(heads) and head.origin not in dict(heads)
             if is_renamed:
                 self._keep_evidence(chain, {digest_of(heads[-1][1]): heads[-1][1]})
@@ -174,7 +191,12 @@ class Store:
                 " size = excluded.size, note = excluded.note WHERE excluded.size >= size",
                 *(chain, head.origin, head.size, head.note),
             )
-            self._database.run("INSERT OR REPLACE INTO proofs VALUES (?, ?, ?)", chain, digest, proof)
+            self._database.run(
+                "INSERT OR REPLACE INTO proofs VALUES (?, ?, ?)",
+                chain,
+                digest,
+                proof,
+            )
         return heads[-1][0] if is_renamed else None
 
     def respondent_name(self, key: str) -> str:
@@ -211,7 +233,13 @@ class Store:
             for chain, survey, *cost in self._database.rows(query, old):
                 where = "WHERE chain = ? AND survey = ? AND respondent = ?"
                 if (chain, survey) not in costs:
-                    self._database.run(f"UPDATE answers SET respondent = ? {where}", name, chain, survey, old)  # noqa: S608
+                    self._database.run(
+                        f"UPDATE answers SET respondent = ? {where}",
+                        name,
+                        chain,
+                        survey,
+                        old,
+                    )  # noqa: S608
                     continue
                 both = total_charge([_charge(*costs[chain, survey]), _charge(*cost)])
                 for respondent, charge in ((name, both), (old, Charge(Fraction(1)))):
@@ -225,7 +253,10 @@ class Store:
             except (OSError, NotImplementedError):
                 raise RandomnessError from None
             with self.transaction():  # a concurrent second caller keeps the first one's salt
-                self._database.run("INSERT INTO salt SELECT ? WHERE NOT EXISTS (SELECT 1 FROM salt)", fresh)
+                self._database.run(
+                    "INSERT INTO salt SELECT ? WHERE NOT EXISTS (SELECT 1 FROM salt)",
+                    fresh,
+                )
             rows = self._database.rows("SELECT salt FROM salt")
         return bytes(rows[0][0])
 
@@ -269,7 +300,14 @@ class Store:
             *(chain, survey, respondent, digest, collect_url, "0" * 32, length, *_texts(charge)),
         )
 
-    def seal(self, chain: str, survey: str, report_id: str, body: bytes, respondent: str = "") -> Sealed:
+    def seal(
+        self,
+        chain: str,
+        survey: str,
+        report_id: str,
+        body: bytes,
+        respondent: str = "",
+    ) -> Sealed:
         """Fill the reserved room with the report.
 
         Call it inside the `transaction` of `reserve`, whose end makes both durable.

@@ -64,7 +64,12 @@ class HttpTransport:
         its own.
     """
 
-    def __init__(self, timer: Callable[[], float] = time.monotonic, *, ca_file: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        timer: Callable[[], float] = time.monotonic,
+        *,
+        ca_file: str | Path | None = None,
+    ) -> None:
         # Imported here because requests takes longer to load than the rest of this package
         # together.
         from frankly_sdk._http import Adapter, Allowance  # noqa: PLC0415
@@ -131,4 +136,9 @@ def _answer(response: "requests.Response", limit: int) -> Reply:
         if size > limit:
             raise NetworkError(f"the server's answer is larger than {limit} bytes", "limit")
     content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return Reply(response.status_code, content_type, response.headers.get("Retry-After"), b"".join(chunks))
+    return Reply(
+        response.status_code,
+        content_type,
+        response.headers.get("Retry-After"),
+        b"".join(chunks),
+    )

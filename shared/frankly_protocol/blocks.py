@@ -64,16 +64,27 @@ class Block:
     def __post_init__(self) -> None:
         answers = prod(len(q.choices) for q in self.questions)
         if answers > MAX_ANSWERS:
-            raise schema.reject(f"a block's questions may have at most {MAX_ANSWERS} joint answers", self.id)
+            raise schema.reject(
+                f"a block's questions may have at most {MAX_ANSWERS} joint answers",
+                self.id,
+            )
         if self.mechanism.answers != answers:
-            raise DocumentRejected("weights", f"{answers} joint answers need as many rows", _SHAPE[self.mechanism.kind])
+            raise DocumentRejected(
+                "weights",
+                f"{answers} joint answers need as many rows",
+                _SHAPE[self.mechanism.kind],
+            )
         if not 1 <= len(self.promises) <= MAX_PROMISES:
             raise schema.reject(f"a block promises 1 to {MAX_PROMISES} things", "claims")
         if len(self.design_prior) != answers or not all(self.design_prior):
             raise schema.reject(f"expected {answers} positive counts", "design_prior")
         # The ceiling is recomputed, since no figure of the publisher is trusted for privacy.
         if self.ceiling != stated_ceiling(self.mechanism):
-            raise DocumentRejected("privacy", "the stated ceiling is not that of the mechanism", "ceiling")
+            raise DocumentRejected(
+                "privacy",
+                "the stated ceiling is not that of the mechanism",
+                "ceiling",
+            )
 
     @property
     def notion(self) -> str:
@@ -171,7 +182,11 @@ def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
     # Type and row length are checked before the mechanism computes with the numbers.
     for table in _tables(kind, params):
         if not isinstance(table, list) or not all(isinstance(row, list) and len(row) <= MAX_REPORTS for row in table):
-            raise DocumentRejected("weights", "expected a table of whole numbers", f"{field}.{KINDS[kind].PARAMS[1]}")
+            raise DocumentRejected(
+                "weights",
+                "expected a table of whole numbers",
+                f"{field}.{KINDS[kind].PARAMS[1]}",
+            )
     try:
         return KINDS[kind].from_params(params, field)
     except InvalidInput as error:

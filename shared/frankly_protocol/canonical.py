@@ -34,10 +34,19 @@ def dumps(value: Any) -> bytes:
     try:
         # json.dumps alone would accept floats, and recurse on any depth.
         _check(value, MAX_DEPTH)
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = json.dumps(
+            value,
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+            allow_nan=False,
+        )
         return text.encode("utf-8")
     except TypeError:
-        raise DocumentRejected("canonical", "only what JSON can write exactly has a canonical form") from None
+        raise DocumentRejected(
+            "canonical",
+            "only what JSON can write exactly has a canonical form",
+        ) from None
     except (_Bad, UnicodeEncodeError) as error:
         raise DocumentRejected("canonical", _message(error)) from None
 
@@ -59,7 +68,13 @@ def loads(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
     return value
 
 
-def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, decimals: bool = False) -> Any:
+def parse_json(
+    data: bytes,
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_depth: int = MAX_DEPTH,
+    decimals: bool = False,
+) -> Any:
     """Parse untrusted JSON strictly, though not necessarily canonical.
 
     Duplicate keys, NaN and Infinity, numbers of absurd length, invalid UTF-8, lone surrogates and
@@ -149,7 +164,11 @@ def _require_finite(root: Any, *, named: bool) -> None:
         path, value = stack.pop()
         if isinstance(value, _NotFinite):
             detail = f"{value} is not a number: write a finite decimal"
-            raise InvalidInput(Problem.EPS_NOT_FINITE, detail, (path.removeprefix(".") or None) if named else None)
+            raise InvalidInput(
+                Problem.EPS_NOT_FINITE,
+                detail,
+                (path.removeprefix(".") or None) if named else None,
+            )
         if isinstance(value, dict):
             stack.extend((f"{path}.{key}", child) for key, child in value.items())
         elif isinstance(value, list):

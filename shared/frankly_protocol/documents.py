@@ -64,7 +64,10 @@ class SurveyDocument:
         if not self.issued <= self.opens < self.closes <= self.expires:
             raise schema.reject("times must satisfy issued ≤ opens < closes ≤ expires", "expires")
         if self.expires > self.issued + MAX_VALIDITY:
-            raise schema.reject(f"a document is valid for at most {MAX_VALIDITY.days} days", "expires")
+            raise schema.reject(
+                f"a document is valid for at most {MAX_VALIDITY.days} days",
+                "expires",
+            )
         if (self.prev is None) != (self.version == 1):
             raise schema.reject("the first version, and only the first, has no predecessor", "prev")
         if self.release_every not in RELEASE_EVERY:

@@ -142,20 +142,30 @@ class Envelope:
         Raises DocumentRejected("size"), ("envelope") or ("type").
         """
         if len(data) > MAX_ENVELOPE_BYTES:
-            raise DocumentRejected("size", f"the envelope is larger than {MAX_ENVELOPE_BYTES} bytes")
+            raise DocumentRejected(
+                "size",
+                f"the envelope is larger than {MAX_ENVELOPE_BYTES} bytes",
+            )
         try:
             body = parse_json(data, max_bytes=MAX_ENVELOPE_BYTES, max_depth=4)
         except InvalidInput as error:
             raise DocumentRejected("envelope", error.detail) from None
         if not isinstance(body, dict) or set(body) != {"payload", "payloadType", "signatures"}:
-            raise DocumentRejected("envelope", "an envelope has exactly payload, payloadType and signatures")
+            raise DocumentRejected(
+                "envelope",
+                "an envelope has exactly payload, payloadType and signatures",
+            )
         # The type is signed with the payload, so a keys document cannot pass for a survey document.
         if body["payloadType"] != payload_type:
             raise DocumentRejected("type", f"expected {payload_type}", "payloadType")
         payload = _base64(body["payload"], "payload")
         # The envelope's limit leaves room for signatures, which a larger payload could use.
         if len(payload) > MAX_BYTES:
-            raise DocumentRejected("size", f"the payload is larger than {MAX_BYTES} bytes", "payload")
+            raise DocumentRejected(
+                "size",
+                f"the payload is larger than {MAX_BYTES} bytes",
+                "payload",
+            )
         return cls(payload_type, payload, _signatures(body["signatures"]))
 
     def verify(self, keys: Iterable[PublicKey], threshold: int) -> bytes:
@@ -191,7 +201,11 @@ def pae(payload_type: str, payload: bytes) -> bytes:
 
 def _signatures(items: object) -> tuple[Signature, ...]:
     if not isinstance(items, list) or not 1 <= len(items) <= MAX_SIGNATURES:
-        raise DocumentRejected("envelope", f"an envelope has 1 to {MAX_SIGNATURES} signatures", "signatures")
+        raise DocumentRejected(
+            "envelope",
+            f"an envelope has 1 to {MAX_SIGNATURES} signatures",
+            "signatures",
+        )
     signatures = []
     for i, item in enumerate(items):
         field = f"signatures[{i}]"

@@ -73,15 +73,28 @@ class Prior:
         tables = schema.items(data["tables"], field + ".tables", 1, MAX_STRATA, _table)
         # Checked before one-row tables are expanded to one row per secret.
         if len(tables) * len(names) * len(tables[0][0]) > MAX_COUNTS:
-            raise DocumentRejected("work_limit", f"a prior holds at most {MAX_COUNTS} counts", field + ".tables")
+            raise DocumentRejected(
+                "work_limit",
+                f"a prior holds at most {MAX_COUNTS} counts",
+                field + ".tables",
+            )
         for z, table in enumerate(tables):
             place = f"{field}.tables[{z}]"
             if len(table) not in (1, len(names)) or (len(table) == 1 and len(table[0]) != len(names)):
-                raise schema.reject(f"expected {len(names)} rows, or one row if the answer is the secret", place)
+                raise schema.reject(
+                    f"expected {len(names)} rows, or one row if the answer is the secret",
+                    place,
+                )
             if [len(row) for row in table] != [len(tables[0][0])] * len(tables[0]):
-                raise schema.reject("every row of every table has as many columns as the first", place)
+                raise schema.reject(
+                    "every row of every table has as many columns as the first",
+                    place,
+                )
             if len(tables) > 1 and not any(map(any, table)):
-                raise schema.reject("a stratum that nobody is in has no prior: add counts, or merge strata", place)
+                raise schema.reject(
+                    "a stratum that nobody is in has no prior: add counts, or merge strata",
+                    place,
+                )
         prior = cls(
             schema.identifier(data["secret"], field + ".secret"),
             names,
@@ -90,7 +103,10 @@ class Prior:
         )
         # Each count is below 2^53 already, but the sum over the strata need not be.
         if len(tables) > 1 and max(map(max, prior.table)) > MAX_INT:
-            raise schema.reject("the counts of all strata together are below 2^53", field + ".tables")
+            raise schema.reject(
+                "the counts of all strata together are below 2^53",
+                field + ".tables",
+            )
         return prior
 
     def to_json(self) -> dict[str, Any]:

@@ -30,7 +30,11 @@ class Question:
 
     def __post_init__(self) -> None:
         # The dataclass is frozen, so the index is set around it.
-        object.__setattr__(self, "_positions", {choice.id: i for i, choice in enumerate(self.choices)})
+        object.__setattr__(
+            self,
+            "_positions",
+            {choice.id: i for i, choice in enumerate(self.choices)},
+        )
 
     def index(self, choice: str) -> int | None:
         """Return the position of a choice id, None if it is not one of the choices.

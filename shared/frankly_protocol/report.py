@@ -97,7 +97,13 @@ class Report:
                 raise InvalidInput(Problem.FIELD_TYPE, _EXPECTED[name], name)
         if body["token"] is not None and not (isinstance(body["token"], str) and _TOKEN.fullmatch(body["token"])):
             raise InvalidInput(Problem.TOKEN_INVALID, "a token is base64url text, or null", "token")
-        return cls(body["doc"], body["id"], _symbols(body["y"]), _strata(body["strata"]), body["token"])
+        return cls(
+            body["doc"],
+            body["id"],
+            _symbols(body["y"]),
+            _strata(body["strata"]),
+            body["token"],
+        )
 
 
 _EXPECTED = {"doc": "expected sha256: and 64 hex digits", "id": "expected 32 lower-case hex digits"}

@@ -34,7 +34,13 @@ def record(value: Any, field: str | None, keys: Set[str]) -> dict[str, Any]:
     return value
 
 
-def items(value: Any, field: str, low: int, high: int, read: Callable[[Any, str], T]) -> tuple[T, ...]:
+def items(
+    value: Any,
+    field: str,
+    low: int,
+    high: int,
+    read: Callable[[Any, str], T],
+) -> tuple[T, ...]:
     """Return a list of `low` to `high` entries, each read by `read(entry, field)`."""
     if not isinstance(value, list) or not low <= len(value) <= high:
         raise reject(f"expected a list of {low} to {high} entries", field)

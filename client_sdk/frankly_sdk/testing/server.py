@@ -121,7 +121,11 @@ class FakeServer:
         if report.doc != document.digest:
             return _problem(Problem.DOC_MISMATCH)
         if now < document.opens:
-            return _problem(Problem.TOO_EARLY, f"it opens at {format_time(document.opens)}", retry_after="60")
+            return _problem(
+                Problem.TOO_EARLY,
+                f"it opens at {format_time(document.opens)}",
+                retry_after="60",
+            )
         if now > document.closes:
             return _problem(Problem.CLOSED)
         if not _fits(document, report):
@@ -150,6 +154,11 @@ def _fits(document: SurveyDocument, report: Report) -> bool:
     return True
 
 
-def _problem(problem: Problem, detail: str = "", field: str | None = None, retry_after: str | None = None) -> Reply:
+def _problem(
+    problem: Problem,
+    detail: str = "",
+    field: str | None = None,
+    retry_after: str | None = None,
+) -> Reply:
     body = problem_body(problem, detail or problem.title, field)
     return Reply(problem.status, PROBLEM, retry_after, json.dumps(body).encode())

@@ -84,7 +84,11 @@ class Authority:
 
 
 def _question(name: str, choices: Sequence[str]) -> Question:
-    return Question(name, {"en": f"{name}?"}, tuple(Choice(choice, {"en": choice}) for choice in choices))
+    return Question(
+        name,
+        {"en": f"{name}?"},
+        tuple(Choice(choice, {"en": choice}) for choice in choices),
+    )
 
 
 def _block(name: str, choices: Sequence[str], epsilon: str) -> Block:
@@ -92,7 +96,10 @@ def _block(name: str, choices: Sequence[str], epsilon: str) -> Block:
     a, denominator = len(choices), 1 << _BITS
     off = -(-denominator * q // (p + (a - 1) * q))  # rounded up, so that on / off ≤ p / q exactly
     on = denominator - (a - 1) * off
-    mechanism = DenseMechanism(_BITS, tuple(tuple(on if x == y else off for y in range(a)) for x in range(a)))
+    mechanism = DenseMechanism(
+        _BITS,
+        tuple(tuple(on if x == y else off for y in range(a)) for x in range(a)),
+    )
     return Block(
         id=name,
         questions=(_question(name, choices),),

@@ -59,7 +59,11 @@ def parse_chance(value: object, field: str) -> Fraction:
         # Values beyond 1 get the same message as 1 itself.
         number = Fraction(1)
     if number == 1:
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "a chance is at least 0 and less than 1", field)
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE,
+            "a chance is at least 0 and less than 1",
+            field,
+        )
     return number
 
 
@@ -81,7 +85,11 @@ def level_for(epsilon: Fraction) -> tuple[int, int]:
         p = (bound.numerator << bits) // bound.denominator
         if p <= MAX_INT:
             return p, 1 << bits
-    raise InvalidInput(Problem.EPS_OUT_OF_RANGE, _range_message(MIN_EPSILON, MAX_EPSILON), "epsilon")
+    raise InvalidInput(
+        Problem.EPS_OUT_OF_RANGE,
+        _range_message(MIN_EPSILON, MAX_EPSILON),
+        "epsilon",
+    )
 
 
 def ln_up(level: Fraction | None, digits: int = 4) -> str:

@@ -68,7 +68,10 @@ def require_sound(claim: Claim, answers: int) -> None:
     notion.
     """
     if claim.notion not in NOTIONS:
-        raise UnsupportedDocument(f"unknown notion; this version knows {', '.join(NOTIONS)}: update the app", "notion")
+        raise UnsupportedDocument(
+            f"unknown notion; this version knows {', '.join(NOTIONS)}: update the app",
+            "notion",
+        )
     for detail, field in _faults(claim, answers):
         raise DocumentRejected("privacy", f"{claim.notion}: {detail}", field)
 

@@ -106,7 +106,10 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
     require_sound(claim, mechanism.answers)
     require_verifiable(mechanism, claim)
     if claim.notion == "dp":
-        return replace(_largest(_candidates(mechanism, claim), _nowhere(mechanism, 0)), field="delta")
+        return replace(
+            _largest(_candidates(mechanism, claim), _nowhere(mechanism, 0)),
+            field="delta",
+        )
     if claim.notion != "alip":
         least = 0 if claim.notion == "dpv" else 1
         return _largest(_candidates(mechanism, claim), _nowhere(mechanism, least))
@@ -116,7 +119,11 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
         replace(_largest((c for c in candidates if c.low), start), field="low_level"),
     ]
     promised = _promised(claim)
-    first, second = sorted(sides, key=lambda side: _beyond(side, promised[side.field]), reverse=True)
+    first, second = sorted(
+        sides,
+        key=lambda side: _beyond(side, promised[side.field]),
+        reverse=True,
+    )
     return replace(first, other=second)
 
 

@@ -65,7 +65,11 @@ def average_ratios(columns: Columns, joint: Joint) -> Iterator[Candidate]:
         yield from _around_average(weighted(column), sizes, total, secrets, y, None)
 
 
-def side_channel_ratios(columns: Columns, joint: Joint, attributes: Sequence[int]) -> Iterator[Candidate]:
+def side_channel_ratios(
+    columns: Columns,
+    joint: Joint,
+    attributes: Sequence[int],
+) -> Iterator[Candidate]:
     """Yield the ratios of `average_ratios` given x_J, for every attribute subset J and x_J.
 
     Funnel, Definition 3. A secret with N(s, x_J) = 0 cannot occur beside x_J and sets no condition.

@@ -212,7 +212,10 @@ def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> 
     ceilings.
     """
     lines = _charges(document.blocks, delta_cap)
-    cost = Charge(product(line.odds for line in lines), sum((line.delta for line in lines), Fraction(0)))
+    cost = Charge(
+        product(line.odds for line in lines),
+        sum((line.delta for line in lines), Fraction(0)),
+    )
     has_strata = bool(document.strata)
     return ReportLevel(
         secrets={name: _secret(document.blocks, lines, name, has_strata) for name in _secrets(document.blocks)},
@@ -261,7 +264,10 @@ def product(ratios: Iterable[Fraction | None]) -> Fraction | None:
         return None
     # One reduction at the end: a hundred factors of 53 bits, reduced at every step, would be most
     # of the work.
-    return Fraction(prod(ratio.numerator for ratio in finite), prod(ratio.denominator for ratio in finite))
+    return Fraction(
+        prod(ratio.numerator for ratio in finite),
+        prod(ratio.denominator for ratio in finite),
+    )
 
 
 def _charges(blocks: Sequence[LevelBlock], delta_cap: Fraction) -> tuple[BlockCharge, ...]:
@@ -291,7 +297,12 @@ def _secrets(blocks: Sequence[LevelBlock]) -> list[str]:
     return sorted({promise.secret for block in blocks for promise in block.promises if promise.secret is not None})
 
 
-def _secret(blocks: Sequence[LevelBlock], lines: Sequence[BlockCharge], name: str, has_strata: bool) -> SecretLevel:
+def _secret(
+    blocks: Sequence[LevelBlock],
+    lines: Sequence[BlockCharge],
+    name: str,
+    has_strata: bool,
+) -> SecretLevel:
     about = {i: [promise for promise in block.promises if promise.secret == name] for i, block in enumerate(blocks)}
     about = {i: promises for i, promises in about.items() if promises}
     level, level_delta, _ = _least(lines, _bounds(about, lift_bound, has_strata))
@@ -330,7 +341,10 @@ def _bounds(
         for promise in promises:
             bound = bound_of(promise.claim) if promise.is_stratified or not has_strata else None
             tables = None if promise.prior is None else tuple(promise.prior.by_stratum)
-            prior_bounds = under.setdefault((tables, promise.claim.joint, promise.claim.lower_bounds), [])
+            prior_bounds = under.setdefault(
+                (tables, promise.claim.joint, promise.claim.lower_bounds),
+                [],
+            )
             prior_bounds.extend([] if bound is None else [bound])
         # Without a bound under some prior, that prior may be the true one.
         if all(under.values()):

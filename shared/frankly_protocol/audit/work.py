@@ -72,7 +72,11 @@ def require_affordable(blocks: Sequence[WorkBlock]) -> None:
     if total <= MAX_WORK:
         total += sum(_of_likelihoods(mechanism, claim) for mechanism, claim in pairs)
     if total > MAX_WORK:
-        raise DocumentRejected("work_limit", "verifying all that is promised would take too long", "blocks")
+        raise DocumentRejected(
+            "work_limit",
+            "verifying all that is promised would take too long",
+            "blocks",
+        )
 
 
 def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
@@ -92,7 +96,11 @@ def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
 def too_long(*claims: Claim) -> DocumentRejected:
     """Return the error for claims whose verification would take too long."""
     notions = ", ".join(claim.notion for claim in claims)
-    return DocumentRejected("work_limit", f"{notions}: verifying this takes too long at its size", "notion")
+    return DocumentRejected(
+        "work_limit",
+        f"{notions}: verifying this takes too long at its size",
+        "notion",
+    )
 
 
 def search_steps(searches: int) -> int:

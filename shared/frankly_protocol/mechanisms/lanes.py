@@ -66,7 +66,13 @@ class Fields:
         ones = sum(1 << width * i for i in range(pairs))
         common, extra = ones * other, [(own - other) << width * i for i in range(pairs)]
         rows = (((common, common + extra[i // 2]) if i % 2 else (common + extra[i // 2], common)) for i in range(k))
-        return cls(bits, k, ones * ((1 << bits) - 1), (ones | 1 << width * pairs) << bits, tuple(rows))
+        return cls(
+            bits,
+            k,
+            ones * ((1 << bits) - 1),
+            (ones | 1 << width * pairs) << bits,
+            tuple(rows),
+        )
 
     def below(self, u: int, row: int) -> int:
         """Return a mask with bit i set where number i is below its threshold in this row."""

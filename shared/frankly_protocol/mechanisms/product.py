@@ -58,7 +58,10 @@ class ProductMechanism:
             if factor.bits != self.factors[0].bits:
                 raise invalid("every factor is a table, all of the same bits", f"factors[{j}]")
         if self.answers > MAX_SET_ANSWERS:
-            raise invalid(f"the factors' answers multiply to more than {MAX_SET_ANSWERS}", "factors")
+            raise invalid(
+                f"the factors' answers multiply to more than {MAX_SET_ANSWERS}",
+                "factors",
+            )
 
     @property
     def bits(self) -> int:
@@ -128,12 +131,19 @@ class ProductMechanism:
         Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
         """
         if not isinstance(value, list | tuple) or not all(type(y) is int and y >= 0 for y in value):
-            raise InvalidInput(Problem.Y_TYPE, "a symbol of this block is a list of whole numbers", field)
+            raise InvalidInput(
+                Problem.Y_TYPE,
+                "a symbol of this block is a list of whole numbers",
+                field,
+            )
         if len(value) != len(self.factors):
             raise unknown(f"a symbol of this block has {len(self.factors)} parts", field)
         for j, (y, factor) in enumerate(zip(value, self.factors, strict=True)):
             if y >= factor.reports:
-                raise unknown(f"this part of the symbol is 0 to {factor.reports - 1}", f"{field}[{j}]")
+                raise unknown(
+                    f"this part of the symbol is 0 to {factor.reports - 1}",
+                    f"{field}[{j}]",
+                )
         return tuple(value)
 
     def symbol_json(self, symbol: tuple[int, ...]) -> list[int]:

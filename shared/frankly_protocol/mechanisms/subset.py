@@ -85,7 +85,10 @@ class SubsetMechanism(SetSymbols):
         The best guess is an answer in the set, or one outside it.
         """
         D, outside_size = self.denominator, self.answers - self.size
-        return max(Fraction(self.inside, D * self.size), Fraction(D - self.inside, D * outside_size))
+        return max(
+            Fraction(self.inside, D * self.size),
+            Fraction(D - self.inside, D * outside_size),
+        )
 
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`.
@@ -116,7 +119,10 @@ class SubsetMechanism(SetSymbols):
             return Fraction(0)
         if symbol >> x & 1:
             return Fraction(self.inside, self.denominator * comb(self.answers - 1, self.size - 1))
-        return Fraction(self.denominator - self.inside, self.denominator * comb(self.answers - 1, self.size))
+        return Fraction(
+            self.denominator - self.inside,
+            self.denominator * comb(self.answers - 1, self.size),
+        )
 
     def symbols(self) -> Iterator[int]:
         """Yield every symbol that can be sent; there may be very many."""

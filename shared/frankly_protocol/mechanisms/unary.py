@@ -108,7 +108,10 @@ class UnaryMechanism(SetSymbols):
 
     def probability(self, symbol: int, x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""
-        return Fraction(self._chance(symbol.bit_count(), symbol >> x & 1), self.denominator**self.answers)
+        return Fraction(
+            self._chance(symbol.bit_count(), symbol >> x & 1),
+            self.denominator**self.answers,
+        )
 
     def symbols(self) -> Iterator[int]:
         """Yield every symbol that can be sent, in the order of the masks.

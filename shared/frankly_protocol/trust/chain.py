@@ -118,7 +118,14 @@ def read_chain(data: bytes) -> list[bytes]:
     try:
         body = parse_json(data, max_bytes=MAX_CHAIN_BYTES, max_depth=3)
         if not isinstance(body, dict) or set(body) != {"chain"} or not isinstance(body["chain"], list):
-            raise DocumentRejected("envelope", "a chain of keys is an object with exactly the field chain")
+            raise DocumentRejected(
+                "envelope",
+                "a chain of keys is an object with exactly the field chain",
+            )
         return [base64.b64decode(entry, validate=True) for entry in body["chain"]]
     except (InvalidInput, TypeError, ValueError, binascii.Error):
-        raise DocumentRejected("envelope", "a chain of keys lists envelopes in base64", "chain") from None
+        raise DocumentRejected(
+            "envelope",
+            "a chain of keys lists envelopes in base64",
+            "chain",
+        ) from None

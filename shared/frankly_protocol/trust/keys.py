@@ -32,7 +32,10 @@ class Role:
     def __post_init__(self) -> None:
         # Signatures count per distinct key: a higher threshold could never be met.
         if not 1 <= self.threshold <= len({key.key_id for key in self.keys}) == len(self.keys):
-            raise schema.reject("a threshold lies between 1 and the number of distinct keys", "threshold")
+            raise schema.reject(
+                "a threshold lies between 1 and the number of distinct keys",
+                "threshold",
+            )
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Role":
@@ -84,9 +87,15 @@ class LogRole:
         names = {self.log.name, *(witness.name for witness in self.witnesses)}
         # One key under two names would count as two witnesses.
         if len(keys) != len(names) or len(keys) != 1 + len(self.witnesses):
-            raise schema.reject("the log and its witnesses have a key and a name each of their own", "log.witnesses")
+            raise schema.reject(
+                "the log and its witnesses have a key and a name each of their own",
+                "log.witnesses",
+            )
         if not (1 if self.witnesses else 0) <= self.threshold <= len(self.witnesses):
-            raise schema.reject("a threshold lies between 1 and the number of witnesses", "log.threshold")
+            raise schema.reject(
+                "a threshold lies between 1 and the number of witnesses",
+                "log.threshold",
+            )
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "LogRole":
@@ -138,7 +147,11 @@ class KeysDocument:
         data = canonical.loads(payload)
         if not isinstance(data, dict) or data.get("type") != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
-        schema.record(data, None, {"type", "version", "issued", "expires", "root", "publisher", "log"})
+        schema.record(
+            data,
+            None,
+            {"type", "version", "issued", "expires", "root", "publisher", "log"},
+        )
         return cls(
             schema.integer(data["version"], "version", 1),
             schema.moment(data["issued"], "issued"),
@@ -204,7 +217,10 @@ class SignedKeys:
         try:
             self.envelope.verify(previous.root.keys, previous.root.threshold)  # (K4)
         except DocumentRejected:
-            raise KeyChainError("the root keys known so far did not sign the new ones", "signatures") from None
+            raise KeyChainError(
+                "the root keys known so far did not sign the new ones",
+                "signatures",
+            ) from None
 
 
 def accept_keys(data: bytes, now: datetime) -> KeysDocument:
@@ -220,8 +236,15 @@ def accept_keys(data: bytes, now: datetime) -> KeysDocument:
 def _named(value: Any, field: str, kind: int) -> NamedKey:
     data = schema.record(value, field, {"name", "scheme", "public"})
     if not isinstance(data["name"], str) or not is_name(data["name"]):
-        raise schema.reject("a name has no spaces, no plus, and at most 255 characters", field + ".name")
-    return NamedKey(data["name"], _key({"scheme": data["scheme"], "public": data["public"]}, field), kind)
+        raise schema.reject(
+            "a name has no spaces, no plus, and at most 255 characters",
+            field + ".name",
+        )
+    return NamedKey(
+        data["name"],
+        _key({"scheme": data["scheme"], "public": data["public"]}, field),
+        kind,
+    )
 
 
 def _key(value: Any, field: str) -> PublicKey:

@@ -129,7 +129,13 @@ class Tree:
         return node_hash(self._span(start, middle), self._span(middle, end))
 
 
-def require_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> None:
+def require_inclusion(
+    leaf: bytes,
+    index: int,
+    size: int,
+    path: Sequence[bytes],
+    root: bytes,
+) -> None:
     """Raise LogError unless `path` leads from `leaf` at `index` to the `root` of `size` leaves.
 
     The walk reads the bits of the index: at each level the sibling is on the left if the node is a
@@ -158,7 +164,13 @@ def require_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes],
         )
 
 
-def require_consistency(old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]) -> None:
+def require_consistency(
+    old: int,
+    old_root: bytes,
+    new: int,
+    new_root: bytes,
+    proof: Sequence[bytes],
+) -> None:
     """Raise LogError unless `proof` shows that the tree of size `new` extends that of `old`.
 
     An empty old tree is a beginning of every tree; trees of one size are the same tree. Source: RFC
@@ -179,7 +191,10 @@ def require_consistency(old: int, old_root: bytes, new: int, new_root: bytes, pr
     if not path:
         raise LogError("the proof is too short", "proof")
     if _roots(old, new, path) != (old_root, new_root):
-        raise LogError("the old tree is not the beginning of the new one: the log has forked", "proof")
+        raise LogError(
+            "the old tree is not the beginning of the new one: the log has forked",
+            "proof",
+        )
 
 
 def _roots(old: int, new: int, path: list[bytes]) -> tuple[bytes, bytes]:

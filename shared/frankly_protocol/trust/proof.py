@@ -51,7 +51,11 @@ class LogProof:
             raise LogError(f"a proof begins with the lines {HEADER} and index", "proof")
         if int(place.group(1)) > MAX_SIZE:
             raise LogError("no tree is that large", "index")
-        return cls(int(place.group(1)), tuple(hash_lines(lines[2:])), SignedCheckpoint.from_bytes(note))
+        return cls(
+            int(place.group(1)),
+            tuple(hash_lines(lines[2:])),
+            SignedCheckpoint.from_bytes(note),
+        )
 
     def to_bytes(self) -> bytes:
         """Return the proof as served."""

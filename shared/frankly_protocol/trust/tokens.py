@@ -102,7 +102,11 @@ def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str |
             raise InvalidInput(Problem.TOKEN_INVALID, "this survey takes no token", "token")
         return None
     if token is None:
-        raise InvalidInput(Problem.TOKEN_INVALID, "this survey needs the token you were given", "token")
+        raise InvalidInput(
+            Problem.TOKEN_INVALID,
+            "this survey needs the token you were given",
+            "token",
+        )
     return token_verifier(rule).spend_hash(survey, token)
 
 
@@ -124,7 +128,11 @@ def encode_token(raw: bytes) -> str:
 def _decoded(text: str) -> bytes:
     """Read base64url without padding, in its one canonical spelling only."""
     try:
-        raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        raw = base64.b64decode(
+            text.encode("ascii") + b"=" * (-len(text) % 4),
+            altchars=b"-_",
+            validate=True,
+        )
     except (UnicodeEncodeError, binascii.Error, ValueError):
         raise _invalid() from None
     # b64decode ignores surplus bits of the last digit: a second spelling must not be a new token.
@@ -135,4 +143,8 @@ def _decoded(text: str) -> bytes:
 
 def _invalid() -> InvalidInput:
     """Return the same error for every fault, so that guesses reveal nothing."""
-    return InvalidInput(Problem.TOKEN_INVALID, "the token does not open this survey; use yours", "token")
+    return InvalidInput(
+        Problem.TOKEN_INVALID,
+        "the token does not open this survey; use yours",
+        "token",
+    )
